@@ -150,7 +150,7 @@ function createWorkers(
   });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
-    stops,
+    ...{ stops, requestRun: (stream) => sync.requestRun(stream) },
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
@@ -176,6 +176,7 @@ function createWorkers(
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
+      outbox.onOrdersRead();
       events?.runEnded?.(result);
     },
     onAccepted: () => decisions.nudge(),

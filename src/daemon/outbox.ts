@@ -17,12 +17,18 @@ import {
   type DeliveryStatusApi,
 } from '../outbox/kinds/delivery-status.ts';
 import { createOrderFinder } from '../outbox/kinds/find-order.ts';
+import { createNewestOrders } from '../outbox/kinds/newest-orders.ts';
 import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
+import { createArticles } from '../outbox/preflight/articles.ts';
+import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-check.ts';
+import { createShortLists } from '../outbox/preflight/short-lists.ts';
 import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
+import { HELD_BY } from '../outbox/waiting.ts';
+import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
 import { pauseReason } from '../store/care/pause.ts';
@@ -46,6 +52,8 @@ export interface OutboxDeps {
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly killSwitch: Pick<KillSwitch, 'brake'>;
   readonly stops: OutboxStops;
+  /** Has a stream pulled soon, unless that was just done. */
+  readonly requestRun: (stream: string) => Promise<void>;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -57,6 +65,8 @@ export interface Outbox {
   readonly routes: readonly RouteGroup[];
   /** Something was put into it. */
   nudge(): void;
+  /** A pull has read orders. */
+  onOrdersRead(): void;
 }
 
 const IDLE_MS_MAX = 30_000;
@@ -104,21 +114,42 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
   };
 }
 
+function createCheck(
+  { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
+  { store, clock, sequence, service: { v1 }, requestRun }: OutboxDeps,
+): OrderCheck {
+  const { detailed, detailedPricing, includeVariantsOnOrder } = streams.stock;
+  const levels = {
+    stock: { detailed, detailedPricing, includeVariantsOnOrder },
+    season: {
+      detailed: streams.season.detailed,
+      detailedPricing: streams.season.detailedPricing,
+    },
+  };
+  return createOrderCheck({
+    store,
+    rules: { freight: outbox.freight, level: service.v1.level },
+    articles: createArticles({ store, clock, v1, sequence, levels, requestRun }),
+    shortLists: createShortLists({ store, clock, v1, sequence }),
+  });
+}
+
 function createKinds(
-  { outbox, service }: Pick<Config, 'outbox' | 'service'>,
+  { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
   deps: OutboxDeps,
   ordering: Pick<OrderKindDeps, 'onOrdered' | 'watchedSince'>,
 ): OutboxKind[] {
   const { store, clock, readOrder } = deps;
   const { v1, v2 } = deps.service;
-  const { freightSpelling, level } = service.v1;
+  const { freightSpelling } = service.v1;
   return [
     createDeliveryStatusKind(deliveryApi(deps), { store, clock, dryRun: outbox.dryRun }),
     createOrderKind({
       ...{ store, clock, v1, readOrder, ...ordering },
       finder: createOrderFinder(v1),
+      newest: createNewestOrders({ v1, clock }),
       freightSpelling,
-      rules: { freight: outbox.freight, level },
+      check: createCheck({ outbox, service, streams }, deps),
     }),
     createPendingRefundKind({ store, v1, readOrder }),
     createRefundStatusKind({ v1, readOrder }),
@@ -128,11 +159,8 @@ function createKinds(
 
 /** Why nothing of this kind may be sent; undefined: it may. */
 function brakeOf({ stop, stopKinds }: Config['outbox'], kind: string): string | undefined {
-  if (stop) return 'pushes are stopped by configuration (outbox.stop)';
-  if (stopKinds.some((one) => one === kind)) {
-    return `pushes of this kind are stopped by configuration (outbox.stopKinds)`;
-  }
-  return undefined;
+  if (stop) return HELD_BY.stop;
+  return stopKinds.some((one) => one === kind) ? HELD_BY.stopKinds : undefined;
 }
 
 export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
@@ -144,8 +172,14 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
   const pausedBy = (): string | undefined => pauseReason(config.dataDir);
+  const brake = (kind: string): string | undefined => {
+    if (!deps.space.allows('send')) return HELD_BY.disk;
+    const reason = pausedBy();
+    if (reason !== undefined) return `${HELD_BY.pause}: ${reason}`;
+    return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
+  };
   const watch = createWatch({
-    ...{ store, clock, log, pauseReason: pausedBy },
+    ...{ store, clock, log, pauseReason: pausedBy, brake },
     limits: {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
@@ -168,12 +202,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lookMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
-    brake(kind) {
-      if (!deps.space.allows('send')) return 'the disk is too full to send';
-      const reason = pausedBy();
-      if (reason !== undefined) return `sending is paused: ${reason}`;
-      return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
-    },
+    brake,
     onMoved(_item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.nudge();
     },
@@ -184,10 +213,18 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     nudge: dispatcher.nudge,
     onMoved: watch.nudge,
   });
+  const accountWatch = createAccountWatch({
+    ...{ store, clock, log, readOrder },
+    requestWalk: () => deps.requestRun('ordersFull'),
+  });
+  const onStops = (): void => {
+    dispatcher.nudge();
+    watch.nudge();
+  };
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
-    workers: [dispatcher, watch, ...stockWorker],
-    ...{ desk, kinds, nudge: dispatcher.nudge },
-    routes: [outboxRoutes(desk), outboxStopRoutes(stops, dispatcher.nudge)],
+    workers: [dispatcher, watch, accountWatch, ...stockWorker],
+    ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: accountWatch.nudge },
+    routes: [outboxRoutes(desk), outboxStopRoutes(stops, onStops)],
   };
 }

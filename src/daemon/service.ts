@@ -25,6 +25,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
+import { HELD_BY } from '../outbox/waiting.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
@@ -60,7 +61,7 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
     const why = hold();
     if (why === undefined) return;
     const hint = 'selvedge account show';
-    throw new RetryLaterError('account.unknown', `nothing is asked of the service: ${why}`, {
+    throw new RetryLaterError('account.unknown', `${HELD_BY.account}: ${why}`, {
       hint,
     });
   };

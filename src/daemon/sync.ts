@@ -11,6 +11,7 @@ import { createBulkThreads } from '../sync/bulk/threads.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
 import { createPlanner } from '../sync/planner.ts';
+import { requestRun } from '../sync/request-run.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import type { Alone } from './commands/alone.ts';
 import type { Service } from './service.ts';
@@ -41,6 +42,8 @@ export interface Sync {
   nudge(): void;
   /** What a person may ask of it. */
   readonly routes: RouteGroup;
+  /** Has a stream pulled soon, for what waits for it. */
+  requestRun(stream: string): Promise<void>;
 }
 
 /** Runs the planner with the threads that work for it, which end with it. */
@@ -72,7 +75,12 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     onAccepted: deps.onAccepted,
   });
   const { nudge } = planner;
-  return { planner: withThreads(planner, threads), nudge, routes: syncRoutes(operations) };
+  return {
+    planner: withThreads(planner, threads),
+    nudge,
+    routes: syncRoutes(operations),
+    requestRun: (stream) => requestRun({ store, clock, nudge }, stream),
+  };
 }
 
 /** For the command line while no daemon runs. */

@@ -7,8 +7,11 @@ import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState, Tables } from '../store/tables.ts';
+import { wasNeverSent } from './corrections.ts';
 import type { FlightProblem } from './item.ts';
 import { nextAction } from './next-action.ts';
+import { waitingOf } from './waiting.ts';
+import { describeLost, type Lost, readLost } from './watch/lost.ts';
 
 export interface DocumentState {
   readonly outboxId: number;
@@ -36,6 +39,8 @@ export interface DocumentState {
   /** What a person must decide about, when one must. */
   readonly deskReason: string | null;
   readonly lastError: string | null;
+  /** An order that was confirmed and is at the service no more. */
+  readonly lost: Lost | null;
   readonly nextAction: string;
 }
 
@@ -117,19 +122,13 @@ async function refusalOf(db: Db | Tx, { outbox_id, state }: Row) {
   return last?.class === 'refused' ? last.error_code : null;
 }
 
-/** Who stands before it in its lane and waits for a person. */
-async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: Row) {
-  if (state !== 'queued') return null;
-  const first = await db
-    .selectFrom('outbox')
-    .select('outbox_id')
-    .where('lane', '=', lane)
-    .where('outbox_id', '<', outbox_id)
-    .where('ended_at', 'is', null)
-    .where('desk_reason', 'is not', null)
-    .limit(1)
-    .executeTakeFirst();
-  return first?.outbox_id ?? null;
+async function lostOf(db: Db | Tx, { outbox_id, kind, state }: Row): Promise<Lost | null> {
+  if (kind !== 'order' || state !== 'confirmed') return null;
+  return (await readLost(db, [outbox_id])).get(outbox_id) ?? null;
+}
+
+function lostProblems(lost: Lost | null): FlightProblem[] {
+  return lost ? [{ path: '', message: describeLost(lost), severity: 'error' }] : [];
 }
 
 export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
@@ -138,6 +137,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   const orderRefundId = result.orderRefundId ?? (await refundOf(db, pendingRefundId));
   const orderId = result.orderId ?? row.order_id;
   const { kind, reference, state, attempts } = row;
+  const lost = await lostOf(db, row);
   return {
     ...{ outboxId: row.outbox_id, kind, reference, state, attempts, orderId },
     ended: row.ended_at !== null,
@@ -147,14 +147,17 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
     deliveries: await deliveriesOf(db, result.deliveries ?? []),
     ...{ pendingRefundId, orderRefundId },
     styleId: result.styleId ?? null,
-    problems: readProblems(row.problems),
+    problems: [...readProblems(row.problems), ...lostProblems(lost)],
+    lost,
     deskReason: row.desk_reason,
     lastError: row.last_error,
     nextAction: nextAction({
       ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
       ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
       refusedWith: await refusalOf(db, row),
-      waitsFor: await waitsFor(db, row),
+      lost: lost && describeLost(lost),
+      neverSent: await wasNeverSent(db, row.outbox_id),
+      waiting: await waitingOf(db, row),
     }),
   };
 }

@@ -6,6 +6,7 @@ import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/
 import { hundredthsOf } from '../lib/money.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
+import { meetingOf, reopen } from './corrections.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './kinds/find-order.ts';
 
@@ -141,6 +142,8 @@ export type Enqueued =
       readonly outboxId: number;
       /** The very same document was there before: this is its first and only row. */
       readonly repeated: boolean;
+      /** It was refused or called off, never sent, and is queued once more. */
+      readonly reopened?: true;
     }
   /** The reference is taken by another document, which stays as it is. */
   | { readonly conflict: DocumentOnFile };
@@ -228,7 +231,8 @@ async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise
 
 /**
  * Puts a document into the outbox, once for its reference: the same document again gives the
- * first row again, another one under the same reference is refused.
+ * first row again, another one under the same reference is refused, unless it corrects what was
+ * never sent.
  */
 export async function enqueueDocument(
   tx: Tx,
@@ -239,8 +243,13 @@ export async function enqueueDocument(
   const reference = intent.reference.trim().normalize('NFC');
   const existing = await onFile(tx, kind, reference);
   if (existing) {
-    if (!existing.isSame(document)) return { conflict: existing };
-    return { outboxId: existing.outboxId, repeated: true };
+    const { outboxId } = existing;
+    const meeting = await meetingOf(tx, existing, document);
+    if (meeting === 'conflict') return { conflict: existing };
+    if (meeting === 'repeat') return { outboxId, repeated: true };
+    const places = { lane: await laneOf(tx, intent), expectedFrom: await expectedFrom(tx, intent) };
+    await reopen(tx, existing, { body: document, cause, ...places }, now);
+    return { outboxId, repeated: false, reopened: true };
   }
   const outboxId = await enqueue(
     tx,

@@ -1,5 +1,6 @@
 /** What to do next about an outbox row: one sentence for every state, also when it is "nothing". */
 import type { OutboxState } from '../store/tables.ts';
+import { BEFORE_MAX, stepAfter, type Waiting } from './waiting.ts';
 
 export interface Situation {
   readonly outboxId: number;
@@ -11,8 +12,12 @@ export interface Situation {
   readonly orderRefundId: number | null;
   /** By which the service refused it; null: our own checks did, or nobody. */
   readonly refusedWith: string | null;
-  /** The row before it in its lane that a person must decide about; null: there is none. */
-  readonly waitsFor: number | null;
+  /** It was confirmed and is at the service no more: what is known of that, in a sentence. */
+  readonly lost: string | null;
+  /** No attempt at it can have had an effect. */
+  readonly neverSent: boolean;
+  /** What it waits for, while it has not left; null: it does not wait to be sent. */
+  readonly waiting: Waiting | null;
 }
 
 /** What `outbox resolve --as confirmed:` wants to know. */
@@ -38,7 +43,14 @@ function inDoubt({ outboxId, kind, deskReason }: Situation): string {
   );
 }
 
-function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string {
+function confirmed({ outboxId, lost, ...situation }: Situation): string {
+  const { kind, pendingRefundId, orderRefundId } = situation;
+  if (lost !== null) {
+    return (
+      `decide: ${lost}; it is not sent again by itself: hand it in under a new reference if it ` +
+      `is still wanted, then: selvedge outbox resolve ${outboxId} --as noted --reason "…"`
+    );
+  }
   if (kind !== 'pending_refund' || pendingRefundId === null) return 'nothing: it is done';
   return orderRefundId === null
     ? 'nothing: the service has it and has yet to confirm it'
@@ -46,6 +58,9 @@ function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string 
 }
 
 const CORRECT = 'correct what its problems name and hand it in under a new reference';
+const CORRECT_IT =
+  'correct it where its problems say, and hand it in again under the same reference: it was ' +
+  'never sent. Handed in again as it is, it is checked once more';
 
 /** By the code of the service's refusal; what is not named here is a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {
@@ -66,7 +81,7 @@ const BY_FORM = new Set([
   'transport.too_large',
 ]);
 
-function refused({ outboxId, kind, refusedWith }: Situation): string {
+function refused({ outboxId, kind, refusedWith, neverSent }: Situation): string {
   if (refusedWith !== null && BY_FORM.has(refusedWith)) {
     const shown = `"selvedge outbox show ${outboxId}"`;
     return `the service does not take requests of this form: show ${shown} to its support`;
@@ -82,29 +97,61 @@ function refused({ outboxId, kind, refusedWith }: Situation): string {
       'change still'
     );
   }
-  return CORRECT;
+  return neverSent ? CORRECT_IT : CORRECT;
+}
+
+function canceled({ kind, neverSent }: Situation): string {
+  if (kind === 'delivery_status') return 'nothing: the delivery is decided anew if it is pending';
+  return neverSent
+    ? 'hand it in under a new reference if it is wanted after all; other content may come under ' +
+        'the same reference, because it was never sent'
+    : 'hand it in under a new reference if it is wanted after all';
+}
+
+const ERROR_CHARS_MAX = 300;
+
+function tryingAgain(lastError: string): string {
+  const step = stepAfter(lastError);
+  const told = lastError.slice(0, ERROR_CHARS_MAX);
+  if (step !== undefined) return `wait: ${told}; to go on: ${step}`;
+  return (
+    `wait: it was not sent yet (${told}) and is tried again by itself; if that names something, ` +
+    'it is to be put right'
+  );
+}
+
+function itsTurn(before: number): string {
+  const turn = 'nothing: it is sent as soon as its turn has come';
+  if (before === 0) return turn;
+  const many = before >= BEFORE_MAX ? `${BEFORE_MAX} and more` : String(before);
+  return `${turn}; before it: ${many}, as fast as service.limits allow`;
+}
+
+function queued({ lastError, waiting }: Situation): string {
+  const { ahead = null, hold = null, before = 0 } = waiting ?? {};
+  if (ahead?.isLeft) {
+    return (
+      `wait for outbox ${ahead.outboxId}, which goes first and is left to a person: "selvedge ` +
+      `outbox show ${ahead.outboxId}" says what to decide`
+    );
+  }
+  if (hold !== null) return `wait: ${hold.reason}; to go on: ${hold.step}`;
+  if (ahead !== null) {
+    const { kind, reference, outboxId, state } = ahead;
+    return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
+  }
+  return lastError === null ? itsTurn(before) : tryingAgain(lastError);
 }
 
 export function nextAction(situation: Situation): string {
-  const { outboxId, state, lastError, waitsFor } = situation;
-  if (state === 'queued' && waitsFor !== null) {
-    return (
-      `wait for outbox ${waitsFor}, which goes first and is left to a person: "selvedge outbox ` +
-      `show ${waitsFor}" says what to decide`
-    );
-  }
-  if (state === 'queued') {
-    return lastError === null
-      ? 'nothing: it is sent as soon as its turn has come'
-      : 'nothing, unless its error names what is to be put right: it was not sent yet and is ' +
-          'tried again by itself';
-  }
+  const { outboxId, state } = situation;
+  if (state === 'queued') return queued(situation);
   if (state === 'sending') return 'nothing: it is on its way';
   if (state === 'sent') return 'nothing: the service took it, and it is read back';
   if (state === 'in_doubt') return inDoubt(situation);
   if (state === 'confirmed') return confirmed(situation);
   if (state === 'refused') return refused(situation);
-  if (state === 'canceled') return 'hand it in under a new reference if it is wanted after all';
+  if (state === 'canceled') return canceled(situation);
   return (
     'it is provably not at the service: remove the cause of its error, then: selvedge outbox ' +
     `retry ${outboxId} --reason "…", or: selvedge outbox cancel ${outboxId} --reason "…"`

@@ -17,7 +17,7 @@ export type ReadOrder = (
   orderId: number,
   request: {
     readonly cause: string;
-    readonly priority: 'push' | 'read';
+    readonly priority: 'push' | 'read' | 'pull';
     /** Whether its refunds and pending refunds are read as well. */
     readonly refunds?: boolean;
     readonly signal: AbortSignal;

@@ -55,9 +55,11 @@ it('says what is wrong with the folder that the ERP drops files into', async () 
   const folder = join(temporaryFolder(), 'in');
   const place = { path: 'intake.folder.path', value: folder };
   const reference = await startTestReference();
-  expect(checkDropFolder(testConfig(reference))).toEqual([]);
+  const now = Date.now();
+  expect(checkDropFolder(testConfig(reference), now)).toEqual([]);
   const config = testConfig(reference, { overrides: [place] });
-  const found = () => checkDropFolder(config).map(({ grade, text }) => `${grade} ${text}`);
+  const found = (at = now) =>
+    checkDropFolder(config, at).map(({ grade, text }) => `${grade} ${text}`);
 
   expect(found()).toEqual([`failed ${folder} is not there`]);
   mkdirSync(folder);
@@ -79,5 +81,11 @@ it('says what is wrong with the folder that the ERP drops files into', async () 
   mkdirSync(join(folder, 'done'));
   expect(found()).toEqual([`ok ${folder}, may be written`]);
   symlinkSync('orders.json', join(folder, 'link.json'));
-  expect(found()).toEqual(['warning 1 cannot be read, or are no files, and stay: link.json']);
+  const link = 'warning 1 cannot be read, or are no files, and stay: link.json';
+  expect(found()).toEqual([link]);
+  // A program that writes under another name has renamed it by then.
+  expect(found(now + 60_000)).toEqual([
+    link,
+    'warning 1 are not taken, for their names: notes.txt',
+  ]);
 });

@@ -53,6 +53,8 @@ export interface House {
   settled(): Promise<void>;
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** Streams that were to be pulled because something waits for them. */
+  readonly requested: readonly string[];
   /** Orders of the service by reference. */
   ordersWith(reference: string): number;
 }
@@ -121,6 +123,7 @@ async function run(
   clock: Clock,
   folder: string,
   { settings = {}, settingsOf, seed = 3, brakes = NO_BRAKES }: HouseParts,
+  requested: string[],
 ) {
   const all = { ...settings, ...settingsOf?.(reference) };
   const set = Object.entries(all).map(([path, value]) => ({ path, value }));
@@ -147,6 +150,7 @@ async function run(
     ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
     ...brakes,
     stops: await openOutboxStops({ store: own, clock, log }),
+    requestRun: async (stream) => void requested.push(stream),
     onEnded: () => undefined,
   });
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));
@@ -182,7 +186,8 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
   });
   onTestFinished(() => reference.close());
   const folder = temporaryFolder();
-  let running = await run(reference, clock, folder, parts);
+  const requested: string[] = [];
+  let running = await run(reference, clock, folder, parts, requested);
   let isRunning = true;
   onTestFinished(driveClock(clock, () => running.movement()));
   const kill = async (): Promise<void> => {
@@ -201,7 +206,7 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
     }
   };
   return {
-    ...{ reference, clock, kill },
+    ...{ reference, clock, kill, requested },
     get store() {
       return running.store;
     },
@@ -237,7 +242,7 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
         return open ? undefined : null;
       }).then(() => undefined),
     async start() {
-      running = await run(reference, clock, folder, parts);
+      running = await run(reference, clock, folder, parts, requested);
       isRunning = true;
     },
     ordersWith: (own) =>

@@ -15,6 +15,7 @@ const WAYS = new Set([
   ...['sent>confirmed', 'sent>in_doubt', 'in_doubt>confirmed', 'in_doubt>queued'],
   ...['in_doubt>refused', 'in_doubt>dead', 'in_doubt>canceled'],
   ...['dead>queued', 'dead>canceled', 'dead>confirmed', 'dead>in_doubt', 'queued>in_doubt'],
+  ...['refused>queued', 'canceled>queued'],
 ]);
 
 describe('lanes', () => {

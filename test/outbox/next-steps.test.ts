@@ -8,7 +8,8 @@ const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_st
 
 const PLAIN: Situation = {
   ...{ outboxId: 17, kind: 'order', state: 'queued', deskReason: null, lastError: null },
-  ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waitsFor: null },
+  ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waiting: null },
+  ...{ neverSent: false, lost: null },
 };
 
 /** Codes by which a request can be refused, as the client gives them. */

@@ -223,7 +223,11 @@ it('leaves a pause and its end in the audit, also where a restart lies between t
     const stop = new AbortController();
     const watch = createWatch({
       ...{ store, clock, log: silentLogger() },
-      ...{ limits: { ...limits, auditEveryMs: 60_000 }, pauseReason: () => pauseReason(dataDir) },
+      ...{
+        limits: { ...limits, auditEveryMs: 60_000 },
+        brake: () => undefined,
+        pauseReason: () => pauseReason(dataDir),
+      },
     });
     const done = watch.run(stop.signal);
     await clock.advance(61_000);

@@ -1,16 +1,38 @@
 /** Rows that are written apart from their list while a run of it is under way. */
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
 import {
   distrustApart,
   ORDERED_SOURCE,
+  writeSeasonVariants,
+  writeShortList,
   writeStockVariants,
 } from '../../src/mirror/catalog/apart.ts';
+import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { PDM, writeStyle } from '../../src/mirror/catalog/pdm.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import type { SqliteStore, Store } from '../../src/store/store.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
+import { createShortListStream } from '../../src/sync/streams/short-list.ts';
+import { answerJson, envelope } from '../client/support.ts';
+import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { startPull } from './support.ts';
+import { runsOn } from './pull.ts';
+import { runnerOf, startClients, startPull } from './support.ts';
+
+/** A service whose seasons are what a test says. */
+async function startShortLists() {
+  const list = { seasons: [{ seasonName: 'SS27', deliveryNames: ['D'] }] };
+  const { v1 } = await startClients((request, response) => {
+    const isLogin = request.url?.endsWith('/auth/login') ?? false;
+    const { seasons } = list;
+    const data = isLogin ? { token: 'a' } : { count: seasons.length, seasons };
+    answerJson(response, 200, envelope(200, data));
+  });
+  const store = await temporaryStore(systemClock());
+  const deps = runnerOf(store);
+  return { list, store, deps, v1, run: runsOn(deps).run };
+}
 
 /** A read of the stock that begins now. */
 async function readApart(store: SqliteStore, readSeq: number, barcode: string, quantity: number) {
@@ -109,4 +131,45 @@ it('a style that was written apart lets no other style count as missing', async 
   };
   expect(await run({ ...styles, pull })).toMatchObject({ outcome: 'complete' });
   expect(await keysAbsent(store)).toEqual(['one', 'two']);
+});
+
+describe('a variant of a season that was read apart', () => {
+  it.each(['stream', 'pages'] as const)(
+    'goes when its list does not have it, as %s',
+    async (mode) => {
+      const { list, store, season, runOf, deps } = await startList(mode);
+      list.seasons = { SS27: manyRows(40) };
+      expect(await runOf(season)).toMatchObject({ outcome: 'complete', rows: 40 });
+      const provenance = { source: 'test', readSeq: await deps.sequence.next(), at: Date.now() };
+      const apart = [{ barcode: 'apart', quantity: 0 }];
+      await store.transaction((tx) => writeSeasonVariants(tx, 'SS27', apart, provenance));
+      const live = async () => {
+        const rows = store.db.selectFrom('season_variant').select('barcode');
+        return (await rows.where('deleted_at', 'is', null).execute()).length;
+      };
+      expect(await live()).toBe(41);
+      // The list is as it was, to the byte.
+      expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+      expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+      expect(await live()).toBe(40);
+    },
+  );
+});
+
+it('a season that was read apart goes when the list is again as it was before', async () => {
+  const { list, store, deps, v1, run } = await startShortLists();
+  const seasons = createShortListStream({
+    ...{ name: 'seasons', entity: SEASON, fuse: { absolute: 1_000, share: 1 } },
+    read: (call) => v1.seasons(call),
+  });
+  await run(seasons);
+  const before = list.seasons;
+  list.seasons = [...before, { seasonName: 'AW99', deliveryNames: ['D'] }];
+  const read = await v1.seasons();
+  const provenance = { source: 'test', readSeq: await deps.sequence.next(), at: Date.now() };
+  await store.transaction((tx) => writeShortList(tx, 'seasons', read, provenance));
+  list.seasons = before;
+  for (let at = 0; at < 2; at += 1) await run(seasons);
+  const live = store.db.selectFrom('season').select('season_name').where('deleted_at', 'is', null);
+  expect(await live.execute()).toEqual([{ season_name: 'SS27' }]);
 });

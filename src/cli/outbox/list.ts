@@ -2,7 +2,8 @@
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { listOutbox } from '../../outbox/desk/listing.ts';
+import { listOutbox, type OutboxRow } from '../../outbox/desk/listing.ts';
+import { describeLost } from '../../outbox/watch/lost.ts';
 import { readOutboxStops } from '../../store/state.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -14,6 +15,11 @@ interface ListOptions extends FilterOptions {
   readonly reference?: string;
   readonly limit: number;
   readonly json?: boolean;
+}
+
+function stateText({ state, deskReason, lost }: OutboxRow): string {
+  if (lost !== null) return `${state} (gone)`;
+  return deskReason === null ? state : `${state} (desk)`;
 }
 
 export function outboxList(context: CliContext): Command {
@@ -55,11 +61,11 @@ export function outboxList(context: CliContext): Command {
           String(row.outboxId),
           row.kind,
           row.reference,
-          row.deskReason === null ? row.state : `${row.state} (desk)`,
+          stateText(row),
           formatDuration(Math.max(0, now - row.createdAt)),
           String(row.attempts),
           row.orderId === null ? '-' : String(row.orderId),
-          row.deskReason ?? row.lastError ?? '',
+          row.deskReason ?? (row.lost && describeLost(row.lost)) ?? row.lastError ?? '',
         ]),
       );
     });

@@ -62,6 +62,23 @@ function printSides(output: Output, card: OutboxCard): void {
   }
 }
 
+/** What it said before it was corrected, a line each. */
+function printRevisions(output: Output, { revisions }: OutboxCard): void {
+  if (revisions.length === 0) return;
+  output.line();
+  output.table(
+    ['EARLIER', 'HANDED IN', 'REPLACED', 'STATE', 'WHY', 'DOCUMENT'],
+    revisions.map((one) => [
+      String(one.revision),
+      timeText(one.handedInAt),
+      timeText(one.replacedAt),
+      one.state,
+      one.lastError ?? '',
+      JSON.stringify(one.document),
+    ]),
+  );
+}
+
 function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
   output.line();
   output.table(
@@ -110,5 +127,6 @@ export function outboxShow(context: CliContext): Command {
       printHead(context.output, card);
       printSides(context.output, card);
       printLog(context.output, card);
+      printRevisions(context.output, card);
     });
 }

@@ -47,7 +47,7 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   const database = await guarded('database', () => checkDatabase(config, now));
   yield* database;
   yield* await guarded('exchange', () => checkExchange(config));
-  yield* await guarded('drop folder', () => checkDropFolder(config));
+  yield* await guarded('drop folder', () => checkDropFolder(config, now));
   yield* await guarded('readers', () => checkHolders(config));
   yield* await guarded('backup', () => checkBackups(config, now));
   yield* await guarded('rules', () => checkRules(config));

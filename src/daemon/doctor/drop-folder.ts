@@ -1,7 +1,8 @@
 /** The folder that the ERP drops files into: may both write in it, and can its files be taken? */
-import { accessSync, constants, readdirSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, type Dirent, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
+import { isToBeTaken, STRANGER_MS } from '../../outbox/intake/folder/folder-look.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
 
 const { R_OK, W_OK, X_OK } = constants;
@@ -25,11 +26,26 @@ function isClosed(path: string): boolean {
 }
 
 /** What looks like a file for the daemon, and stays there. */
-function stayingIn(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => name.endsWith('.json') && !name.startsWith('.'))
+function stayingIn(found: readonly Dirent[], folder: string): string[] {
+  return found
+    .filter(({ name }) => isToBeTaken(name))
     .filter((one) => !one.isFile() || isClosed(join(folder, one.name)))
     .map(({ name }) => name);
+}
+
+/** Files whose names do not end as those that are taken, and that nobody renames any more. */
+function strangersIn(found: readonly Dirent[], folder: string, now: number): string[] {
+  return found
+    .filter((one) => one.isFile() && !one.name.startsWith('.') && !isToBeTaken(one.name))
+    .map(({ name }) => name)
+    .filter((name) => {
+      const info = statSync(join(folder, name), { throwIfNoEntry: false });
+      return info !== undefined && Math.abs(now - info.mtimeMs) >= STRANGER_MS;
+    });
+}
+
+function some(names: readonly string[]): string {
+  return names.slice(0, NAMES_SHOWN).join(', ');
 }
 
 function checkModes(dataDir: string, folder: string, { mode, gid }: Stats): Finding | undefined {
@@ -46,7 +62,8 @@ function checkModes(dataDir: string, folder: string, { mode, gid }: Stats): Find
 
 type Place = Pick<Config, 'dataDir' | 'intake'>;
 
-export function checkDropFolder({ dataDir, intake }: Place): Finding[] {
+/** @param now epoch milliseconds. */
+export function checkDropFolder({ dataDir, intake }: Place, now: number): Finding[] {
   const folder = intake.folder.path;
   if (folder === null) return [];
   const stat = statSync(folder, { throwIfNoEntry: false });
@@ -60,10 +77,19 @@ export function checkDropFolder({ dataDir, intake }: Place): Finding[] {
   }
   const modes = checkModes(dataDir, folder, stat);
   if (modes) return [modes];
-  const staying = stayingIn(folder);
-  if (staying.length === 0) return [fine('drop folder', `${folder}, may be written`)];
-  const names = staying.slice(0, NAMES_SHOWN).join(', ');
-  const text = `${staying.length} cannot be read, or are no files, and stay: ${names}`;
-  const advice = 'chmod g+r what the ERP writes (umask 027); the log of the daemon says more';
-  return [odd('drop folder', text, advice)];
+  const found = readdirSync(folder, { withFileTypes: true });
+  const staying = stayingIn(found, folder);
+  const strangers = strangersIn(found, folder, now);
+  const findings: Finding[] = [];
+  if (staying.length > 0) {
+    const text = `${staying.length} cannot be read, or are no files, and stay: ${some(staying)}`;
+    const advice = 'chmod g+r what the ERP writes (umask 027); the log of the daemon says more';
+    findings.push(odd('drop folder', text, advice));
+  }
+  if (strangers.length > 0) {
+    const text = `${strangers.length} are not taken, for their names: ${some(strangers)}`;
+    findings.push(odd('drop folder', text, 'rename them so that they end in .json'));
+  }
+  if (findings.length > 0) return findings;
+  return [fine('drop folder', `${folder}, may be written`)];
 }

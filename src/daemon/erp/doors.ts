@@ -63,7 +63,7 @@ export function createDoors(
     const settings = { command, timeoutMs, attemptsMax, ...delays };
     doors.push(createCallback({ store, clock, log, settings }));
   }
-  const preflight = createPreflight(store, deps.outbox.kinds);
+  const preflight = createPreflight(store, clock, deps.outbox.kinds);
   const groups = [intakeRoutes({ ...common, clients }), pushRoutes({ ...common, preflight })];
   return { doors, groups };
 }

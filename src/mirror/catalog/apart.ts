@@ -1,6 +1,7 @@
 /**
- * Rows of the stock that are written apart from its list: what was just ordered is read at once.
- * The list may show such a row as it did before, in the same bytes: then its digest would prove
+ * Rows that are written apart from their list: the stock of what was just ordered is read at once,
+ * and so is what an order names and the mirror does not know yet. For the stock:
+ * the list may show such a row as it did before, in the same bytes: then its digest would prove
  * what is wrong. So these rows are noted, and before a run begins the segments that hold them lose
  * their proof.
  */
@@ -8,10 +9,12 @@ import { sql } from 'kysely';
 import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
-import { RESPELLED_KEYS } from '../list.ts';
+import { forgetList, type ListEntity, RESPELLED_KEYS } from '../list.ts';
+import { quarantineRows, type RejectedRow } from '../quarantine.ts';
 import type { Provenance } from '../rows/bulk.ts';
+import { FREIGHT_OPTION, SEASON } from './names.ts';
 import { twiceAmong } from './places.ts';
-import { STOCK_VARIANT } from './variant.ts';
+import { STOCK_VARIANT, seasonVariants } from './variant.ts';
 
 /** Where rows come from that were read because they were ordered. */
 export const ORDERED_SOURCE = 'refresh:ordered';
@@ -37,6 +40,47 @@ export async function writeStockVariants(
       and +entity = ${STOCK_VARIANT.entity} group by key
     on conflict (barcode) do update set is_new = max(is_new, excluded.is_new)`.execute(tx);
   return counts;
+}
+
+/**
+ * Writes some variants of a season, apart from its list. They are new or were deleted, so that the
+ * next run of the list needs to ask only which rows the list does not have.
+ */
+export async function writeSeasonVariants(
+  tx: Tx,
+  seasonName: string,
+  records: readonly object[],
+  provenance: Provenance,
+): Promise<void> {
+  const entity = seasonVariants(seasonName);
+  const all = records.map((record) => entity.toRow(structuredClone(record)));
+  const named = all.map(({ values }) => values[entity.key] ?? null);
+  const twice = await twiceAmong(tx, 'season', named);
+  const rows = all.filter(({ values }) => !twice.has(values[entity.key] ?? null));
+  const { inserted, changed } = await writeRows(tx, entity, rows, provenance);
+  const keys = rows.map(({ values }) => values[entity.key] ?? null);
+  await raiseReadSeq(tx, entity.table, entity.key, keys, provenance.readSeq);
+  if (inserted + changed === 0) return;
+  await sql`update segment set digest = null, keys = ${RESPELLED_KEYS}
+    where stream = 'season' and part = ${seasonName} and first_row = 0`.execute(tx);
+}
+
+const SHORT_LISTS = { seasons: SEASON, freight: FREIGHT_OPTION } as const;
+
+export type ShortListName = keyof typeof SHORT_LISTS;
+
+/** Writes what a short list shows, apart from its stream, which alone says what is gone. */
+export async function writeShortList(
+  tx: Tx,
+  stream: ShortListName,
+  list: { readonly rows: readonly unknown[]; readonly rejects: readonly RejectedRow[] },
+  provenance: Provenance,
+): Promise<void> {
+  const entity: ListEntity = SHORT_LISTS[stream];
+  const rows = list.rows.map((record) => entity.toRow(structuredClone(record)));
+  const { inserted, changed } = await writeRows(tx, entity, rows, provenance);
+  await quarantineRows(tx, entity.entity, list.rejects, provenance);
+  if (inserted + changed > 0) await forgetList(tx, stream);
 }
 
 /** Whether there is anything for {@link distrustApart} to do. */

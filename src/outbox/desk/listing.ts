@@ -4,8 +4,10 @@ import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
+import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
+import { type Lost, readLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { fits, type RowFilter } from './selection.ts';
 
@@ -28,6 +30,8 @@ export interface OutboxRow {
   readonly dueAt: number;
   readonly deskReason: string | null;
   readonly lastError: string | null;
+  /** An order that was confirmed and is at the service no more. */
+  readonly lost: Lost | null;
 }
 
 /** The newest rows that fit the filter. */
@@ -47,6 +51,8 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     );
   }
   const rows = await query.execute();
+  const ids = rows.map(({ outbox_id }) => outbox_id);
+  const lost = await readLost(db, ids);
   return rows.map((row) => ({
     outboxId: row.outbox_id,
     kind: row.kind,
@@ -58,6 +64,7 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     dueAt: row.due_at,
     deskReason: row.desk_reason,
     lastError: row.last_error,
+    lost: lost.get(row.outbox_id) ?? null,
   }));
 }
 
@@ -105,6 +112,8 @@ export interface OutboxCard extends DocumentState {
   readonly evidence: readonly Evidence[];
   /** The other side, as the mirror has it. */
   readonly candidates: readonly Candidate[];
+  /** What the document said before it was corrected. */
+  readonly revisions: readonly Revision[];
 }
 
 async function attemptsOf(db: Db, outboxId: number): Promise<Attempt[]> {
@@ -183,5 +192,6 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
       ...{ at, source, found: what, complete: complete === 1, detail: tryParseJson(detail) },
     })),
     candidates: await candidatesOf(db, [...new Set(orderIds)]),
+    revisions: await revisionsOf(db, outboxId),
   };
 }

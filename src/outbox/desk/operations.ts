@@ -16,6 +16,7 @@ import { quietTime } from '../dispatch/quiet-time.ts';
 import { noteSeasonUnseen } from '../evidence/seasons.ts';
 import { type Change, moveAll } from '../ledger.ts';
 import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
+import { noteLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
 import {
@@ -112,7 +113,10 @@ function retried(row: DeskRow, now: number): { readonly state: OutboxState; chan
     return { state: 'in_doubt', change: { due_at: now, desk_reason: null } };
   }
   const isOver = row.state === 'refused' || row.state === 'canceled';
-  const hint = isOver ? 'hand it in under a new reference' : 'there is nothing to do about it';
+  const shown = `"selvedge outbox show ${row.outboxId}"`;
+  const hint = isOver
+    ? `hand it in again; under which reference tells ${shown}`
+    : 'there is nothing to do about it';
   return refuse(row, 'tried again', hint);
 }
 
@@ -243,8 +247,10 @@ async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pr
 async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
   const now = deps.clock.now();
   const isUnseen = await isSeasonUnseen(tx, row.outboxId);
-  if ((await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now)) === 0) {
-    const text = `outbox ${row.outboxId} has no difference that waits for a person`;
+  const differences = await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
+  const lost = await noteLost(tx, row.outboxId, now);
+  if (differences + lost === 0) {
+    const text = `outbox ${row.outboxId} has no difference or loss that waits for a person`;
     const hint = `see: selvedge outbox show ${row.outboxId}`;
     throw new RefusedError('outbox.nothing_to_note', text, { hint });
   }

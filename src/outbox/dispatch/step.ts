@@ -9,6 +9,7 @@ import {
 } from '../item.ts';
 import { openSince, postpone } from '../ledger.ts';
 import { wordsOf } from '../service.ts';
+import { HELD_BY } from '../waiting.ts';
 import { type Hand, paceOf, retryDelay, tellPutOff } from './hand.ts';
 import { isPassing } from './looks.ts';
 import { sendItem } from './send.ts';
@@ -74,7 +75,7 @@ async function settleItem(
   if (settled) tell(deps, item, settled);
 }
 
-const DRY_RUN = 'dry run (outbox.dryRun): it is fit and would be sent now';
+const DRY_RUN = `${HELD_BY.dryRun}: it is fit and would be sent now`;
 
 /** One step of one row: a look or a clearance, then what it leads to. Rejects with the database. */
 export async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): Promise<void> {

@@ -1,7 +1,8 @@
 /**
  * The one way in behind all doors. A document goes into the outbox together with a row of `intake`
  * that says where it came from; handing the same one in again, by whatever door, changes nothing
- * and gives the first receipt; another one under the same reference is refused with both on show.
+ * and gives the first receipt; another one under the same reference is refused with both on show,
+ * unless the first was refused or called off and never sent: then it is corrected.
  *
  * Reads and writes `intake` and `intake_key`, writes `outbox` through its door. Every call may be
  * repeated after a stop at any point.
@@ -9,6 +10,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import { meetingOf } from '../corrections.ts';
 import { type Problem, referenceKey } from '../documents.ts';
 import { enqueueDocument, onFile } from '../enqueue.ts';
 import { type Clash, clashOf } from './clash.ts';
@@ -74,7 +76,8 @@ function conflict(reference: string, clash: Clash): Refusal {
   const message = `belongs to document ${documentId} (${state}), which says otherwise: ${says}`;
   const nextStep =
     'another document needs a reference of its own; to replace the first one, cancel it as long ' +
-    'as it was not sent, and hand this one in under a new reference';
+    `as it was not sent (selvedge outbox cancel ${documentId} --reason "…"), and hand this one ` +
+    'in again';
   const problems = [{ path: 'reference', message }];
   return { ok: false, code: 'conflict', reference, problems, nextStep, conflict: clash };
 }
@@ -107,7 +110,13 @@ async function keyHolder(tx: Tx, one: Delivered, sound: Sound): Promise<number |
   return same ? undefined : row.outbox_id;
 }
 
-async function remember(tx: Tx, outboxId: number, one: Delivered): Promise<void> {
+/** A document that is queued once more came with this hand-in. */
+async function remember(
+  tx: Tx,
+  outboxId: number,
+  one: Delivered,
+  isReopened: boolean,
+): Promise<void> {
   const { door, source, receivedAt, idempotencyKey } = one;
   await tx
     .insertInto('intake')
@@ -119,6 +128,7 @@ async function remember(tx: Tx, outboxId: number, one: Delivered): Promise<void>
       taken.column('outbox_id').doUpdateSet((eb) => ({
         repeats: eb('intake.repeats', '+', 1),
         last_repeat_at: receivedAt,
+        ...(isReopened ? { door, source, received_at: receivedAt } : {}),
       })),
     )
     .execute();
@@ -128,6 +138,14 @@ async function remember(tx: Tx, outboxId: number, one: Delivered): Promise<void>
     .values({ ...idempotencyKey, outbox_id: outboxId, at: receivedAt })
     .onConflict((taken) => taken.doNothing())
     .execute();
+}
+
+/** Whether anything would be sent because of it. */
+async function isNewWork(tx: Tx, { kind, reference, document }: Sound): Promise<boolean> {
+  const existing = await onFile(tx, kind, reference);
+  if (!existing) return true;
+  const meeting = await meetingOf(tx, existing, document);
+  return meeting === 'again' || meeting === 'correct';
 }
 
 async function handInOne(
@@ -141,12 +159,12 @@ async function handInOne(
   const holder = await keyHolder(tx, one, checked);
   if (holder !== undefined) return keyReused(reference, holder);
   const off = whyOff(kind);
-  if (off !== undefined && !(await onFile(tx, kind, reference))) return kindOff(reference, off);
+  if (off !== undefined && (await isNewWork(tx, checked))) return kindOff(reference, off);
   const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);
   if ('conflict' in result) return conflict(reference, clashOf(result.conflict, document));
-  const { outboxId: documentId, repeated } = result;
-  await remember(tx, documentId, one);
+  const { outboxId: documentId, repeated, reopened = false } = result;
+  await remember(tx, documentId, one, reopened);
   return { ok: true, documentId, repeated };
 }
 

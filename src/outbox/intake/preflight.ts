@@ -2,9 +2,11 @@
  * The dry run of a hand-in: everything that would be checked, at the door and before the sending,
  * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
  */
+import type { Clock } from '../../lib/clock.ts';
 import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Store } from '../../store/store.ts';
+import { meetingOf } from '../corrections.ts';
 import type { Problem } from '../documents.ts';
 import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
@@ -44,10 +46,10 @@ function verdictOf(reference: string, clearance: Clearance): Checkup {
   return { reference, verdict: 'unclear', documentId: null, problems: [{ path: '', message }] };
 }
 
-function itemOf(kind: string, reference: string, body: JsonObject): OutboxItem {
+function itemOf(kind: string, reference: string, body: JsonObject, now: number): OutboxItem {
   return {
     ...{ outboxId: 0, kind, lane: '', reference, body, expectedFrom: null, state: 'queued' },
-    ...{ attempts: 0, result: null, inDoubtSince: null, createdAt: 0, cause: 'preflight' },
+    ...{ attempts: 0, result: null, inDoubtSince: null, createdAt: now, cause: 'preflight' },
   };
 }
 
@@ -72,14 +74,19 @@ async function repeated({ db }: Store, reference: string, documentId: number): P
   return { reference, verdict: 'refused', documentId, problems: told };
 }
 
-export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Preflight {
+export function createPreflight(
+  store: Store,
+  clock: Clock,
+  kinds: readonly OutboxKind[],
+): Preflight {
   return async (submission, signal) => {
     const checked = checkSubmission(submission);
     if (!checked.ok) return refusal(checked.reference, checked.problems);
     const { kind, reference, document } = checked;
     const existing = await onFile(store.db, kind, reference);
-    if (existing?.isSame(document)) return repeated(store, reference, existing.outboxId);
-    if (existing) {
+    const meeting = existing && (await meetingOf(store.db, existing, document));
+    if (existing && meeting === 'repeat') return repeated(store, reference, existing.outboxId);
+    if (existing && meeting === 'conflict') {
       const { outboxId, state } = existing;
       const where = clashOf(existing, document).differences.join('; ');
       const message = `belongs to document ${outboxId} (${state}): ${where}`;
@@ -93,7 +100,8 @@ export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Pre
     const sender = kinds.find((one) => one.kind === kind);
     if (!sender) return refusal(reference, [{ path: 'kind', message: 'is not sent from here' }]);
     try {
-      return verdictOf(reference, await sender.clear(itemOf(kind, reference, document), signal));
+      const item = itemOf(kind, reference, document, clock.now());
+      return verdictOf(reference, await sender.clear(item, signal));
     } catch (error) {
       // What the service would not tell about one says nothing about the others.
       const isOurs = error instanceof BugError || isStoreUnusable(error);

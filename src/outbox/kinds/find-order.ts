@@ -88,6 +88,8 @@ export async function orderIdOf(db: Db, reference: string): Promise<number | und
     .select(['order_id', 'result'])
     .where('kind', '=', 'order')
     .where('reference_key', '=', referenceKey(reference))
+    // Its number may be another order's by now.
+    .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
     .executeTakeFirst();
   const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
   if (known) return known;

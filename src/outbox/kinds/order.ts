@@ -21,7 +21,8 @@ import { isWanted, sortOut } from '../evidence/candidates.ts';
 import { isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
 import { mirroredOrder, mirroredWithLines, type SeenOrder } from '../evidence/mirrored.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
-import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
+import { FREIGHT_REQUIRED_KEY } from '../preflight/order.ts';
+import type { OrderCheck } from '../preflight/order-check.ts';
 import type { ReadOrder } from '../service.ts';
 import { knownBefore, ordersReadAt } from './baseline.ts';
 import { piecesOf } from './compare.ts';
@@ -33,6 +34,7 @@ import {
   type SoughtOrder,
   type Window,
 } from './judge-order.ts';
+import type { NewestOrders } from './newest-orders.ts';
 
 export interface OrderKindDeps {
   readonly store: Store;
@@ -41,7 +43,8 @@ export interface OrderKindDeps {
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
-  readonly rules: OrderRules;
+  readonly check: OrderCheck;
+  readonly newest: NewestOrders;
   /** Since when this process has been there. */
   readonly watchedSince: () => number;
   /** These were ordered: what is in stock of them has changed. */
@@ -209,6 +212,9 @@ async function foundBefore(
   for (const unseen of [madeSinceBackup, madeBeforeStart]) {
     orders.push(...(await unseen(deps, sought, signal)));
   }
+  const { item, known } = sought;
+  const texts = [item.reference, ...textsFor(known, item.reference)];
+  orders.push(...(await deps.newest.withReference(texts, signal)));
   // Last: what they leave to the mirror was read into it before they looked.
   orders.push(...(await seenByReference(db, sought)));
   const finding = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
@@ -223,11 +229,10 @@ async function clear(
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Clearance> {
-  const { db } = deps.store;
-  const sought = await soughtFor(db, item);
+  const sought = await soughtFor(deps.store.db, item);
   const finding = await foundBefore(deps, sought, signal);
   if (finding) return { send: false, finding: await finish(deps, sought, finding) };
-  const problems = await checkOrder(db, orderOf(item).document, deps.rules);
+  const problems = await deps.check(orderOf(item).document, item.createdAt, signal);
   if (problems.some(({ severity }) => severity === 'error')) {
     return { send: false, finding: { found: 'unfit', problems } };
   }

@@ -225,10 +225,11 @@ async function seasonProblems(
     .where('deleted_at', 'is', null)
     .execute();
   const names = seasons.map((row) => row.season_name);
+  // What was read of it earlier may lack the delivery that it has now.
+  if ((await putAside(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
+    return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
+  }
   if (!names.includes(seasonName)) {
-    if ((await putAside(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
-      return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
-    }
     const near = suggestion(seasonName, names);
     return [error('seasonName', `there is no season ${seasonName}${near}`), ...missing];
   }
@@ -270,6 +271,9 @@ async function freightProblems(
     .execute();
   const types = rows.map((row) => row.freight_type);
   if (types.includes(type)) return [];
+  if ((await putAside(db, ['freight_option'], 'freightType', [type])).has(type)) {
+    return [warning('freight.type', `not checked: ${UNREADABLE}`)];
+  }
   return [error('freight.type', `there is no freight ${type}${suggestion(type, types)}`)];
 }
 

@@ -13,6 +13,7 @@ import { endIncidents, type Incident, reconcileIncidents } from '../../store/inc
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../dispatch/quiet-time.ts';
+import { noteHeld } from '../waiting.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
 import { notePause } from './pause-log.ts';
 
@@ -29,6 +30,8 @@ export interface WatchDeps {
   };
   /** Why a person has paused everything; undefined: nobody has. */
   readonly pauseReason: () => string | undefined;
+  /** Why nothing of this kind is sent; undefined: it is. */
+  readonly brake: (kind: string) => string | undefined;
 }
 
 export interface Watch {
@@ -171,6 +174,7 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { store, clock, log, limits } = deps;
   const now = clock.now();
   await notePause(deps);
+  await noteHeld(deps, OUTBOX_KINDS, deps.brake);
   const lateness = await worstLateness(store.db);
   const agreed = await endedDifferences(store.db);
   const { opened: fresh } = await store.transaction(async (tx) => {

@@ -38,9 +38,33 @@ interface IntakeKeyTable {
   at: number;
 }
 
+interface OutboxLostTable {
+  outbox_id: number;
+  order_id: number;
+  since: number;
+  reference: string | null;
+  read_seq: number;
+  noted_at: number | null;
+}
+
+interface OutboxRevisionTable {
+  outbox_id: number;
+  revision: number;
+  body: string;
+  cause: string;
+  handed_in_at: number;
+  state: string;
+  problems: string;
+  last_error: string | null;
+  ended_at: number | null;
+  replaced_at: number;
+}
+
 export interface IntakeTables {
   intake: IntakeTable;
   intake_file: IntakeFileTable;
   intake_file_document: IntakeFileDocumentTable;
   intake_key: IntakeKeyTable;
+  outbox_lost: OutboxLostTable;
+  outbox_revision: OutboxRevisionTable;
 }

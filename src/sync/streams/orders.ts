@@ -17,6 +17,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { endUnlisted } from '../../mirror/refresh.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
+import { writeWalk } from '../../mirror/walks.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { ReadAlso } from '../read-order.ts';
@@ -143,7 +144,11 @@ interface Walked {
 }
 
 /** The walk, or what an attempt before this one has found. */
-async function walkOnce(deps: OrdersDeps, context: StreamRun, name: string): Promise<Walked> {
+async function walkOnce(
+  deps: OrdersDeps,
+  context: StreamRun,
+  name: OrdersOptions['name'],
+): Promise<Walked> {
   const { checkpoint } = context.run;
   const { walked, bottom: reached } = checkpoint;
   if (walked === true) {
@@ -157,7 +162,11 @@ async function walkOnce(deps: OrdersDeps, context: StreamRun, name: string): Pro
   const end: Walked = { walked: true, bottom, doubts };
   await context.page({ ...end }, async (tx) => {
     const knownNow = String(Math.max(top, known));
-    if (doubts.length === 0) await writeState(tx, KNOWN_TO_KEY, knownNow, deps.clock);
+    if (doubts.length === 0) {
+      await writeState(tx, KNOWN_TO_KEY, knownNow, deps.clock);
+      const { readSeq, startedAt } = context.run;
+      await writeWalk(tx, name, { readSeq, startedAt, bottom }, deps.clock);
+    }
     return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
   });
   return end;

@@ -87,6 +87,45 @@ describe('the four doors', () => {
     const corrected = await house.sqlEnd(house.insert('by-sql-2', house.order()));
     expect(corrected).toMatchObject({ state: 'confirmed' });
   });
+
+  it('take the correction of what never left under its own reference, by each other', async () => {
+    const house = await openDoors();
+    const [line] = z.object({ lines: z.array(z.looseObject({})) }).parse(house.order()).lines;
+    const wrong = { lines: [{ ...line, deliveryName: 'Drop 1' }] };
+    const row = house.insert('SO-1', wrong);
+    const first = await house.sqlEnd(row);
+    expect(first).toMatchObject({ state: 'refused', orderId: null });
+    expect(first.nextStep).toContain('under the same reference');
+    const other = { lines: [{ ...line, deliveryName: 'Drop 2' }] };
+    house.drop('one.json', JSON.stringify({ kind: 'order', reference: 'SO-1', payload: other }));
+    await house.fileEnd('done/one.json');
+    const file = join(house.folder, 'order.json');
+    writeFileSync(file, JSON.stringify({ reference: 'SO-1', ...wrong }));
+    const pushed = await house.call('orders', 'push', file, '--wait', '1m');
+    expect(pushed.stdout).toMatch(/^SO-1: refused, .*under the same reference/);
+    const { status, body } = await house.post('/api/orders', {
+      reference: 'so-1',
+      ...house.order(),
+    });
+    expect([status, body.documentId]).toEqual([202, first.documentId]);
+    const end = await house.httpEnd(Number(body.documentId));
+    expect(end).toMatchObject({ state: 'confirmed', reference: 'SO-1' });
+    expect(house.ordersWith('SO-1')).toBe(1);
+    // A document has one state, at all doors and in all its receipts.
+    await until('the receipt of the first hand-in', async () => {
+      const told = await house.sqlEnd(row);
+      return told.state === 'confirmed' ? told : undefined;
+    });
+    const [byFile] = await until('the receipt of the file', async () => {
+      const told = await house.fileEnd('done/one.json');
+      return told[0]?.state === 'confirmed' ? told : undefined;
+    });
+    expect(byFile).toMatchObject({ documentId: first.documentId, orderId: end.orderId });
+    const again = await house.post('/api/orders', { reference: 'SO-1', ...wrong });
+    expect([again.status, again.body.code]).toEqual([409, 'intake.conflict']);
+    const shown = await house.call('outbox', 'show', String(first.documentId));
+    expect(shown.stdout).toMatch(/EARLIER.*\n1 .* refused .*\n2 .* refused .*\n3 .* refused /s);
+  });
 });
 
 describe('the HTTP door', () => {
@@ -100,7 +139,8 @@ describe('the HTTP door', () => {
     const { status, body } = await house.post('/api/orders', payload);
     await sql`alter table not_to_be_read rename to outbox_attempt`.execute(db);
     expect([status, body.message]).toEqual([503, 'it is not known whether anything was taken']);
-    expect((await house.post('/api/orders', payload)).status).toBe(200);
+    // It was taken, and refused before it was sent: so it is checked once more.
+    expect((await house.post('/api/orders', payload)).status).toBe(202);
   });
 
   it('does not say it either when the database fails', async () => {

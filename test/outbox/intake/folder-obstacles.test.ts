@@ -78,6 +78,38 @@ describe('the drop folder', () => {
     expect(taken).toEqual([{ reference: 'SO-2' }]);
   });
 
+  it.each(['ORDERS.JSON', 'Orders.Json', 'a.jSON', 'b.json '])(
+    'takes %j like any other file, with a receipt beside it',
+    async (name) => {
+      const { store, start, drop, receipt } = await openFolder();
+      drop(name, envelope('SO-1'));
+      start();
+      expect(await receipt(`done/${name}`)).toMatchObject({ file: name });
+      const taken = await store.db.selectFrom('outbox').select('reference').execute();
+      expect(taken).toEqual([{ reference: 'SO-1' }]);
+    },
+  );
+
+  it('says in the log what is not taken for its name, once nobody writes it any more', async () => {
+    let written = '';
+    const write = (line: string): void => {
+      written += line;
+    };
+    const log = createLogger({ level: 'info', format: 'json', scrubber: createScrubber(), write });
+    const { folder, start, drop, receipt } = await openFolder(undefined, undefined, log);
+    for (const name of ['orders.ndjson', 'A.JSON.RECEIPT.JSON', 'fresh.tmp']) {
+      writeFileSync(join(folder, name), envelope('SO-1'));
+    }
+    utimesSync(join(folder, 'orders.ndjson'), 1_700_000_000, 1_700_000_000);
+    drop('last.json', envelope('SO-2'));
+    start();
+    await receipt('done/last.json');
+    await until('the line', () => written.includes('orders.ndjson') || undefined);
+    expect(written).toMatch(/orders\.ndjson.*left alone: its name does not end in \.json/);
+    expect(written).toMatch(/A\.JSON\.RECEIPT\.JSON.*left alone: it is named like a receipt/);
+    expect(written).not.toContain('fresh.tmp');
+  });
+
   it('takes no pipe that took the place of a file after the look into the folder', async () => {
     let swap = (): void => undefined;
     const { folder, start, drop, receipt } = await openFolder(undefined, () => swap());

@@ -15,7 +15,7 @@ it('of one document is unclear when the service will not be asked about it', asy
     ...{ kind: 'order', creates: () => true },
     ...{ clear: refuse, look: refuse, send: refuse },
   };
-  const preflight = createPreflight(store, [kind]);
+  const preflight = createPreflight(store, systemClock(), [kind]);
   const submission = { kind: 'order', reference: 'SO-1', payload: order() };
   expect(await preflight(submission, new AbortController().signal)).toEqual({
     ...{ reference: 'SO-1', verdict: 'unclear', documentId: null },
@@ -27,7 +27,7 @@ it('of a document that was refused before says so, and what to do', async () => 
   const store = await temporaryStore(systemClock());
   const intake = intakeOf(store);
   await intake.handIn([delivered('SO-1')]);
-  const preflight = createPreflight(store, []);
+  const preflight = createPreflight(store, systemClock(), []);
   const submission = { kind: 'order', reference: 'SO-1', payload: order() };
   const check = () => preflight(submission, new AbortController().signal);
   expect(await check()).toMatchObject({ verdict: 'repeated', documentId: 1, problems: [] });
@@ -54,7 +54,7 @@ async function checkedBy(clear: () => Promise<Clearance>) {
   const kinds = ['order', 'pending_refund'].map((kind) => {
     return { kind, creates: () => true, clear, look: never, send: never };
   });
-  const preflight = createPreflight(store, kinds);
+  const preflight = createPreflight(store, systemClock(), kinds);
   const check = (kind = 'order', payload: unknown = order(), reference = 'SO-1') =>
     preflight({ kind, reference, payload }, new AbortController().signal);
   return { store, intake, check };

@@ -20,7 +20,7 @@ it('tells of a thousand documents at once without keeping anybody waiting', asyn
   await intake.handIn(ids.map((id) => delivered(`SO-${id}`)));
   const app = fastify();
   onTestFinished(() => app.close());
-  const preflight = createPreflight(store, []);
+  const preflight = createPreflight(store, systemClock(), []);
   pushRoutes({ store, intake, preflight, clock }).install(app);
   await app.ready();
   const payload = { actor: 'anna', documentIds: ids };

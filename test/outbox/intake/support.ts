@@ -99,6 +99,14 @@ export async function endDocument(
   await store.transaction(async (tx) => {
     const row = tx.updateTable('outbox').where('outbox_id', '=', outboxId);
     await row.set({ state: 'sending' }).execute();
+    await tx
+      .insertInto('outbox_attempt')
+      .values({
+        ...{ outbox_id: outboxId, attempt: 1, started_at: 0, ended_at: 0, http_status: null },
+        ...{ class: state === 'refused' ? 'refused' : 'done', error_code: null, answer: null },
+        ...{ max_order_id_before: null, count_before: null },
+      })
+      .execute();
     await row.set({ state, ended_at: systemClock().now(), ...told }).execute();
   });
 }

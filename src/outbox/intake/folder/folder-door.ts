@@ -34,6 +34,7 @@ import {
   type FolderLook,
   isAsRead,
   isMissing,
+  isToBeTaken,
   orMissing,
   readContent,
   readyFiles,
@@ -211,8 +212,8 @@ async function putAllBack(deps: FolderDoorDeps): Promise<void> {
   const found = await readdir(deps.folder, { withFileTypes: true });
   for (const one of found) {
     if (!one.isFile() || !one.name.startsWith('.')) continue;
-    if (!one.name.endsWith(`.json${UNDER_WAY}`)) continue;
-    await putBack(deps, one.name.slice(1, -UNDER_WAY.length));
+    const name = one.name.slice(1, -UNDER_WAY.length);
+    if (one.name.endsWith(UNDER_WAY) && isToBeTaken(name)) await putBack(deps, name);
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Looking into the drop folder: which files are ready, and what is in one. Names that begin with a
- * dot or do not end in `.json` are left alone, so is a file that still grows. Links are not
- * followed: who may write the folder must not read other files through us.
+ * dot or do not end in `.json`, in whatever letters, are left alone, so is a file that still grows.
+ * Links are not followed: who may write the folder must not read other files through us.
  */
 import { constants, type Dirent, type Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
@@ -32,6 +32,15 @@ const FILES_PER_ROUND = 100;
 /** Of a file system, and what names of receipts and of older files have more. */
 const NAME_BYTES_MAX = 255 - '.'.length - '.0123456789ab'.length - '.receipt.json.tmp'.length;
 
+/** Some systems write names in capitals, and some programs a space behind them. */
+const DOCUMENT_NAME = /\.json\s*$/i;
+const RECEIPT_NAME = /\.receipt\.json\s*$/i;
+
+/** Whether a file of this name is to be taken; what begins with a dot is still being written. */
+export function isToBeTaken(name: string): boolean {
+  return DOCUMENT_NAME.test(name) && !name.startsWith('.');
+}
+
 /** Why this is never taken; undefined: it may be. */
 function obstacleIn(found: Dirent): string | undefined {
   const { name } = found;
@@ -41,7 +50,7 @@ function obstacleIn(found: Dirent): string | undefined {
   if (bytes > NAME_BYTES_MAX) {
     return `its name has ${bytes} bytes; ${NAME_BYTES_MAX} are the most`;
   }
-  if (name.endsWith('.receipt.json')) return 'it is named like a receipt';
+  if (RECEIPT_NAME.test(name)) return 'it is named like a receipt';
   // What is no UTF-8 cannot be named again, not even to open it.
   return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
 }
@@ -76,6 +85,32 @@ interface Ready {
   readonly obstacle?: string;
 }
 
+/** What is renamed in time is only being written under another name. */
+export const STRANGER_MS = 10_000;
+const STRANGERS_PER_ROUND = 20;
+
+/** Files that will never be taken because of their names, once nobody writes them any more. */
+async function strangers(
+  { clock, folder }: FolderLook,
+  found: readonly Dirent[],
+  isLeftAlone: (name: string) => boolean,
+): Promise<Ready[]> {
+  const others = found.filter(
+    (one) =>
+      one.isFile() &&
+      !DOCUMENT_NAME.test(one.name) &&
+      !one.name.startsWith('.') &&
+      !isLeftAlone(one.name),
+  );
+  const ready: Ready[] = [];
+  for (const { name } of others.slice(0, STRANGERS_PER_ROUND)) {
+    const info = await orMissing(stat(join(folder, name)));
+    const isWritten = info && Math.abs(clock.now() - info.mtimeMs) < STRANGER_MS;
+    if (info && !isWritten) ready.push({ name, obstacle: 'its name does not end in .json' });
+  }
+  return ready;
+}
+
 /** Files that nobody writes any more, in order, but those that are left alone. */
 export async function readyFiles(
   look: FolderLook,
@@ -85,7 +120,7 @@ export async function readyFiles(
   const { clock, folder, settleMs } = look;
   const found = await readdir(folder, { withFileTypes: true });
   const looked = found
-    .filter(({ name }) => name.endsWith('.json') && !name.startsWith('.') && !isLeftAlone(name))
+    .filter(({ name }) => isToBeTaken(name) && !isLeftAlone(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   const present = new Set(looked.map(({ name }) => name));
   for (const name of sightings.keys()) if (!present.has(name)) sightings.delete(name);
@@ -107,7 +142,7 @@ export async function readyFiles(
     const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
     if (restedMs >= settleMs) ready.push({ name });
   }
-  return ready;
+  return [...ready, ...(await strangers(look, found, isLeftAlone))];
 }
 
 /** Its bytes, or none when they are more than there may be; undefined: it is a file no more. */

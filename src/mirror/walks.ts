@@ -1,0 +1,38 @@
+/** What the last sound walk over the orders has seen: all that are there, from a number up. */
+import { z } from 'zod';
+import type { Clock } from '../lib/clock.ts';
+import { tryParseJson } from '../lib/json.ts';
+import { readState, writeState } from '../store/state.ts';
+import type { Db, Tx } from '../store/store.ts';
+
+const WALK = z.object({
+  /** Rows that it met have at least this. */
+  readSeq: z.int(),
+  /** Epoch milliseconds. */
+  startedAt: z.number(),
+  /** It met every order of this number and above; 0: all orders. */
+  bottom: z.int(),
+});
+
+export type OrdersWalk = z.output<typeof WALK>;
+
+const STREAMS = ['orders', 'ordersFull'] as const;
+
+function keyOf(stream: (typeof STREAMS)[number]): string {
+  return `${stream}_walk`;
+}
+
+export function writeWalk(
+  tx: Tx,
+  stream: (typeof STREAMS)[number],
+  walk: OrdersWalk,
+  clock: Clock,
+): Promise<void> {
+  return writeState(tx, keyOf(stream), JSON.stringify(walk), clock);
+}
+
+/** One of each stream, as far as there was one. */
+export async function readWalks(db: Db): Promise<OrdersWalk[]> {
+  const texts = await Promise.all(STREAMS.map((stream) => readState(db, keyOf(stream))));
+  return texts.flatMap((text) => WALK.safeParse(tryParseJson(text ?? '')).data ?? []);
+}

@@ -1,0 +1,179 @@
+/**
+ * Asks the service for articles that the mirror does not know: they may be new, or back, since the
+ * last pull. What the service has goes into the mirror; only its own "there is no such barcode" is
+ * an absence. One check asks for a bounded number; beyond that, and where the service does not
+ * answer for single articles, the list counts that was pulled after the order came.
+ */
+import { isNotFound } from '../../client/http/answer.ts';
+import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
+import type { V1Client } from '../../client/v1/client.ts';
+import type { Variant } from '../../client/v1/schemas.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import { writeSeasonVariants, writeStockVariants } from '../../mirror/catalog/apart.ts';
+import type { ReadSequence } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+import { wordsOf } from '../service.ts';
+
+export interface ArticlesDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly v1: Pick<V1Client, 'stockVariant' | 'seasonVariant'>;
+  readonly sequence: ReadSequence;
+  /** As the pulls ask: less would empty columns. */
+  readonly levels: { readonly stock: StockLevel; readonly season: VariantLevel };
+  /** Has the stream pulled soon, unless that was just done. */
+  readonly requestRun: (stream: 'stock' | 'season') => Promise<void>;
+}
+
+export interface Asked {
+  /** The service has them, whether or not a row could be written of it: what it said. */
+  readonly vouched: ReadonlyMap<string, string>;
+  /** Nobody could be asked about them yet, and why. */
+  readonly open: ReadonlyMap<string, string>;
+}
+
+export interface Articles {
+  /**
+   * `since`: when the order came; what was seen before it proves nothing. Rejects when the
+   * service cannot be reached.
+   */
+  ask(
+    barcodes: readonly string[],
+    seasonName: string | undefined,
+    since: number,
+    signal: AbortSignal,
+  ): Promise<Asked>;
+}
+
+/** Articles that one check asks for. */
+export const ASKED_MAX = 200;
+const BATCH = 10;
+/** An absence that is so young counts for whatever comes. */
+export const FRESH_MS = 5_000;
+const ABSENCES_MAX = 10_000;
+const SOURCE = 'refresh:preflight';
+
+type Answer =
+  | { readonly barcode: string; readonly is: 'there'; readonly variant: Variant }
+  | { readonly barcode: string; readonly is: 'absent' }
+  | { readonly barcode: string; readonly is: 'untold'; readonly why: string };
+
+/** Absences that the service has told of, by season and barcode, with the start of the read. */
+function createAbsences(clock: Clock) {
+  const told = new Map<string, number>();
+  const keyOf = (barcode: string, seasonName: string | undefined): string =>
+    JSON.stringify([seasonName ?? null, barcode]);
+  return {
+    has(barcode: string, seasonName: string | undefined, since: number): boolean {
+      const at = told.get(keyOf(barcode, seasonName)) ?? Number.NEGATIVE_INFINITY;
+      return at >= Math.min(since, clock.now() - FRESH_MS);
+    },
+    note(barcode: string, seasonName: string | undefined, at: number): void {
+      const key = keyOf(barcode, seasonName);
+      told.delete(key);
+      told.set(key, at);
+      const [oldest] = told.keys();
+      if (told.size > ABSENCES_MAX && oldest !== undefined) told.delete(oldest);
+    },
+    forget: (barcode: string, seasonName: string | undefined) =>
+      told.delete(keyOf(barcode, seasonName)),
+  };
+}
+
+/** An answer that is no absence and holds no article: another one like it would say no more. */
+function isUntold(error: unknown): boolean {
+  const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
+  return isBroken || error instanceof RefusedError;
+}
+
+async function read(
+  { v1, levels }: ArticlesDeps,
+  barcode: string,
+  seasonName: string | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const call = { priority: 'read', signal } as const;
+  try {
+    const { value } =
+      seasonName === undefined
+        ? await v1.stockVariant(barcode, levels.stock, call)
+        : await v1.seasonVariant(seasonName, barcode, levels.season, call);
+    return { barcode, is: 'there', variant: value };
+  } catch (error) {
+    if (isNotFound(error)) return { barcode, is: 'absent' };
+    if (!isUntold(error)) throw error;
+    return { barcode, is: 'untold', why: wordsOf(error) };
+  }
+}
+
+/** Whether the list was pulled completely, from its first row on, after the order came. */
+async function isListNewer({ db }: Store, stream: string, since: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  return (row?.complete_at ?? Number.NEGATIVE_INFINITY) >= since;
+}
+
+export function createArticles(deps: ArticlesDeps): Articles {
+  const { store, clock, sequence, requestRun } = deps;
+  const absences = createAbsences(clock);
+
+  const readBatch = async (
+    barcodes: readonly string[],
+    seasonName: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Answer[]> => {
+    const startedAt = clock.now();
+    const readSeq = await sequence.next();
+    const answers = await Promise.all(
+      barcodes.map((barcode) => read(deps, barcode, seasonName, signal)),
+    );
+    const variants = answers.flatMap((one) => (one.is === 'there' ? [one.variant] : []));
+    if (variants.length > 0) {
+      await store.transaction(async (tx) => {
+        const provenance = { source: SOURCE, readSeq, at: clock.now() };
+        if (seasonName === undefined) await writeStockVariants(tx, variants, provenance);
+        else await writeSeasonVariants(tx, seasonName, variants, provenance);
+      });
+    }
+    for (const { barcode, is } of answers) {
+      if (is === 'absent') absences.note(barcode, seasonName, startedAt);
+      if (is === 'there') absences.forget(barcode, seasonName);
+    }
+    return answers;
+  };
+
+  return {
+    async ask(barcodes, seasonName, since, signal) {
+      const stream = seasonName === undefined ? 'stock' : 'season';
+      const unknown = barcodes.filter((one) => !absences.has(one, seasonName, since));
+      const wanted = unknown.slice(0, ASKED_MAX);
+      const vouched = new Map<string, string>();
+      const untold = new Map<string, string>();
+      for (let start = 0; start < wanted.length; start += BATCH) {
+        const batch = wanted.slice(start, start + BATCH);
+        const answers = await readBatch(batch, seasonName, signal);
+        for (const answer of answers) {
+          const { barcode } = answer;
+          if (answer.is === 'untold') untold.set(barcode, answer.why);
+          if (answer.is !== 'there') continue;
+          const { barcode: shown } = answer.variant;
+          vouched.set(barcode, `the service has it${shown === barcode ? '' : ` as ${shown}`}`);
+        }
+        if (!answers.every(({ is }) => is === 'untold')) continue;
+        const why = untold.get(batch[0] ?? '') ?? '';
+        for (const one of wanted.slice(start)) untold.set(one, why);
+        break;
+      }
+      if (untold.size > 0 && (await isListNewer(store, stream, since))) untold.clear();
+      const beyond = unknown.slice(ASKED_MAX);
+      const why = `one check asks the service for ${ASKED_MAX} articles`;
+      const open = new Map([...untold, ...beyond.map((one) => [one, why] as const)]);
+      if (open.size > 0) await requestRun(stream);
+      return { vouched, open };
+    },
+  };
+}

@@ -1,0 +1,190 @@
+/**
+ * Finds out that another daemon works on the same account: an old host that still runs after a
+ * move. What it does looks like what we do: orders bear the references of documents that we never
+ * sent, or of which we sent one; deliveries have the status that we decided on before our push
+ * could leave. Each may come of something else once; what is told is what was seen.
+ *
+ * Reads the outbox, the mirror and its change feed; keeps the newest evidence in `daemon_state`,
+ * and one incident as long as there is some.
+ */
+import { sql } from 'kysely';
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
+import { tryParseJson } from '../../lib/json.ts';
+import type { Logger } from '../../lib/log.ts';
+import { endIncidents, updateIncident } from '../../store/incidents.ts';
+import { readRestored, readState, writeStateAt } from '../../store/state.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import { DELIVERY_STATUS_KIND } from '../enqueue.ts';
+
+const ANOTHER = { kind: 'another_daemon', entity: 'account', key: 'service' } as const;
+const EVIDENCE_KEY = 'outbox.another_daemon';
+
+/** Evidence that is older tells of a daemon that was stopped since. */
+const KEEP_MS = 6 * 3_600_000;
+const EVIDENCE_MAX = 50;
+/** An order that was there so long before its document came was handed in again, by whomever. */
+const BEFORE_MS = 600_000;
+/** By so much the service's clock may be another one, in another zone too. */
+const CLOCKS_MS = 86_400_000;
+/** A push whose effect is there so soon after it was decided was decided by somebody alike. */
+const SOON_MS = 60_000;
+/** As many of those are no chance: a person may have accepted one at the same moment. */
+const DELIVERIES_MIN = 3;
+
+const EVIDENCE = z.array(
+  z.object({
+    at: z.number(),
+    /** By which it is known again. */
+    key: z.string(),
+    kind: z.enum(['order', 'double', 'delivery']),
+    text: z.string(),
+  }),
+);
+
+export type Evidence = z.output<typeof EVIDENCE>[number];
+
+async function readEvidence(db: Db | Tx): Promise<readonly Evidence[]> {
+  return EVIDENCE.safeParse(tryParseJson((await readState(db, EVIDENCE_KEY)) ?? '')).data ?? [];
+}
+
+/** SQL: the order `s` came about when the document `o` did, as far as its times tell. */
+const AT_THAT_TIME = sql<boolean>`(s.first_seen_at >= o.created_at - ${BEFORE_MS}
+  and coalesce(s.created_at, o.created_at) >= o.created_at - ${CLOCKS_MS})`;
+
+/** SQL: attempts at the document that may have had an effect. */
+const ATTEMPTS = sql<number>`(select count(*) from outbox_attempt a
+  where a.outbox_id = o.outbox_id and a.class is not 'not_processed')`;
+
+interface Found {
+  readonly outbox_id: number;
+  readonly reference: string;
+  readonly order_id: number;
+}
+
+/** Orders that were confirmed since and that we have never sent: somebody else has. */
+async function unsentOrders(db: Db, since: number): Promise<readonly Evidence[]> {
+  const restored = await readRestored(db);
+  const { rows } = await sql<Found & { readonly ended_at: number }>`
+    select o.outbox_id, o.reference, o.order_id, o.ended_at from outbox o
+    join sales_order s on s.order_id = o.order_id
+    where o.kind = 'order' and o.state = 'confirmed' and o.ended_at >= ${since}
+      and ${AT_THAT_TIME} and o.created_at > ${restored?.at ?? 0}
+      and ${ATTEMPTS} = 0
+      and not exists (select 1 from outbox_evidence e
+        where e.outbox_id = o.outbox_id and e.source = 'person')`.execute(db);
+  return rows.map(({ outbox_id, reference, order_id, ended_at: at }) => ({
+    ...{ at, key: `order ${outbox_id}`, kind: 'order' },
+    text: `order ${order_id} bears ${reference}, which was handed in here and never sent`,
+  }));
+}
+
+/** Deliveries that had the status which we had just decided on before our push could leave. */
+async function aheadOfPushes(db: Db, since: number): Promise<readonly Evidence[]> {
+  const restored = await readRestored(db);
+  const { rows } = await sql<
+    Pick<Found, 'outbox_id' | 'reference'> & { readonly ended_at: number }
+  >`
+    select o.outbox_id, o.reference, o.ended_at from outbox o
+    where o.kind = ${DELIVERY_STATUS_KIND} and o.state = 'confirmed' and o.ended_at >= ${since}
+      and o.ended_at - o.created_at <= ${SOON_MS} and o.created_at > ${restored?.at ?? 0}
+      and ${ATTEMPTS} = 0`.execute(db);
+  return rows.map(({ outbox_id, reference, ended_at: at }) => ({
+    ...{ at, key: `push ${outbox_id}`, kind: 'delivery' },
+    text: `${reference}: its status was set as decided here before it was sent`,
+  }));
+}
+
+interface Double {
+  readonly reference: string;
+  readonly ours: number;
+  readonly other: number;
+}
+
+function doubleOf({ reference, ours, other }: Double, at: number): Evidence {
+  const text = `orders ${ours} and ${other} both bear ${reference}, of which we sent one`;
+  return { at, key: `double ${other}`, kind: 'double', text };
+}
+
+/** Orders that the mirror has besides ours under the reference of one that was just confirmed. */
+async function besideConfirmed(db: Db, since: number): Promise<readonly Evidence[]> {
+  const { rows } = await sql<Double & { readonly ended_at: number }>`
+    select o.reference, o.order_id ours, s.order_id other, o.ended_at from outbox o
+    join sales_order s on s.reference collate nocase = o.reference_key
+      and s.order_id <> o.order_id and s.deleted_at is null
+    where o.kind = 'order' and o.state = 'confirmed' and o.ended_at >= ${since}
+      and ${AT_THAT_TIME}
+      and ${ATTEMPTS} <= 1`.execute(db);
+  return rows.map(({ ended_at, ...double }) => doubleOf(double, ended_at));
+}
+
+/** Orders that the feed tells of as new, and that bear the reference of another one of ours. */
+export async function doublesBetween(
+  db: Db,
+  after: number,
+  to: number,
+  now: number,
+): Promise<readonly Evidence[]> {
+  // Letters make no difference; those of ASCII are enough for a sign.
+  const { rows } = await sql<Double>`
+    select o.reference, o.order_id ours, s.order_id other from change c
+    join sales_order s on s.order_id = c.key + 0
+    join outbox o on o.kind = 'order' and o.reference_key = lower(trim(s.reference))
+      and o.order_id <> s.order_id
+    where c.seq > ${after} and c.seq <= ${to}
+      and +c.entity = 'sales_order' and +c.op = 'insert'
+      and s.deleted_at is null and ${AT_THAT_TIME}
+      and ${ATTEMPTS} <= 1`.execute(db);
+  return rows.map((double) => doubleOf(double, now));
+}
+
+export interface AnotherDaemonDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Few deliveries alone are chance. */
+function isEnough(evidence: readonly Evidence[]): boolean {
+  const deliveries = evidence.filter(({ kind }) => kind === 'delivery').length;
+  return evidence.length > deliveries || deliveries >= DELIVERIES_MIN;
+}
+
+const HINT =
+  'stop the other daemon (an old host that still runs after a move?), then see "selvedge report ' +
+  'run incidents" for orders that are there twice. If it was none: a machine that was put back ' +
+  'to a snapshot, or a person who entered the same, looks alike';
+
+/** Keeps what was found, and opens, renews or ends the incident by it. */
+export async function tellAnother(
+  { store, clock, log }: AnotherDaemonDeps,
+  found: readonly Evidence[],
+): Promise<void> {
+  const now = clock.now();
+  const known = await readEvidence(store.db);
+  const keys = new Set(known.map(({ key }) => key));
+  const fresh = found.filter(({ key }) => !keys.has(key));
+  // One in a time to come was found before the clock was set back.
+  const kept = [...known, ...fresh]
+    .filter(({ at }) => at > now - KEEP_MS && at <= now)
+    .slice(-EVIDENCE_MAX);
+  if (fresh.length === 0 && kept.length === known.length) return;
+  await store.transaction(async (tx) => {
+    await writeStateAt(tx, EVIDENCE_KEY, JSON.stringify(kept), now);
+    if (!isEnough(kept)) return endIncidents(tx, ANOTHER, [ANOTHER.key], now);
+    const detail = { seen: kept.map(({ text }) => text), hint: HINT };
+    return updateIncident(tx, { ...ANOTHER, detail }, now);
+  });
+  if (fresh.length === 0 || !isEnough(kept)) return;
+  const seen = fresh.slice(0, 5).map(({ text }) => text);
+  log.error({ seen, hint: HINT }, 'another daemon seems to work on this account');
+}
+
+/** What has ended since then, and looks as if another daemon had done it. */
+export async function evidenceSince(db: Db, since: number): Promise<readonly Evidence[]> {
+  return [
+    ...(await unsentOrders(db, since)),
+    ...(await besideConfirmed(db, since)),
+    ...(await aheadOfPushes(db, since)),
+  ];
+}

@@ -1,0 +1,157 @@
+/**
+ * Orders of ours that were confirmed and are not at the service any more, because it was put back
+ * to an earlier state. This is the one place that writes `outbox_lost`; what is in it is shown with
+ * its document and told in one incident.
+ */
+import { sql } from 'kysely';
+import { inKeys } from '../../store/bulk.ts';
+import { endIncidents, updateIncident } from '../../store/incidents.ts';
+import type { Db, Tx } from '../../store/store.ts';
+
+const PUT_BACK = { kind: 'service_put_back', entity: 'account', key: 'service' } as const;
+
+/** Orders that the incident names. */
+const NAMED_MAX = 100;
+
+/** What a lost order is, and what is there in its place. */
+export interface Lost {
+  readonly orderId: number;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** What has its number now; null: nothing that is known. */
+  readonly instead: { readonly reference: string | null; readonly orderNo: string | null } | null;
+}
+
+export interface NewLost {
+  readonly outboxId: number;
+  readonly orderId: number;
+  /** As the order bore it at the service. */
+  readonly reference: string | null;
+  /** Of the read that does not show it any more. */
+  readonly readSeq: number;
+}
+
+function lostRows(db: Db | Tx) {
+  return db
+    .selectFrom('outbox_lost as l')
+    .innerJoin('outbox as o', 'o.outbox_id', 'l.outbox_id')
+    .leftJoin('sales_order as s', (join) =>
+      join
+        .onRef('s.order_id', '=', 'l.order_id')
+        .on('s.deleted_at', 'is', null)
+        .on(sql<boolean>`s.reference is not l.reference`),
+    )
+    .select([
+      ...(['l.outbox_id', 'l.order_id', 'l.since', 'l.noted_at', 'o.reference'] as const),
+      ...(['s.reference as instead', 's.order_no as instead_no', 's.order_id as other'] as const),
+    ])
+    .orderBy('l.outbox_id');
+}
+
+type Row = Awaited<ReturnType<ReturnType<typeof lostRows>['execute']>>[number];
+
+function lostOf({ order_id, since, other, instead, instead_no }: Row): Lost {
+  const taken = other === null ? null : { reference: instead, orderNo: instead_no };
+  return { orderId: order_id, since, instead: taken };
+}
+
+/** By the outbox ids of those among these that are lost. */
+export async function readLost(
+  db: Db | Tx,
+  outboxIds: readonly number[],
+): Promise<ReadonlyMap<number, Lost>> {
+  const rows = await lostRows(db).where(inKeys('l.outbox_id', outboxIds)).execute();
+  return new Map(rows.map((row) => [row.outbox_id, lostOf(row)]));
+}
+
+/** In a sentence, for people. */
+export function describeLost({ orderId, since, instead }: Lost): string {
+  const at = new Date(since).toISOString();
+  const other = instead?.reference ?? instead?.orderNo;
+  const taken = instead === null ? '' : `; ${orderId} is another order now (${other ?? 'no name'})`;
+  return `confirmed, but order ${orderId} is no longer at the service since ${at}${taken}`;
+}
+
+/** Whoever handed it in is told of it. */
+async function dueReceipts(tx: Tx, outboxIds: readonly number[]): Promise<void> {
+  await tx
+    .updateTable('intake')
+    .set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }))
+    .where(inKeys('outbox_id', outboxIds))
+    .execute();
+}
+
+export async function addLost(tx: Tx, found: readonly NewLost[], now: number): Promise<void> {
+  for (const { outboxId, orderId, reference, readSeq } of found) {
+    await tx
+      .insertInto('outbox_lost')
+      .values({
+        ...{ outbox_id: outboxId, order_id: orderId, reference, read_seq: readSeq },
+        ...{ since: now, noted_at: null },
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+  await dueReceipts(
+    tx,
+    found.map(({ outboxId }) => outboxId),
+  );
+}
+
+export async function hasLost(db: Db): Promise<boolean> {
+  const one = await db.selectFrom('outbox_lost').select('outbox_id').limit(1).executeTakeFirst();
+  return one !== undefined;
+}
+
+/** Takes those out that a later read has shown again as they were; gives how many. */
+export async function dropReturned(tx: Tx): Promise<number> {
+  const returned = await tx
+    .selectFrom('outbox_lost as l')
+    .innerJoin('sales_order as s', 's.order_id', 'l.order_id')
+    .select('l.outbox_id')
+    .where('s.deleted_at', 'is', null)
+    .where(sql<boolean>`s.reference is l.reference`)
+    .whereRef('s.read_seq', '>', 'l.read_seq')
+    .execute();
+  const ids = returned.map(({ outbox_id }) => outbox_id);
+  await tx.deleteFrom('outbox_lost').where(inKeys('outbox_id', ids)).execute();
+  await dueReceipts(tx, ids);
+  return ids.length;
+}
+
+/** Opens, renews or ends the incident by what is lost and was not noted. */
+export async function tellLost(tx: Tx, now: number): Promise<void> {
+  const rows = await lostRows(tx).where('l.noted_at', 'is', null).execute();
+  if (rows.length === 0) {
+    await endIncidents(tx, PUT_BACK, [PUT_BACK.key], now);
+    return;
+  }
+  const orders = rows.slice(0, NAMED_MAX).map((row) => {
+    const { instead } = lostOf(row);
+    return { outboxId: row.outbox_id, reference: row.reference, orderId: row.order_id, instead };
+  });
+  const [first] = rows;
+  const hint =
+    'nothing of it is sent again by itself: see "selvedge outbox list", hand in what is still ' +
+    'wanted under a new reference, and end this with: selvedge outbox resolve ' +
+    `${first?.outbox_id} --as noted --reason "…"`;
+  await updateIncident(tx, { ...PUT_BACK, detail: { lost: rows.length, orders, hint } }, now);
+}
+
+/** A person has seen this order and all others that are lost. Gives how many that were. */
+export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<number> {
+  const own = await tx
+    .selectFrom('outbox_lost')
+    .select('outbox_id')
+    .where('outbox_id', '=', outboxId)
+    .where('noted_at', 'is', null)
+    .executeTakeFirst();
+  if (!own) return 0;
+  const { numUpdatedRows } = await tx
+    .updateTable('outbox_lost')
+    .set({ noted_at: now })
+    .where('noted_at', 'is', null)
+    .executeTakeFirst();
+  await tellLost(tx, now);
+  return Number(numUpdatedRows);
+}

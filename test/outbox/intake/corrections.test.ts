@@ -1,0 +1,170 @@
+/** What was refused and never sent may be corrected under its own reference, at every door. */
+import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { revisionsOf } from '../../../src/outbox/corrections.ts';
+import { createIntake, type Delivered } from '../../../src/outbox/intake/hand-in.ts';
+import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
+import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
+import type { SqliteStore } from '../../../src/store/store.ts';
+import { temporaryStore } from '../../support/store.ts';
+import { delivered, order } from './support.ts';
+
+async function openIntake(whyOff: (kind: string) => string | undefined = () => undefined) {
+  const store = await temporaryStore(systemClock());
+  const taken: string[] = [];
+  const hasRoom = () => true;
+  const intake = createIntake({ store, onTaken: () => taken.push('taken'), hasRoom, whyOff });
+  const handIn = async (one: Delivered) => (await intake.handIn([one]))[0];
+  const receipt = async () => readReceipt(store.db, 1);
+  return { store, taken, handIn, receipt };
+}
+
+/** As the checks before the sending, or a person, end what was never sent. */
+async function end(store: SqliteStore, state: 'refused' | 'canceled', last_error: string) {
+  await store.db.updateTable('outbox').set({ state, last_error, ended_at: 5_000 }).execute();
+}
+
+async function attempted(store: SqliteStore, attempt: number, kind: string | null) {
+  await store.db
+    .insertInto('outbox_attempt')
+    .values({
+      ...{ outbox_id: 1, attempt, started_at: 0, ended_at: 0, class: kind, http_status: null },
+      ...{ error_code: null, answer: null, max_order_id_before: null, count_before: null },
+    })
+    .execute();
+}
+
+it('another content takes the place of what was refused before it was sent', async () => {
+  const { store, taken, handIn, receipt } = await openIntake();
+  await handIn(delivered('A'));
+  await end(store, 'refused', 'lines[0].barcode: is not known at the service');
+  expect((await receipt())?.nextStep).toContain('hand it in again under the same reference');
+  const corrected = { ...delivered('a ', order(2)), source: 'second', receivedAt: 6_000 };
+  expect(await handIn(corrected)).toEqual({ ok: true, documentId: 1, repeated: false });
+  expect(taken).toHaveLength(2);
+  expect(await receipt()).toMatchObject({
+    ...{ documentId: 1, reference: 'A', state: 'queued', final: false, problems: [] },
+    ...{ receivedAt: new Date(6_000).toISOString(), endedAt: null },
+  });
+  expect(await revisionsOf(store.db, 1)).toMatchObject([
+    {
+      ...{ revision: 1, document: order(), state: 'refused', handedInAt: 1_000 },
+      lastError: 'lines[0].barcode: is not known at the service',
+    },
+  ]);
+  const audit = await store.db.selectFrom('audit').select(['actor', 'action', 'subject']).execute();
+  expect(audit).toEqual([{ actor: 'cli:second', action: 'outbox.correct', subject: 'outbox:1' }]);
+});
+
+it('the same content is checked once more after a refusal that was never sent', async () => {
+  const { store, taken, handIn, receipt } = await openIntake();
+  await handIn(delivered('A'));
+  await end(store, 'refused', 'freight.type: there is no freight X');
+  expect(await handIn(delivered('A'))).toMatchObject({ documentId: 1, repeated: false });
+  expect(await receipt()).toMatchObject({ state: 'queued' });
+  expect(taken).toHaveLength(2);
+  expect(await revisionsOf(store.db, 1)).toEqual([]);
+  // While it waits it is the same document, and another one is none of it.
+  expect(await handIn(delivered('A'))).toMatchObject({ ok: true, repeated: true });
+  expect(await handIn(delivered('A', order(3)))).toMatchObject({ ok: false, code: 'conflict' });
+});
+
+it.each(['refused', 'ambiguous', null])(
+  'what left once, and may have had an effect (%s), keeps its reference from other content',
+  async (kind) => {
+    const { store, handIn, receipt } = await openIntake();
+    await handIn(delivered('A'));
+    await attempted(store, 1, 'not_processed');
+    await attempted(store, 2, kind);
+    await end(store, 'refused', 'HTTP 422');
+    expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: false, code: 'conflict' });
+    expect(await handIn(delivered('A'))).toMatchObject({ ok: true, repeated: true });
+    expect(await receipt()).toMatchObject({ state: 'refused' });
+    expect((await receipt())?.nextStep).toContain('under a new reference');
+  },
+);
+
+it('an attempt that the service did not process keeps nothing from being corrected', async () => {
+  const { store, handIn } = await openIntake();
+  await handIn(delivered('A'));
+  await attempted(store, 1, 'not_processed');
+  await end(store, 'refused', 'lines[0].barcode: is no longer sold at the service');
+  expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: true, repeated: false });
+});
+
+it('of what a person called off other content is taken, and the same one is not', async () => {
+  const { store, handIn, receipt } = await openIntake();
+  await handIn(delivered('A'));
+  await end(store, 'canceled', 'ann canceled it: wrong price');
+  expect(await handIn(delivered('A'))).toMatchObject({ ok: true, repeated: true });
+  expect(await receipt()).toMatchObject({ state: 'canceled' });
+  expect((await receipt())?.nextStep).toContain('other content may come under the same reference');
+  expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: true, repeated: false });
+  expect(await receipt()).toMatchObject({ state: 'queued' });
+});
+
+it('a refund that names another order goes out with the documents of that order', async () => {
+  const { store, handIn } = await openIntake();
+  const refund = (orderReference: string): Delivered => ({
+    ...delivered('R-1', { orderReference, lines: [{ barcode: '1', quantity: 1 }] }),
+    kind: 'pending_refund',
+  });
+  await handIn(refund('SO-1'));
+  await end(store, 'refused', 'orderReference: no such order');
+  expect(await handIn(refund('SO-2'))).toMatchObject({ documentId: 1, repeated: false });
+  const row = await store.db.selectFrom('outbox').select(['lane', 'order_id']).execute();
+  expect(row).toEqual([{ lane: 'order/so-2', order_id: null }]);
+});
+
+it('of a kind that is off nothing is corrected, and what was there stays', async () => {
+  let off: string | undefined;
+  const { store, handIn, receipt } = await openIntake(() => off);
+  await handIn(delivered('A'));
+  await end(store, 'refused', 'no');
+  off = 'orders are off';
+  expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: false, code: 'invalid' });
+  expect(await handIn(delivered('A'))).toMatchObject({ ok: false, code: 'invalid' });
+  expect(await receipt()).toMatchObject({ state: 'refused' });
+});
+
+it('no more than twenty earlier contents are kept', async () => {
+  const { store, handIn } = await openIntake();
+  for (let quantity = 1; quantity <= 24; quantity += 1) {
+    await handIn(delivered('A', order(quantity)));
+    await end(store, 'refused', 'no');
+  }
+  const kept = await revisionsOf(store.db, 1);
+  expect(kept).toHaveLength(20);
+  expect(kept.at(-1)).toMatchObject({ revision: 23, document: order(23) });
+});
+
+it('the command is told of the new end, and no more of the one that is over', async () => {
+  const { store, handIn } = await openIntake();
+  await handIn(delivered('A'));
+  await end(store, 'refused', 'no');
+  const due = async () =>
+    (await store.db.selectFrom('intake').select('callback_due_at').executeTakeFirstOrThrow())
+      .callback_due_at;
+  expect(await due()).toBe(5_000);
+  await handIn(delivered('A', order(2)));
+  expect(await due()).toBe(null);
+  await end(store, 'refused', 'no again');
+  expect(await due()).toBe(5_000);
+});
+
+it('a dry run of the correction is a check, not a conflict', async () => {
+  const { store, handIn } = await openIntake();
+  await handIn(delivered('A'));
+  await end(store, 'refused', 'no');
+  const never = async (): Promise<never> => {
+    throw new Error('a dry run sends nothing');
+  };
+  const clear = async () => ({ send: true, baseline: {}, warnings: [] }) as const;
+  const kind = { kind: 'order', creates: () => true, clear, look: never, send: never };
+  const preflight = createPreflight(store, systemClock(), [kind]);
+  const signal = new AbortController().signal;
+  for (const quantity of [1, 2]) {
+    const submission = { kind: 'order', reference: 'A', payload: order(quantity) };
+    expect(await preflight(submission, signal)).toMatchObject({ verdict: 'fit', problems: [] });
+  }
+});
