@@ -21,7 +21,7 @@ import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
-import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
+import { DELIVERY_MISSING, unlessGone, unreadableStatus } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
@@ -84,7 +84,8 @@ export function createDeliveryReader(
     if (!read) return undefined;
     const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
     const row = await mirrored(store, orderDeliveryId);
-    if (found) return { ...found, contentHash: row?.content_hash };
+    if (found?.status === null) throw unreadableStatus(`delivery ${orderDeliveryId}`);
+    if (found) return { ...found, status: found.status, contentHash: row?.content_hash };
     if (typeof row?.deleted_at === 'number') return undefined;
     // Deliveries are never removed: the list was cut short, or its row could not be read.
     const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;

@@ -32,6 +32,7 @@ const CHECKSUMS = {
   '0025-announced.sql': '9a1d3c27db628d6b',
   '0026-guards.sql': 'b704132fa735646c',
   '0027-reference-spelling.sql': '7dae65e3df5201cf',
+  '0028-unread.sql': '0e24bc35453b93e1',
   'exchange/0001-exchange.sql': 'ae260ef6f9bb2f51',
 };
 

@@ -9,6 +9,7 @@ import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
 import { RESPELLED_KEYS } from '../list.ts';
+import { copied } from '../members.ts';
 import type { Provenance } from '../rows/bulk.ts';
 import { twiceAmong } from './places.ts';
 import { STOCK_VARIANT } from './variant.ts';
@@ -22,7 +23,7 @@ export async function writeStockVariants(
   records: readonly object[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  const all = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
+  const all = records.map((record) => STOCK_VARIANT.toRow(copied(record)));
   const keys = all.map(({ values }) => values.barcode ?? null);
   // By itself a barcode comes once, wherever it stands in the list: nobody knows for which places.
   const twice = await twiceAmong(tx, 'stock', keys);

@@ -6,6 +6,7 @@ import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOfOwn } from '../members.ts';
 import type { GuardedColumns } from '../rows/drastic.ts';
+import { unreadOf } from '../rows/unread.ts';
 
 /** Besides key, season and {@link OWN}. */
 const COLUMNS = [
@@ -52,7 +53,7 @@ export interface VariantEntity extends ListEntity {
 }
 
 /** A million rows pass here, so nothing is made twice. */
-function variantValues(members: Members, details: Members): SqlRow {
+function variantValues(members: Members, details: Members, unread: string | null): SqlRow {
   return {
     barcode: members.text('barcode'),
     quantity: members.integer('quantity'),
@@ -73,6 +74,7 @@ function variantValues(members: Members, details: Members): SqlRow {
     gender: details.text('gender'),
     b2b_hidden: details.flag('b2bHidden'),
     color_active: details.flag('colorActive'),
+    unread,
   };
 }
 
@@ -81,14 +83,14 @@ export const STOCK_VARIANT: VariantEntity = {
   table: 'stock_variant_row',
   key: 'barcode',
   wireKey: 'barcode',
-  columns: ['season_name', ...COLUMNS],
+  columns: ['season_name', ...COLUMNS, 'unread'],
   ownColumns: OWN,
   isSummed: true,
   guarded: GUARDED,
   ownValues: ({ barcode, quantity, size }) => [barcode, quantity, size],
   toRow(record) {
     const members = membersOfOwn(record);
-    const values = variantValues(members, members.object('details'));
+    const values = variantValues(members, members.object('details'), unreadOf(record));
     return { values, extra: members.rest() };
   },
 };
@@ -122,7 +124,7 @@ export function seasonVariants(seasonName: string): VariantEntity {
     key: 'season_barcode',
     wireKey: 'barcode',
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),
-    columns: ['season_name', ...COLUMNS],
+    columns: ['season_name', ...COLUMNS, 'unread'],
     ownColumns: ['season_barcode', ...OWN],
     isSummed: true,
     guarded: GUARDED,
@@ -132,7 +134,7 @@ export function seasonVariants(seasonName: string): VariantEntity {
     ],
     toRow(record) {
       const members = membersOfOwn(record);
-      const told = variantValues(members, members.object('details'));
+      const told = variantValues(members, members.object('details'), unreadOf(record));
       const values = {
         ...told,
         season_barcode: seasonBarcode(seasonName, String(told.barcode)),

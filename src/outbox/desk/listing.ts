@@ -87,8 +87,8 @@ interface Candidate {
   readonly reference: string | null;
   readonly createdAt: number | null;
   readonly lines: readonly {
-    readonly barcode: string;
-    readonly quantity: number;
+    readonly barcode: string | null;
+    readonly quantity: number | null;
     /** Hundredths. */
     readonly price: number | null;
   }[];

@@ -71,6 +71,7 @@ const delivery = {
   },
   quantity: {
     type: 'int',
+    optional: true,
     derived: true,
     unit: 'pieces',
     about: 'Pieces in the delivery, over all lines; an assortment counts as one.',
@@ -106,12 +107,19 @@ const delivery = {
     about: 'The packed lines; use .all(line, …), .exists(line, …) or .size().',
     source: 'fulfilledLineItems',
   },
+  unread: {
+    type: 'strings',
+    optional: true,
+    about: 'What of the delivery and its order decides and cannot be read; then it is held.',
+    source: 'whatever of it came in a form that has no meaning',
+  },
 } as const;
 
 const line = {
-  barcode: { type: 'string', about: 'Barcode of the variant.', source: 'barcode' },
+  barcode: { type: 'string', optional: true, about: 'Barcode of the variant.', source: 'barcode' },
   quantity: {
     type: 'int',
+    optional: true,
     unit: 'pieces',
     about: 'Pieces packed of the barcode; an assortment counts as one.',
     source: 'fulfilledQuantity',
@@ -220,6 +228,7 @@ const order = {
   reference: { type: 'string', about: 'The buyer’s or the ERP’s reference.', source: 'reference' },
   status: {
     type: 'enum',
+    optional: true,
     values: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'],
     about: 'Where the order stands in the service.',
     source: 'status',
@@ -258,6 +267,7 @@ const order = {
   },
   quantity: {
     type: 'int',
+    optional: true,
     unit: 'pieces',
     about: 'Pieces ordered; an assortment counts as one.',
     source: 'quantity of the order lines',
@@ -285,6 +295,7 @@ const order = {
   },
   preorder: {
     type: 'bool',
+    optional: true,
     about: 'A pre-order: it names a season, and its lines name deliveries.',
     source: 'SeasonName and lines',
   },
