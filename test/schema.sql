@@ -29,7 +29,7 @@ CREATE TABLE brand (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS "stock_variant_row" (
   barcode TEXT PRIMARY KEY,
-  quantity INTEGER NOT NULL,
+  quantity INTEGER,
   variant_type TEXT,
   season_name TEXT,
   style_no TEXT,
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS "stock_variant_row" (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-, extra_id INTEGER, net_price INTEGER, net_currency TEXT, price_before_discount INTEGER, discount_percent INTEGER) STRICT;
+, extra_id INTEGER, net_price INTEGER, net_currency TEXT, price_before_discount INTEGER, discount_percent INTEGER, unread TEXT) STRICT;
 CREATE INDEX stock_variant_style ON "stock_variant_row" (style_no, color_code, size);
 CREATE TABLE sales_order (
   order_id INTEGER PRIMARY KEY,
@@ -79,14 +79,14 @@ CREATE TABLE sales_order (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-, details_read_at INTEGER) STRICT;
+, details_read_at INTEGER, unread TEXT) STRICT;
 CREATE INDEX sales_order_reference ON sales_order (reference);
 CREATE INDEX sales_order_open ON sales_order (order_id) WHERE completed = 0;
 CREATE TABLE sales_order_line (
   order_id INTEGER NOT NULL,
   line_no INTEGER NOT NULL,
-  barcode TEXT NOT NULL,
-  quantity INTEGER NOT NULL,
+  barcode TEXT,
+  quantity INTEGER,
   fulfilled_quantity INTEGER,
   size_quantity INTEGER,
   fulfilled_size_quantity INTEGER,
@@ -114,14 +114,14 @@ CREATE TABLE delivery (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
+, unread TEXT) STRICT;
 CREATE INDEX delivery_order ON delivery (order_id);
 CREATE INDEX delivery_status ON delivery (status, order_delivery_id);
 CREATE TABLE delivery_line (
   order_delivery_id INTEGER NOT NULL,
   line_no INTEGER NOT NULL,
-  barcode TEXT NOT NULL,
-  fulfilled_quantity INTEGER NOT NULL,
+  barcode TEXT,
+  fulfilled_quantity INTEGER,
   fulfilled_size_quantity INTEGER,
   price INTEGER,
   season_name TEXT,
@@ -366,7 +366,7 @@ CREATE TABLE season (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
+, unread TEXT) STRICT;
 CREATE TABLE season_delivery (
   season_name TEXT NOT NULL,
   line_no INTEGER NOT NULL,
@@ -377,7 +377,7 @@ CREATE TABLE IF NOT EXISTS "season_variant_row" (
   season_barcode TEXT PRIMARY KEY,
   season_name TEXT NOT NULL,
   barcode TEXT NOT NULL,
-  quantity INTEGER NOT NULL,
+  quantity INTEGER,
   variant_type TEXT,
   style_no TEXT,
   style_name TEXT,
@@ -401,7 +401,7 @@ CREATE TABLE IF NOT EXISTS "season_variant_row" (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-, extra_id INTEGER, net_price INTEGER, net_currency TEXT, price_before_discount INTEGER, discount_percent INTEGER) STRICT;
+, extra_id INTEGER, net_price INTEGER, net_currency TEXT, price_before_discount INTEGER, discount_percent INTEGER, unread TEXT) STRICT;
 CREATE INDEX season_variant_barcode ON "season_variant_row" (barcode);
 CREATE INDEX season_variant_style ON "season_variant_row" (style_no, color_code, size);
 CREATE TABLE style (
@@ -514,13 +514,13 @@ CREATE TABLE refund (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
+, unread TEXT) STRICT;
 CREATE INDEX refund_order ON refund (order_id);
 CREATE TABLE refund_line (
   order_refund_id INTEGER NOT NULL,
   line_no INTEGER NOT NULL,
-  barcode TEXT NOT NULL,
-  refunded_quantity INTEGER NOT NULL,
+  barcode TEXT,
+  refunded_quantity INTEGER,
   refunded_size_quantity INTEGER,
   price INTEGER,
   restock INTEGER,
@@ -542,13 +542,13 @@ CREATE TABLE pending_refund (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
+, unread TEXT) STRICT;
 CREATE INDEX pending_refund_order ON pending_refund (order_id);
 CREATE TABLE pending_refund_line (
   pending_refund_id INTEGER NOT NULL,
   line_no INTEGER NOT NULL,
-  barcode TEXT NOT NULL,
-  quantity INTEGER NOT NULL,
+  barcode TEXT,
+  quantity INTEGER,
   price INTEGER,
   restock INTEGER,
   refund_type TEXT,
@@ -1085,7 +1085,7 @@ CREATE TABLE key_place (
   -- By which two places of a key are told apart; null: the part alone.
   season_name TEXT,
   brand_name TEXT,
-  quantity INTEGER NOT NULL,
+  quantity INTEGER,
   -- A JSON object: the row as it is to be written.
   prepared TEXT NOT NULL,
   PRIMARY KEY (stream, part, first_row, at)
@@ -1241,3 +1241,9 @@ CREATE TABLE outbox_lost (
   -- When a person took note of it.
   noted_at INTEGER
 ) STRICT;
+CREATE INDEX sales_order_unread ON sales_order (unread) WHERE unread IS NOT NULL;
+CREATE INDEX delivery_unread ON delivery (unread) WHERE unread IS NOT NULL;
+CREATE INDEX refund_unread ON refund (unread) WHERE unread IS NOT NULL;
+CREATE INDEX pending_refund_unread ON pending_refund (unread) WHERE unread IS NOT NULL;
+CREATE INDEX stock_variant_unread ON stock_variant_row (unread) WHERE unread IS NOT NULL;
+CREATE INDEX season_variant_unread ON season_variant_row (unread) WHERE unread IS NOT NULL;

@@ -87,7 +87,9 @@ function ofSchema(schema: z.core.$ZodType): Accepts | undefined {
 }
 
 /** Undefined: the schema does more than to check types. */
-export function acceptorOf<T>(schema: z.ZodType<T>): ((value: unknown) => value is T) | undefined {
+export function acceptorOf<T>(
+  schema: z.core.$ZodType<T>,
+): ((value: unknown) => value is T) | undefined {
   const accepts = ofSchema(schema);
   return accepts && ((value): value is T => accepts(value));
 }

@@ -1,20 +1,30 @@
 /**
- * Drift: what the service sends and we do not model. Nothing of it is lost (unknown members are
- * kept with their row) and nothing of it is an error, but it is counted, so that the operator
- * sees a change of the service before it hurts.
+ * Drift: what the service sends and we do not model, or cannot read. Nothing of it is lost (such
+ * members are kept with their row) and nothing of it is an error, but it is counted, so that the
+ * operator sees a change of the service before it hurts.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
+import { acceptorOf } from './accept.ts';
+
+/** What was kept because it could not be read. */
+export interface Unreadable {
+  readonly rows: number;
+  /** As JSON, in short. */
+  readonly example: string;
+}
 
 interface DriftReport {
   /** Member path → rows it was seen in: `details.newMember`. Members of lists carry no index. */
   readonly unknownMembers: Readonly<Record<string, number>>;
   /** `path=value` → times: `status=on_hold`. */
   readonly newValues: Readonly<Record<string, number>>;
+  /** Member path → rows in which it is of no form that has a meaning. */
+  readonly unreadable: Readonly<Record<string, Unreadable>>;
 }
 
 export interface DriftMeter {
-  /** `times`: so many rows are like each of these. */
+  /** Members that were kept; `times`: so many rows are like each of these. */
   note(rows: readonly unknown[], times?: number): void;
   report(): DriftReport;
 }
@@ -49,20 +59,32 @@ function membersOf(schema: z.core.$ZodType): Members | undefined {
 interface Shape {
   readonly path: string;
   readonly children: ReadonlyMap<string, Shape | undefined>;
+  /** Whether a member is as the contract has it. */
+  readonly accepts: ReadonlyMap<string, (value: unknown) => boolean>;
   readonly known: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** What has stood in the place of U+0000 (lib/reading/odd-json.ts). */
+const SHOWN_NUL = '\u2400';
+
+function acceptorOfMember(schema: z.core.$ZodType): (value: unknown) => boolean {
+  const accepts = acceptorOf(schema) ?? ((value: unknown) => z.safeParse(schema, value).success);
+  return (value) => accepts(value) && !(typeof value === 'string' && value.includes(SHOWN_NUL));
 }
 
 function shapeOf(members: Members, path: string, values: KnownValues): Shape {
   const children = new Map<string, Shape | undefined>();
+  const accepts = new Map<string, (value: unknown) => boolean>();
   const known = new Map<string, ReadonlySet<string>>();
   for (const [name, schema] of members) {
     const at = path === '' ? name : `${path}.${name}`;
     const below = membersOf(schema);
     children.set(name, below && shapeOf(below, at, values));
+    accepts.set(name, below ? (value) => value instanceof Object : acceptorOfMember(schema));
     const listed = values[at];
     if (listed) known.set(name, new Set(listed));
   }
-  return { path, children, known };
+  return { path, children, accepts, known };
 }
 
 function count(counts: Map<string, number>, key: string, times: number): void {
@@ -70,10 +92,16 @@ function count(counts: Map<string, number>, key: string, times: number): void {
   if (known !== undefined || counts.size < ENTRIES_MAX) counts.set(key, (known ?? 0) + times);
 }
 
+function shortJson(value: unknown): string {
+  return (JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX);
+}
+
 export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();
+  const unreadable = new Map<string, number>();
+  const examples = new Map<string, string>();
   const compare = (value: unknown, shape: Shape, times: number): void => {
     if (Array.isArray(value)) {
       for (const element of value) compare(element, shape, times);
@@ -84,6 +112,11 @@ export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): D
       const member = value[name];
       const at = (): string => (shape.path === '' ? name : `${shape.path}.${name}`);
       if (!shape.children.has(name)) count(unknownMembers, at(), times);
+      if (shape.accepts.get(name)?.(member) === false) {
+        count(unreadable, at(), times);
+        if (!examples.has(at())) examples.set(at(), shortJson(member));
+        continue;
+      }
       const below = shape.children.get(name);
       if (below) compare(member, below, times);
       const listed = shape.known.get(name);
@@ -97,6 +130,9 @@ export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): D
     report: () => ({
       unknownMembers: Object.fromEntries(unknownMembers),
       newValues: Object.fromEntries(newValues),
+      unreadable: Object.fromEntries(
+        [...unreadable].map(([path, rows]) => [path, { rows, example: examples.get(path) ?? '' }]),
+      ),
     }),
   };
 }

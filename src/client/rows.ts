@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
 import { sizeOfLongRow } from '../lib/json-rows/long-row.ts';
+import { tolerantReaderOf } from './tolerant/reader.ts';
 
 /** A row for quarantine. */
 export interface Reject {
@@ -34,11 +35,46 @@ export function tooDeep(raw: unknown): Reject | undefined {
   return { raw: cutDeep(raw, 0), path, reason: 'it is nested too deep' };
 }
 
-/** `accepts` of long lists: what it accepts is taken as it is, and not copied. */
-export function checkRows<T>(
+/** Why a row is lost: what the schema says of the member that cannot be done without. */
+function problemOf(schema: z.ZodType, raw: unknown, lost: string): Omit<Reject, 'raw'> {
+  const size = sizeOfLongRow(raw);
+  if (size !== undefined) return { path: '', reason: `it is too long: ${size} bytes` };
+  const { error } = schema.safeParse(raw);
+  const own = error?.issues.filter(({ path }) => path.map(String).join('.') === lost);
+  const reason = own?.[0]?.message ?? 'it cannot be read';
+  return { path: lost, reason };
+}
+
+type ReadRow<T> = (
+  raw: unknown,
+) => { readonly value: T } | { readonly problem: Omit<Reject, 'raw'> };
+
+/**
+ * Reads rows of one kind: as the schema has it, else by what it means (tolerant/reader.ts).
+ * `accepts` of long lists: what it accepts is taken as it is and not copied; zod only says why not.
+ */
+export function rowReader<T>(
   schema: z.ZodType<T>,
-  raws: readonly unknown[],
   accepts?: (raw: unknown) => raw is T,
+): ReadRow<T> {
+  let tolerant: ReturnType<typeof tolerantReaderOf<T>> | undefined;
+  return (raw) => {
+    if (accepts?.(raw)) return { value: raw };
+    if (!accepts) {
+      const parsed = schema.safeParse(raw);
+      if (parsed.success) return { value: parsed.data };
+    }
+    // Most accounts need none.
+    tolerant ??= tolerantReaderOf(schema);
+    const read = sizeOfLongRow(raw) === undefined ? tolerant(raw) : { lost: '' };
+    return 'value' in read ? read : { problem: problemOf(schema, raw, read.lost) };
+  };
+}
+
+/** `mayBeDeep`: rows of which nothing could be written may be among them. */
+export function readRows<T>(
+  read: ReadRow<T>,
+  raws: readonly unknown[],
   mayBeDeep = true,
 ): CheckedRows<T> {
   const rows: T[] = [];
@@ -49,18 +85,13 @@ export function checkRows<T>(
       rejects.push(deep);
       continue;
     }
-    if (accepts?.(raw)) {
-      rows.push(raw);
-      continue;
-    }
-    const parsed = schema.safeParse(raw);
-    if (parsed.success) {
-      rows.push(parsed.data);
-      continue;
-    }
-    const size = sizeOfLongRow(raw);
-    const tooLong = { path: '', reason: `it is too long: ${size} bytes` };
-    rejects.push({ raw, ...(size === undefined ? firstProblem(parsed.error) : tooLong) });
+    const found = read(raw);
+    if ('value' in found) rows.push(found.value);
+    else rejects.push({ raw, ...found.problem });
   }
   return { rows, rejects };
+}
+
+export function checkRows<T>(schema: z.ZodType<T>, raws: readonly unknown[]): CheckedRows<T> {
+  return readRows(rowReader(schema), raws);
 }

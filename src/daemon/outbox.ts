@@ -25,7 +25,7 @@ import { createStyleKind } from '../outbox/kinds/style.ts';
 import { createArticles } from '../outbox/preflight/articles.ts';
 import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-check.ts';
 import { createShortLists } from '../outbox/preflight/short-lists.ts';
-import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
+import { DELIVERY_MISSING, unlessGone, unreadableStatus } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import { HELD_BY } from '../outbox/waiting.ts';
 import { createAccountWatch } from '../outbox/watch/account-watch.ts';
@@ -94,7 +94,8 @@ export function createDeliveryReader(
     if (!read) return undefined;
     const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
     const row = await mirrored(store, orderDeliveryId);
-    if (found) return { ...found, contentHash: row?.content_hash };
+    if (found?.status === null) throw unreadableStatus(`delivery ${orderDeliveryId}`);
+    if (found) return { ...found, status: found.status, contentHash: row?.content_hash };
     if (typeof row?.deleted_at === 'number') return undefined;
     // Deliveries are never removed: the list was cut short, or its row could not be read.
     const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;

@@ -231,6 +231,7 @@ export async function createService(
     idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
     seasonParameter: config.v1.seasonParameter,
     paths: config.v1.paths,
+    dialect: config.v1,
     variants: {
       ...VARIANT_LIST_DEFAULTS,
       mode: paging,

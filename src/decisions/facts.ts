@@ -4,6 +4,7 @@
  * deliveries of the order) is done here, in SQL; what follows from the facts alone is computed by
  * the rules. What is not known is null, and never a zero or a false.
  */
+import { unreadPaths } from '../mirror/rows/unread.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
@@ -33,6 +34,9 @@ export interface Subject {
   readonly misfits: readonly string[];
 }
 
+/** Of lines that cannot be read there is no sum. */
+const NO_SUMS = { quantity: null, size_quantity: null, amount: null };
+
 /** What the facts depend on besides the database. */
 export interface FactsContext {
   /** Epoch milliseconds. */
@@ -61,6 +65,7 @@ export async function readSubject(
     accountNo === null
       ? undefined
       : await customerFacts(tx, accountNo, orderDeliveryId, settings.customer_fields);
+  const unread = [...unreadPaths(delivery.unread), ...order.unread.map((path) => `order.${path}`)];
   const facts: Facts = {
     delivery: {
       id: delivery.order_delivery_id,
@@ -69,6 +74,8 @@ export async function readSubject(
       created_at: delivery.created_at ?? delivery.first_seen_at,
       currency,
       lines: await lineFacts(tx, orderDeliveryId, { lines, currency, season }),
+      ...(unread.length > 0 ? { unread } : {}),
+      ...(unread.includes('fulfilledLineItems') ? NO_SUMS : {}),
     },
     order: order.facts,
     customer: customer?.facts ?? null,

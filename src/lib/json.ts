@@ -69,6 +69,12 @@ function endOfText(json: string, start: number): number {
   return json.length;
 }
 
+function nameIn(json: string, [start, end]: readonly [number, number]): string {
+  const name = json.slice(start + 1, end - 1);
+  // Hardly any has an escape in it.
+  return name.includes('\\') ? String(tryParseJson(`"${name}"`)) : name;
+}
+
 /**
  * Where an object has a member twice, such as `lines[0].quantity`; undefined when none has. Readers
  * of JSON take the last of the two, some the first. The text must be JSON.
@@ -98,7 +104,7 @@ export function memberTwice(json: string): string | undefined {
         break;
       case ':': {
         if (!here) break;
-        here.step = String(JSON.parse(json.slice(...text)));
+        here.step = nameIn(json, text);
         here.names ??= new Set();
         if (here.names.has(here.step)) return showSteps(open);
         here.names.add(here.step);

@@ -54,10 +54,15 @@ export function sumOfUnits(parts: Iterable<number | null | undefined>): number |
 
 /** Worth of lines without freight; null where one has no price, or it cannot be told exactly. */
 export function worthOf(
-  lines: readonly { readonly price?: number | null | undefined; readonly quantity: number }[],
+  lines: readonly {
+    readonly price?: number | null | undefined;
+    readonly quantity?: number | null | undefined;
+  }[],
 ): number | null {
   return sumOfUnits(
-    lines.map(({ price, quantity }) => (typeof price === 'number' ? price * quantity : null)),
+    lines.map(({ price, quantity }) =>
+      typeof price === 'number' && typeof quantity === 'number' ? price * quantity : null,
+    ),
   );
 }
 

@@ -9,6 +9,7 @@ import { membersOf } from './members.ts';
 import type { DeliveryRecord } from './records.ts';
 import type { Provenance } from './rows/bulk.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);
 
@@ -32,6 +33,7 @@ export const DELIVERY: EntityDefinition = {
     'created_at',
     'tracking_numbers',
     'tracking_links',
+    'unread',
   ],
   lines: {
     table: 'delivery_line',
@@ -51,7 +53,7 @@ export const DELIVERY: EntityDefinition = {
 
 function toRow(record: DeliveryRecord): MirrorRow {
   const { fulfilledLineItems, ...head } = record;
-  const lines = fulfilledLineItems.map((item, index) => {
+  const lines = (fulfilledLineItems ?? []).map((item, index) => {
     const line = membersOf(item);
     const columns = {
       line_no: index + 1,
@@ -72,10 +74,11 @@ function toRow(record: DeliveryRecord): MirrorRow {
     order_id: delivery.integer('orderId'),
     reference: delivery.text('reference'),
     order_no: delivery.text('orderNo'),
-    status: delivery.text('status'),
+    status: delivery.text('status') ?? NOT_READ,
     created_at: delivery.time('createdAt'),
     tracking_numbers: tracking.json('trackingNumbers', '[]'),
     tracking_links: tracking.json('trackingLinks', '[]'),
+    unread: unreadOf(record),
   };
   return { values, extra: delivery.rest(), lines };
 }

@@ -1,7 +1,8 @@
 /** Reading members of an open record into columns, and keeping the rest. */
 import { isJsonObject } from '../lib/json.ts';
 import { amountUnits } from '../lib/money.ts';
-import { parseTime } from '../lib/units.ts';
+import { asItCame } from '../lib/reading/as-it-came.ts';
+import { timeOfText } from '../lib/reading/wire-time.ts';
 
 export interface Members {
   /** A member of this name was not taken yet: it is there, and not as it was asked for. */
@@ -27,25 +28,9 @@ export interface Members {
 
 type Open = Record<string, unknown>;
 
-const YEAR_FIRST = /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)/;
-const DAY_FIRST = /^(?:[a-z]{3}, )?(\d\d?) [a-z]{3} \d{4}(?!\d)/i;
-// Behind a time of day also hours alone (`+02`): behind a year they would be its month and day.
-const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d|[+-](?<=:.{2,16})[\d:]+)$/i;
-
-/** The language makes the 31st of February one in March. */
-function hasDay(text: string): boolean {
-  const [, year, month, day] = (YEAR_FIRST.exec(text) ?? []).map(Number);
-  if (year !== undefined && month !== undefined) {
-    return new Date(Date.UTC(year, month - 1, day)).getUTCMonth() === month - 1;
-  }
-  const [upToYear, inMonth] = DAY_FIRST.exec(text) ?? [];
-  return new Date(`${upToYear} UTC`).getUTCDate() === Number(inMonth);
-}
-
-/** What else is written for a time; without a zone the language would take this machine's. */
-function looseTime(text: string): number {
-  if (!hasDay(text)) return Number.NaN;
-  return Date.parse(ZONE.test(text) ? text : `${text} UTC`);
+/** With what was read otherwise than it came, or not at all, as it came. */
+function withWhatCame(value: unknown): unknown {
+  return isJsonObject(value) ? { ...value, ...asItCame(value) } : value;
 }
 
 /**
@@ -99,8 +84,8 @@ class OpenMembers implements Members {
 
   time(name: string): number | null {
     const value = this.#left[name];
-    const at = typeof value === 'string' ? (parseTime(value) ?? looseTime(value)) : Number.NaN;
-    if (!Number.isFinite(at)) return this.#absent(name);
+    const at = typeof value === 'string' ? timeOfText(value) : undefined;
+    if (at === undefined) return this.#absent(name);
     this.#left[name] = undefined;
     return at;
   }
@@ -124,7 +109,7 @@ class OpenMembers implements Members {
 
   json(name: string, missing: string): string {
     const value = this.#take(name);
-    return value === undefined ? missing : JSON.stringify(value);
+    return value === undefined ? missing : JSON.stringify(withWhatCame(value));
   }
 
   rest(): object {
@@ -132,10 +117,11 @@ class OpenMembers implements Members {
       if (members.#isEmpty()) continue;
       this.#left[name] = members.rest();
     }
-    return this.#left;
+    return asItCame(this.#left) ? Object(withWhatCame(this.#left)) : this.#left;
   }
 
   #isEmpty(): boolean {
+    if (asItCame(this.#left)) return false;
     for (const name in this.#left) if (this.#left[name] !== undefined) return false;
     for (const members of this.#nested?.values() ?? []) if (!members.#isEmpty()) return false;
     return true;
@@ -152,6 +138,14 @@ class OpenMembers implements Members {
     if (this.#left[name] === null) this.#left[name] = undefined;
     return null;
   }
+}
+
+/** A copy for {@link membersOfOwn}, with what the record says beside its members. */
+export function copied<T>(value: T): T {
+  if (!isJsonObject(value)) return value;
+  const copy = { ...value };
+  for (const name of Object.keys(copy)) Object.assign(copy, { [name]: copied(copy[name]) });
+  return copy;
 }
 
 /** Takes members out of a record one by one; the record itself stays as it is. */

@@ -1,7 +1,7 @@
 /**
  * What the service says, in the mirror's words. These types are structural: what the client
  * returns for a document fits them, unknown members included, so that the mirror needs to know
- * nothing of the wire but the names of members.
+ * nothing of the wire but the names of members. Null: the client could not read it.
  */
 
 interface Open {
@@ -9,40 +9,40 @@ interface Open {
 }
 
 interface OrderLineRecord extends Open {
-  readonly barcode: string;
-  readonly quantity: number;
+  readonly barcode: string | null;
+  readonly quantity: number | null;
   readonly price?: number | null | undefined;
 }
 
 export interface OrderRecord extends Open {
   readonly orderId: number;
-  readonly status: string;
-  readonly orderLineItems: readonly OrderLineRecord[];
+  readonly status: string | null;
+  readonly orderLineItems: readonly OrderLineRecord[] | null;
 }
 
 interface DeliveryLineRecord extends Open {
-  readonly barcode: string;
-  readonly fulfilledQuantity: number;
+  readonly barcode: string | null;
+  readonly fulfilledQuantity: number | null;
   readonly price?: number | null | undefined;
 }
 
 export interface DeliveryRecord extends Open {
   readonly orderDeliveryId: number;
-  readonly orderId: number;
-  readonly status: string;
-  readonly fulfilledLineItems: readonly DeliveryLineRecord[];
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly fulfilledLineItems: readonly DeliveryLineRecord[] | null;
 }
 
 export interface RefundRecord extends Open {
   readonly orderRefundId: number;
-  readonly orderId: number;
-  readonly status: string;
-  readonly refundedLineItems: readonly Open[];
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly refundedLineItems: readonly Open[] | null;
 }
 
 export interface PendingRefundRecord extends Open {
   readonly pendingRefundId: number;
-  readonly orderId: number;
-  readonly status: string;
-  readonly refundLineItems: readonly Open[];
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly refundLineItems: readonly Open[] | null;
 }

@@ -10,6 +10,7 @@ import { membersOf } from './members.ts';
 import type { PendingRefundRecord, RefundRecord } from './records.ts';
 import type { Provenance } from './rows/bulk.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 export const REFUND: EntityDefinition = {
   entity: 'refund',
@@ -24,6 +25,7 @@ export const REFUND: EntityDefinition = {
     'status',
     'pending_refund_id',
     'created_at',
+    'unread',
   ],
   lines: {
     table: 'refund_line',
@@ -45,15 +47,19 @@ export const PENDING_REFUND: EntityDefinition = {
   entity: 'pending_refund',
   table: 'pending_refund',
   key: 'pending_refund_id',
-  columns: ['pending_refund_id', 'order_id', 'reference', 'status', 'comment', 'created_at'],
+  columns: [
+    ...['pending_refund_id', 'order_id', 'reference', 'status', 'comment', 'created_at'],
+    'unread',
+  ],
   lines: {
     table: 'pending_refund_line',
     columns: ['line_no', 'barcode', 'quantity', 'price', 'restock', 'refund_type', 'extra'],
   },
 };
 
-function refundRow({ refundedLineItems, ...head }: RefundRecord): MirrorRow {
-  const lines = refundedLineItems.map((item, index): SqlRow => {
+function refundRow(record: RefundRecord): MirrorRow {
+  const { refundedLineItems, ...head } = record;
+  const lines = (refundedLineItems ?? []).map((item, index): SqlRow => {
     const line = membersOf(item);
     const columns = {
       line_no: index + 1,
@@ -73,15 +79,17 @@ function refundRow({ refundedLineItems, ...head }: RefundRecord): MirrorRow {
     order_id: refund.integer('orderId'),
     reference: refund.text('reference'),
     order_no: refund.text('orderNo'),
-    status: refund.text('status'),
+    status: refund.text('status') ?? NOT_READ,
     pending_refund_id: refund.integer('pendingRefundId'),
     created_at: refund.time('createdAt'),
+    unread: unreadOf(record),
   };
   return { values, extra: refund.rest(), lines };
 }
 
-function pendingRefundRow({ refundLineItems, ...head }: PendingRefundRecord): MirrorRow {
-  const lines = refundLineItems.map((item, index): SqlRow => {
+function pendingRefundRow(record: PendingRefundRecord): MirrorRow {
+  const { refundLineItems, ...head } = record;
+  const lines = (refundLineItems ?? []).map((item, index): SqlRow => {
     const line = membersOf(item);
     const columns = {
       line_no: index + 1,
@@ -98,9 +106,10 @@ function pendingRefundRow({ refundLineItems, ...head }: PendingRefundRecord): Mi
     pending_refund_id: pending.integer('pendingRefundId'),
     order_id: pending.integer('orderId'),
     reference: pending.text('reference'),
-    status: pending.text('status'),
+    status: pending.text('status') ?? NOT_READ,
     comment: pending.text('comment'),
     created_at: pending.time('createdAt'),
+    unread: unreadOf(record),
   };
   return { values, extra: pending.rest(), lines };
 }

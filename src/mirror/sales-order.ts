@@ -8,6 +8,7 @@ import type { OrderRecord } from './records.ts';
 import type { Provenance } from './rows/bulk.ts';
 import type { ListCensus } from './rows/census.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 export const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',
@@ -29,6 +30,7 @@ export const SALES_ORDER: EntityDefinition = {
     'shipping_address',
     'freight_type',
     'freight_amount',
+    'unread',
   ],
   lines: {
     table: 'sales_order_line',
@@ -49,7 +51,7 @@ export const SALES_ORDER: EntityDefinition = {
 
 function toRow(record: OrderRecord): MirrorRow {
   const { orderLineItems, ...head } = record;
-  const lines = orderLineItems.map((item, index) => {
+  const lines = (orderLineItems ?? []).map((item, index) => {
     const line = membersOf(item);
     const columns = {
       line_no: index + 1,
@@ -71,7 +73,7 @@ function toRow(record: OrderRecord): MirrorRow {
     order_id: order.integer('orderId'),
     reference: order.text('reference'),
     order_no: order.text('orderNo'),
-    status: order.text('status'),
+    status: order.text('status') ?? NOT_READ,
     completed: order.flag('completed') ?? 0,
     comment: order.text('comment'),
     created_at: order.time('createdAt'),
@@ -84,6 +86,7 @@ function toRow(record: OrderRecord): MirrorRow {
     shipping_address: order.json('shippingAddress', '{}'),
     freight_type: freight.text('freightType'),
     freight_amount: freight.money('freightAmount'),
+    unread: unreadOf(record),
   };
   return { values, extra: order.rest(), lines };
 }

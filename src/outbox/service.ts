@@ -37,6 +37,13 @@ export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined>
   }
 }
 
+/** What is compared before it is written cannot be compared. */
+export function unreadableStatus(what: string): RetryLaterError {
+  return new RetryLaterError('outbox.status_unreadable', `the status of ${what} cannot be read`, {
+    hint: 'selvedge doctor names the member and what came',
+  });
+}
+
 /** Whether a refund has come of it: then the pending one need not be shown any more. */
 export async function isRefunded(
   v1: Pick<V1Client, 'refunds'>,

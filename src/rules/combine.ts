@@ -19,11 +19,18 @@ type OutcomeCode =
   | 'hold_rule'
   | 'rail'
   | 'empty_delivery'
+  | 'unread'
   | 'could_not_evaluate'
   | 'rules_disagree'
   | 'reject_rule'
   | 'accept_rule'
   | 'no_rule';
+
+/** Why a delivery is held, whatever the rules say. */
+export interface Obstacle {
+  readonly code: 'empty_delivery' | 'unread';
+  readonly reason: string;
+}
 
 export interface Outcome {
   readonly kind: 'accept' | 'hold' | 'reject' | 'nothing';
@@ -50,16 +57,19 @@ function texts(verdicts: readonly Verdict[]): string {
   return verdicts.map(({ text }) => text).join('; ');
 }
 
-/** @param emptyDelivery a delivery without lines is held, whatever the rules say. */
-export function combine(all: readonly Verdict[], emptyDelivery: boolean): Outcome {
+/** What a rule to accept would have had to know. */
+function notKnown(accepts: readonly Verdict[]): string {
+  const missing = new Set(accepts.flatMap((verdict) => verdict.missing));
+  return missing.size === 0 ? '' : `; not known: ${[...missing].sort().join(', ')}`;
+}
+
+export function combine(all: readonly Verdict[], obstacle: Obstacle | undefined): Outcome {
   const sorted = all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const matched = (action: Action): readonly Verdict[] =>
     sorted.filter((verdict) => verdict.action === action && verdict.value === true);
   const [holds, rejects, accepts] = [matched('hold'), matched('reject'), matched('accept')];
   if (holds.length > 0) return outcome('hold', 'hold_rule', holds, texts(holds));
-  if (emptyDelivery) {
-    return outcome('hold', 'empty_delivery', [], 'the delivery has no lines');
-  }
+  if (obstacle) return outcome('hold', obstacle.code, [], obstacle.reason);
   const unclear = sorted.filter(({ action, value }) => action !== 'accept' && value === 'unknown');
   if (unclear.length > 0) {
     const missing = [...new Set(unclear.flatMap((verdict) => verdict.missing))].sort();
@@ -73,5 +83,7 @@ export function combine(all: readonly Verdict[], emptyDelivery: boolean): Outcom
   }
   if (rejects.length > 0) return outcome('reject', 'reject_rule', rejects, texts(rejects));
   if (accepts.length > 0) return outcome('accept', 'accept_rule', accepts, texts(accepts));
-  return outcome('nothing', 'no_rule', [], 'no rule applies');
+  const unsure = sorted.filter(({ action, value }) => action === 'accept' && value === 'unknown');
+  const reason = `no rule applies${notKnown(unsure)}`;
+  return { ...outcome('nothing', 'no_rule', unsure, reason), rules: [] };
 }

@@ -10,7 +10,7 @@ import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
 import { type CelContext, type Truth, truthOf } from './cel/program.ts';
 import { readable } from './cel/values.ts';
-import { combine, type Outcome, type Verdict } from './combine.ts';
+import { combine, type Obstacle, type Outcome, type Verdict } from './combine.ts';
 import { celContext } from './facts/build.ts';
 import { completeFacts } from './facts/derive.ts';
 import type { Facts } from './facts/plain.ts';
@@ -166,6 +166,16 @@ function verdictOf(result: RuleResult): Verdict {
   return { id, action: 'accept', value, missing, text: `held for its time: ${text}` };
 }
 
+const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
+
+/** What decides and cannot be read is in no rule's hands: an accept could rest on a guess. */
+function obstacleOf({ delivery: { unread, lines } }: Facts): Obstacle | undefined {
+  if (unread && unread.length > 0) {
+    return { code: 'unread', reason: `cannot be read: ${unread.join(', ')}` };
+  }
+  return lines.length === 0 ? EMPTY : undefined;
+}
+
 export function evaluate(
   ruleSet: RuleSet,
   facts: Facts,
@@ -187,13 +197,13 @@ export function evaluate(
       ...(rule.action === 'hold' && lapsed.has(rule.hash) ? { lapsed: true } : {}),
     });
   }
-  const empty = facts.delivery.lines.length === 0;
+  const obstacle = obstacleOf(facts);
   const live = rules.filter(({ mode }) => mode === 'live');
   return {
     delivery: facts.delivery.number,
     setHash: ruleSet.hash,
     rules,
-    live: combine(live.map(verdictOf), empty && setMode === 'live'),
-    shadow: combine(rules.map(verdictOf), empty),
+    live: combine(live.map(verdictOf), setMode === 'live' ? obstacle : undefined),
+    shadow: combine(rules.map(verdictOf), obstacle),
   };
 }

@@ -8,6 +8,7 @@ const CODES: Readonly<Record<Outcome['code'], string>> = {
   hold_rule: 'hold rule',
   rail: 'rail',
   empty_delivery: 'no lines',
+  unread: 'cannot be read',
   could_not_evaluate: 'could not evaluate',
   rules_disagree: 'rules disagree',
   reject_rule: 'reject rule',

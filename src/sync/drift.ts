@@ -4,7 +4,7 @@
  * that are kept, so that it is there after a restart as well.
  */
 import { sql } from 'kysely';
-import type { DriftMeter } from '../client/drift.ts';
+import type { DriftMeter, Unreadable } from '../client/drift.ts';
 import { v1DriftMeter } from '../client/v1/drift.ts';
 import { v2DriftMeter } from '../client/v2/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -18,6 +18,8 @@ export interface EntityDrift {
   readonly unknownMembers: Readonly<Record<string, number>>;
   /** `status=value` → rows that have it; of `document`, how often it came. */
   readonly newValues: Readonly<Record<string, number>>;
+  /** Member path → rows of the sample in which it cannot be read. */
+  readonly unreadable: Readonly<Record<string, Unreadable>>;
 }
 
 /** A column whose values the contract lists, and the record that it came in. */
@@ -153,7 +155,7 @@ async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | u
   if (counts.length === 0) return undefined;
   const of = (isValue: boolean) =>
     Object.fromEntries(counts.filter(([what]) => what.includes('=') === isValue));
-  return { entity: 'document', unknownMembers: of(false), newValues: of(true) };
+  return { entity: 'document', unknownMembers: of(false), newValues: of(true), unreadable: {} };
 }
 
 export async function driftOfStream(db: Db, stream: string): Promise<EntityDrift[]> {

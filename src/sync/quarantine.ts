@@ -5,6 +5,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
+import { rowReader } from '../client/rows.ts';
 import {
   brandSchema,
   deliverySchema,
@@ -103,7 +104,7 @@ export async function retryQuarantine(deps: {
     const good = rows.flatMap(({ id, entity, raw: text }): Understood[] => {
       const source = SOURCES[entity];
       const raw = tryParseJson(text);
-      if (isTooDeep(raw) || !source?.schema.safeParse(raw).success) return [];
+      if (isTooDeep(raw) || !source || 'problem' in rowReader(source.schema)(raw)) return [];
       return [{ id, raw, source }];
     });
     if (good.length > 0) await store.transaction((tx) => readAgain(tx, good, clock.now()));

@@ -81,7 +81,7 @@ describe('selvedge sync', () => {
     const one = await call('show', String(runId), '--json');
     expect(JSON.parse(one.stdout)).toMatchObject({
       ...{ runId, stream: 'stock', outcome: 'complete' },
-      drift: [{ entity: 'stock_variant', unknownMembers: {}, newValues: {} }],
+      drift: [{ entity: 'stock_variant', unknownMembers: {}, newValues: {}, unreadable: {} }],
     });
     expect(JSON.parse(one.stdout)).toHaveProperty('retries', 0);
     const text = (await call('show', String(runId))).stdout;

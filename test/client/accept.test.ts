@@ -2,7 +2,7 @@ import { assert, constantFrom, jsonValue, oneof, property, record } from 'fast-c
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { acceptorOf } from '../../src/client/accept.ts';
-import { seasonSchema, variantSchema } from '../../src/client/v1/schemas.ts';
+import { deliverySchema, variantSchema } from '../../src/client/v1/schemas.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 
 const RUNS = 2_000;
@@ -66,7 +66,7 @@ describe('what accepts a row without a copy', () => {
   });
 
   it.each<[string, z.ZodType]>([
-    ['gives another value', seasonSchema],
+    ['gives another value', deliverySchema],
     ['strips members', z.object({ name: z.string() })],
     ['refuses members', z.strictObject({ name: z.string() })],
     ['asks for more than a type', z.looseObject({ name: z.string().regex(/a/) })],

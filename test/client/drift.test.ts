@@ -14,6 +14,7 @@ describe('drift', () => {
     expect(meter.report()).toEqual({
       unknownMembers: { 'orderLineItems.gift': 4, 'shippingAddress.planet': 1 },
       newValues: { 'status=on_hold': 1 },
+      unreadable: {},
     });
   });
 
@@ -27,6 +28,7 @@ describe('drift', () => {
     expect(meter.report()).toEqual({
       unknownMembers: { 'attributes.shine': 1, 'relationships.mood': 1 },
       newValues: { 'attributes.noosType=sometimes': 1 },
+      unreadable: {},
     });
   });
 
@@ -44,7 +46,7 @@ describe('drift', () => {
       const query = { detailed: true, detailedPricing: true };
       const calm = v1DriftMeter('variant');
       calm.note((await readAll(client.stock(query))).variants);
-      expect(calm.report()).toEqual({ unknownMembers: {}, newValues: {} });
+      expect(calm.report()).toEqual({ unknownMembers: {}, newValues: {}, unreadable: {} });
       rig.reference.knobs.patch({ faults: [{ kind: 'unknownMember' }] });
       const changed = v1DriftMeter('variant');
       changed.note((await readAll(client.stock(query))).variants);

@@ -165,7 +165,12 @@ describe('V2 answers', () => {
   const brand = (id: string) => ({ type: 'brand', id, attributes: { name: id }, novelty: 1 });
 
   it('reads included as an array too, and tells', async () => {
-    const included = [brand('1'), { type: 'planet', id: '9' }, { type: 'brand', id: 2 }];
+    const included = [
+      brand('1'),
+      { type: 'planet', id: '9' },
+      { type: 'brand', id: 2 },
+      { type: 'brand' },
+    ];
     await serve(
       () => ({ data: [{ type: 'style', id: '7' }], links: { next: null }, included }),
       async (client) => {
@@ -173,6 +178,7 @@ describe('V2 answers', () => {
         expect(page?.rows[0]).toMatchObject({ attributes: {}, relationships: {} });
         expect(page?.included.wasArray).toBe(true);
         expect(page?.included.of('brand').byId.get('1')).toMatchObject({ novelty: 1 });
+        expect(page?.included.of('brand').byId.get('2')).toMatchObject({ attributes: {} });
         expect(page?.included.of('brand').rejects).toMatchObject([{ path: 'id' }]);
         expect([...(page?.included.unknownTypes ?? [])]).toEqual([['planet', 1]]);
       },
@@ -184,15 +190,18 @@ describe('V2 answers', () => {
       brand('1'),
       { type: 'color', id: '2' },
       { type: 'brand', id: '3', attributes: 4 },
+      { type: 'Brands', id: 4, attributes: [], relationships: [] },
+      { type: 'brand', id: { of: 5 } },
     ];
     await serve(
       () => ({ data, links: { next: null } }),
       async (client) => {
         const pull = client.collection('brand');
         const [page] = await pagesOf(pull);
-        expect(page?.rows.map(({ id }) => id)).toEqual(['1']);
-        expect(page?.rejects.map(({ path }) => path)).toEqual(['type', 'attributes']);
-        expect(pull.end()).toEqual({ pages: 1, rows: 3 });
+        expect(page?.rows.map(({ id }) => id)).toEqual(['1', '3', '4']);
+        expect(page?.rows[1]).toMatchObject({ attributes: {} });
+        expect(page?.rejects.map(({ path }) => path)).toEqual(['type', 'id']);
+        expect(pull.end()).toEqual({ pages: 1, rows: 5 });
       },
     );
   });

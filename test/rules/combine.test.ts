@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { combine, type Verdict } from '../../src/rules/combine.ts';
+import { combine, type Obstacle, type Verdict } from '../../src/rules/combine.ts';
+
+const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 
 function verdict(id: string, action: Verdict['action'], value: Verdict['value']): Verdict {
   return {
@@ -20,29 +22,29 @@ const [accept, hold, reject] = [
 
 describe('the combination of rules', () => {
   it('follows the table', () => {
-    expect(combine([accept, hold, reject], false)).toEqual({
+    expect(combine([accept, hold, reject], undefined)).toEqual({
       kind: 'hold',
       code: 'hold_rule',
       rules: ['hol'],
       reason: 'is hol',
       missing: [],
     });
-    expect(combine([accept, reject], false)).toMatchObject({
+    expect(combine([accept, reject], undefined)).toMatchObject({
       kind: 'hold',
       code: 'rules_disagree',
       rules: ['acc', 'rej'],
       reason: 'rules disagree: acc says accept, rej says reject',
     });
-    expect(combine([reject], false)).toMatchObject({ kind: 'reject', rules: ['rej'] });
-    expect(combine([accept], false)).toMatchObject({ kind: 'accept', rules: ['acc'] });
-    expect(combine([], false)).toMatchObject({ kind: 'nothing', code: 'no_rule', rules: [] });
+    expect(combine([reject], undefined)).toMatchObject({ kind: 'reject', rules: ['rej'] });
+    expect(combine([accept], undefined)).toMatchObject({ kind: 'accept', rules: ['acc'] });
+    expect(combine([], undefined)).toMatchObject({ kind: 'nothing', code: 'no_rule', rules: [] });
     const no = [verdict('a', 'hold', false), verdict('b', 'accept', false)];
-    expect(combine(no, false).kind).toBe('nothing');
+    expect(combine(no, undefined).kind).toBe('nothing');
   });
 
   it('holds when a hold or reject rule could not be evaluated, and names the fact', () => {
     for (const action of ['hold', 'reject'] as const) {
-      expect(combine([accept, verdict('x', action, 'unknown')], false)).toEqual({
+      expect(combine([accept, verdict('x', action, 'unknown')], undefined)).toEqual({
         kind: 'hold',
         code: 'could_not_evaluate',
         rules: ['x'],
@@ -50,19 +52,19 @@ describe('the combination of rules', () => {
         missing: ['fact.x'],
       });
     }
-    expect(combine([reject, verdict('x', 'hold', 'unknown')], false).kind).toBe('hold');
+    expect(combine([reject, verdict('x', 'hold', 'unknown')], undefined).kind).toBe('hold');
   });
 
   it('takes an unknown accept rule for no accept', () => {
-    expect(combine([verdict('x', 'accept', 'unknown')], false).kind).toBe('nothing');
-    expect(combine([verdict('x', 'accept', 'unknown'), reject], false).kind).toBe('reject');
-    expect(combine([verdict('x', 'accept', 'unknown'), accept], false).rules).toEqual(['acc']);
+    expect(combine([verdict('x', 'accept', 'unknown')], undefined).kind).toBe('nothing');
+    expect(combine([verdict('x', 'accept', 'unknown'), reject], undefined).kind).toBe('reject');
+    expect(combine([verdict('x', 'accept', 'unknown'), accept], undefined).rules).toEqual(['acc']);
   });
 
   it('holds a delivery without lines', () => {
-    expect(combine([accept], true)).toMatchObject({ kind: 'hold', code: 'empty_delivery' });
-    expect(combine([], true).kind).toBe('hold');
-    expect(combine([hold], true).code).toBe('hold_rule');
+    expect(combine([accept], EMPTY)).toMatchObject({ kind: 'hold', code: 'empty_delivery' });
+    expect(combine([], EMPTY).kind).toBe('hold');
+    expect(combine([hold], EMPTY).code).toBe('hold_rule');
   });
 });
 
@@ -89,7 +91,7 @@ describe('any combination', () => {
     fc.assert(
       fc.property(verdicts, (drawn) => {
         const all = drawn.map(({ id, action, value }) => verdict(id, action, value));
-        expect(combine(all, false).kind).toBe(tableKind(all));
+        expect(combine(all, undefined).kind).toBe(tableKind(all));
       }),
     );
   });
@@ -106,7 +108,7 @@ describe('any combination', () => {
         const of = (list: typeof drawn) =>
           combine(
             list.map(({ id, action, value }) => verdict(id, action, value)),
-            false,
+            undefined,
           );
         expect(of(other)).toEqual(of(drawn));
       }),
@@ -119,8 +121,8 @@ describe('any combination', () => {
     fc.assert(
       fc.property(verdicts, extra, (drawn, action) => {
         const all = drawn.map(({ id, action: a, value }) => verdict(id, a, value));
-        const before = combine(all, false).kind;
-        const after = combine([...all, verdict('more', action, 'unknown')], false).kind;
+        const before = combine(all, undefined).kind;
+        const after = combine([...all, verdict('more', action, 'unknown')], undefined).kind;
         expect(safety[after]).toBeGreaterThanOrEqual(safety[before] ?? 0);
         expect(after).toBe('hold');
       }),

@@ -9,7 +9,8 @@ import { complaints, rulesOf, ruleText } from './support.ts';
 
 describe('the fact table', () => {
   it('gives the plain facts their type', () => {
-    expectTypeOf<Facts['order']['preorder']>().toEqualTypeOf<boolean>();
+    expectTypeOf<Facts['order']['preorder']>().toEqualTypeOf<boolean | null | undefined>();
+    expectTypeOf<Facts['order']['rejected_before']>().toEqualTypeOf<number>();
     expectTypeOf<Facts['order']['season']>().toEqualTypeOf<string | null | undefined>();
     expectTypeOf<Facts['delivery']['status']>().toEqualTypeOf<
       'pending' | 'accepted' | 'rejected' | 'canceled'

@@ -293,6 +293,7 @@ describe('an array for what is included', () => {
       entity: 'document',
       unknownMembers: { 'included.planet': 3 },
       newValues: { 'included=array': 3 },
+      unreadable: {},
     });
   });
 });

@@ -56,9 +56,13 @@ it.each(DEPTHS)('are put aside in every kind of list: %i brackets', async (depth
       createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read: v1.brands }),
     ];
     for (const stream of streams) {
-      const ended = { outcome: 'partial', rows: 2, reason: '1 rows were quarantined' };
+      const ended = {
+        outcome: 'partial',
+        rows: 2,
+        reason: expect.stringMatching(/^1 rows cannot/),
+      };
       expect(await run(stream)).toMatchObject(ended);
-      expect(await run(stream)).toMatchObject({ outcome: 'complete', changed: 0 });
+      expect(await run(stream)).toMatchObject({ ...ended, changed: 0 });
     }
     expect(await aside()).toEqual([
       { entity: 'stock_variant', path: 'odd', raw: expect.stringContaining('"barcode":"a"') },

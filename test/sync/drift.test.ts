@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { checkRows } from '../../src/client/rows.ts';
+import { salesOrderSchema } from '../../src/client/v1/schemas.ts';
+import { parseOddJson } from '../../src/lib/reading/odd-json.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { driftOfStream } from '../../src/sync/drift.ts';
@@ -19,6 +22,7 @@ it('a value that nobody listed is told, however many rows have one that is known
     entity: 'delivery',
     unknownMembers: {},
     newValues: { 'status=on_hold': 2 },
+    unreadable: {},
   };
   expect(drift).toContainEqual(ofDeliveries);
 });
@@ -37,4 +41,25 @@ it('members that nobody knows are told of lines and of the address, too', async 
   const members = (await driftOfStream(store.db, 'orders')).map((one) => one.unknownMembers);
   const ofOrders = { 'orderLineItems.odd': 1, 'shippingAddress.door': 1 };
   expect(members).toEqual([ofOrders, {}, { 'refundedLineItems.odd': 1 }, {}]);
+});
+
+it('members that cannot be read are told with what came', async () => {
+  const store = await temporaryStore();
+  const line = { barcode: 'A', quantity: '2', price: '1,5', comment: 'to\0day' };
+  const raw = {
+    ...{ orderId: '7', status: 'Pending', completed: 1, comment: 'a\0b', freight: [] },
+    ...{ orderLineItems: [line, { ...line, price: '7,5' }], shippingAddress: { zip: [8000] } },
+  };
+  const rows = checkRows(salesOrderSchema, [parseOddJson(JSON.stringify(raw))]).rows;
+  await store.transaction((tx) => writeOrders(tx, rows, PROVENANCE));
+  const [orders] = await driftOfStream(store.db, 'orders');
+  expect(orders).toMatchObject({
+    unknownMembers: { 'orderLineItems.comment': 2 },
+    unreadable: {
+      comment: { rows: 1, example: '"a␀b"' },
+      'orderLineItems.price': { rows: 2, example: '"7,5"' },
+    },
+  });
+  const [row] = await store.db.selectFrom('sales_order').selectAll().execute();
+  expect(row).toMatchObject({ order_id: 7, completed: 1, comment: 'ab', freight_type: null });
 });

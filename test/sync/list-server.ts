@@ -29,7 +29,7 @@ export const manyRows = (count: number): Row[] =>
   }));
 
 /** The live rows of the mirror, by barcode. */
-export async function stockIn(store: SqliteStore): Promise<Record<string, number>> {
+export async function stockIn(store: SqliteStore): Promise<Record<string, number | null>> {
   const live = store.db.selectFrom('stock_variant').where('deleted_at', 'is', null);
   const rows = await live.select(['barcode', 'quantity']).orderBy('barcode').execute();
   return Object.fromEntries(rows.map(({ barcode, quantity }) => [barcode, quantity]));

@@ -130,7 +130,7 @@ describe('a barcode that stands in several places', () => {
     list.rows = rows;
     await run();
     await run();
-    const seen = new Set<number | undefined>();
+    const seen = new Set<number | null | undefined>();
     list.rows = [row('new', 1, 'SS27'), ...rows];
     list.beforePage = (page) => {
       if (page > 1) void stockIn(store).then((stock) => seen.add(stock.x));

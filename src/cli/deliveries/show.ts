@@ -27,9 +27,9 @@ function printHead(output: Output, card: DeliveryCard): void {
   output.table(
     ['BARCODE', 'STYLE', 'PIECES', 'STOCK', `PRICE ${currency ?? ''}`],
     card.lines.map((line) => [
-      line.barcode,
+      line.barcode ?? '?',
       line.style ?? '',
-      String(line.quantity),
+      line.quantity === null ? '?' : String(line.quantity),
       line.stock === null ? '?' : String(line.stock),
       line.price === null ? '?' : formatDecimal(line.price, currencyOf(currency)),
     ]),

@@ -54,8 +54,8 @@ function printSides(output: Output, card: OutboxCard): void {
     output.table(
       ['BARCODE', 'PIECES', 'PRICE'],
       lines.map(({ barcode, quantity, price }) => [
-        barcode,
-        String(quantity),
+        barcode ?? '?',
+        quantity === null ? '?' : String(quantity),
         price === null ? '?' : formatDecimal(price, currency),
       ]),
     );

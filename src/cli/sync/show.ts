@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { pulledStreams } from '../../config/streams.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { visible } from '../../lib/text/visible.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
@@ -103,10 +104,14 @@ export function syncRuns(context: CliContext): Command {
     });
 }
 
-function driftLines({ entity, unknownMembers, newValues }: EntityDrift): string[] {
+function driftLines({ entity, unknownMembers, newValues, unreadable }: EntityDrift): string[] {
   const counted = Object.entries({ ...unknownMembers, ...newValues });
   const unit = entity === 'document' ? 'times' : 'rows';
-  return counted.map(([what, count]) => `drift        ${entity}.${what} (${count} ${unit})`);
+  const told = counted.map(([what, count]) => `${entity}.${what} (${count} ${unit})`);
+  const unread = Object.entries(unreadable).map(
+    ([what, { rows, example }]) => `${entity}.${what} cannot be read: ${example} (${rows} rows)`,
+  );
+  return [...told, ...unread].map((text) => `drift        ${visible(text)}`);
 }
 
 function shown(name: string, value: string | number | null): string {

@@ -5,6 +5,7 @@ import { isPerhapsNotFound } from '../http/answer.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
+import type { Dialect, Interpreter } from './dialect.ts';
 import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from './envelope.ts';
 import type { VariantListOptions } from './variants.ts';
 
@@ -18,6 +19,8 @@ export interface V1Options {
   readonly idempotencyHeader: string | undefined;
   /** Of what stands elsewhere below an order than is usual. */
   readonly paths?: { readonly pendingRefunds: string };
+  /** How the account says what the contract says otherwise; default: as the contract does. */
+  readonly dialect?: Dialect;
 }
 
 export interface V1Wire {
@@ -25,6 +28,7 @@ export interface V1Wire {
   readonly sender: Sender;
   /** For variants, brands, freight and seasons. */
   readonly catalog: Sender;
+  readonly interpreter: Interpreter;
 }
 
 /** A list: the good rows, the bad ones put aside, and what the service counted. */
@@ -83,6 +87,24 @@ export function post(
     listsErrors: false,
     json,
   };
+}
+
+/** The list with its rows in the contract's words. */
+export async function allIn<T, L extends Listing<T>>(
+  listing: Promise<L>,
+  interpret: (row: T) => T,
+): Promise<L> {
+  const found = await listing;
+  return { ...found, rows: found.rows.map(interpret) };
+}
+
+/** One thing in the contract's words. */
+export async function oneIn<T>(
+  reading: Promise<Read<T>>,
+  interpret: (row: T) => T,
+): Promise<Read<T>> {
+  const { value, ...read } = await reading;
+  return { ...read, value: interpret(value) };
 }
 
 /**

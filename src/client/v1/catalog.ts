@@ -4,6 +4,7 @@ import { isJsonObject } from '../../lib/json.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { keyText } from '../key-text.ts';
+import { readText } from '../tolerant/values.ts';
 import { get, type Listing, list, pull, type V1Wire } from './calls.ts';
 import { ask } from './envelope.ts';
 import {
@@ -55,7 +56,8 @@ export interface CatalogMethods {
 
 /** The name of a season, also of one that cannot be understood otherwise. */
 export function seasonNameOf(raw: unknown): string | undefined {
-  return keyText.safeParse(isJsonObject(raw) ? raw.seasonName : undefined).data;
+  const name = isJsonObject(raw) ? raw.seasonName : undefined;
+  return keyText.safeParse(readText(name)).data;
 }
 
 const oneVariantSchema = z.looseObject({ variant: variantSchema });

@@ -13,6 +13,7 @@ import { type PortalLink, portalLinkSchema } from '../portal-link.ts';
 import type { Sender } from '../transport.ts';
 import { post, type V1Options, type V1Wire } from './calls.ts';
 import { type CatalogMethods, catalogMethods } from './catalog.ts';
+import { CONTRACT, createInterpreter } from './dialect.ts';
 import { ask } from './envelope.ts';
 import { type OrderMethods, orderMethods } from './orders.ts';
 import { type RefundMethods, refundMethods } from './refunds.ts';
@@ -30,7 +31,8 @@ export interface V1Client extends CatalogMethods, OrderMethods, RefundMethods {
 
 export function createV1Client(options: V1Options, deps: V1Deps): V1Client {
   const { sender } = deps;
-  const wire: V1Wire = { options, sender, catalog: deps.catalogSender ?? sender };
+  const interpreter = createInterpreter(options.dialect ?? CONTRACT);
+  const wire: V1Wire = { options, sender, catalog: deps.catalogSender ?? sender, interpreter };
   return {
     ...catalogMethods(wire),
     ...orderMethods(wire),

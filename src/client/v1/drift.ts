@@ -1,4 +1,5 @@
 /** A drift meter for each V1 shape, with the values that the contract lists. */
+import { STATUSES } from '../../config/statuses.ts';
 import { createDriftMeter, type DriftMeter, type KnownValues } from '../drift.ts';
 import {
   brandSchema,
@@ -32,14 +33,14 @@ const REFUND_TYPES = [
 
 const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
   variant: { variantType: ['size', 'assortment'] },
-  salesOrder: { status: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] },
-  delivery: { status: ['pending', 'accepted', 'rejected', 'canceled'] },
+  salesOrder: { status: STATUSES.order },
+  delivery: { status: STATUSES.delivery },
   refund: {
-    status: ['pending', 'accepted', 'rejected', 'canceled'],
+    status: STATUSES.refund,
     'refundedLineItems.refundType': REFUND_TYPES,
   },
   pendingRefund: {
-    status: ['pending', 'confirmed', 'canceled'],
+    status: STATUSES.pendingRefund,
     'refundLineItems.refundType': REFUND_TYPES,
   },
 };

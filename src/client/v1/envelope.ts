@@ -6,12 +6,13 @@
 import { z } from 'zod';
 import { cutDeep, isJsonObject } from '../../lib/json.ts';
 import { isRowNumber } from '../../lib/json-rows/keyed.ts';
+import { parseOddJson } from '../../lib/reading/odd-json.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest, isSafe } from '../http/request.ts';
 import { failureIn, statusIn } from '../http/said.ts';
-import { firstProblem, type Reject, tooDeep } from '../rows.ts';
+import { firstProblem, type Reject, rowReader, tooDeep } from '../rows.ts';
 import { type Answer, decodeJson, type Sender } from '../transport.ts';
 import { countSchema } from './schemas.ts';
 
@@ -109,7 +110,7 @@ export function throwIfUnauthorized(sender: Sender, request: HttpRequest, json: 
 /** JSON; what says that the token was refused is thrown. */
 export function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) => unknown {
   return (body) => {
-    const json = decodeJson(body);
+    const json = decodeJson(body, parseOddJson);
     throwIfUnauthorized(sender, request, json);
     return json;
   };
@@ -153,11 +154,11 @@ export async function ask<T>(
   const { data: came, startedAt } = await askData(sender, request);
   const data = unlessEmptyList(sender, request, came);
   // What had an effect had it, whatever else the answer says.
-  const parsed = schema.safeParse(isSafe(request) ? data : cutDeep(data));
-  if (!parsed.success) throw oddData(request, firstProblem(parsed.error));
-  const deep = tooDeep(parsed.data);
+  const read = rowReader(schema)(isSafe(request) ? data : cutDeep(data));
+  if ('problem' in read) throw oddData(request, read.problem);
+  const deep = tooDeep(read.value);
   if (deep) throw oddData(request, deep);
-  return { value: parsed.data, startedAt };
+  return { value: read.value, startedAt };
 }
 
 const named = z.looseObject({ status: z.string().min(1) });

@@ -3,12 +3,15 @@
 import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { isNotFound } from '../http/answer.ts';
+import { readWhole } from '../tolerant/values.ts';
 import {
+  allIn,
   type BelowOptions,
   get,
   type Listing,
   list,
   listBelow,
+  oneIn,
   post,
   pull,
   type RawListing,
@@ -55,7 +58,7 @@ export const isOrderNumber = (id: unknown): id is number =>
 
 /** The number of an order, also of one that cannot be understood otherwise. */
 export function orderNumber(raw: unknown): number | undefined {
-  const id = isJsonObject(raw) ? raw.orderId : undefined;
+  const id = readWhole(isJsonObject(raw) ? raw.orderId : undefined);
   return isOrderNumber(id) ? id : undefined;
 }
 
@@ -112,12 +115,15 @@ function deliveryPath(orderId: number, orderDeliveryId: number): string {
 const DELIVERIES = { path: 'deliveries', member: 'deliveries' } as const;
 
 export function orderMethods(wire: V1Wire): OrderMethods {
-  const { sender, options } = wire;
+  const { sender, options, interpreter } = wire;
+  const { order: ofOrder, created } = interpreter;
+  const deliveryOf = (orderId: number) => (row: SalesOrderDelivery) =>
+    interpreter.delivery(row, orderId);
   return {
     async orders(beforeOrderId, call) {
       const request = pull(wire, '/orders', call, { beforeOrderId });
       try {
-        return await list(sender, request, 'orders', salesOrderSchema);
+        return await allIn(list(sender, request, 'orders', salesOrderSchema), ofOrder);
       } catch (error) {
         // Below the first order there is nothing; that there are no orders at all is no 404.
         if (beforeOrderId === undefined || !isNotFound(error)) throw error;
@@ -126,18 +132,28 @@ export function orderMethods(wire: V1Wire): OrderMethods {
         return { ...newest, rows: [], rejects: [], raws: [] };
       }
     },
-    order: (orderId, call) => ask(sender, get(wire, `/orders/${orderId}`, call), salesOrderSchema),
+    order(orderId, call) {
+      const request = get(wire, `/orders/${orderId}`, call);
+      return oneIn(ask(sender, request, salesOrderSchema), ofOrder);
+    },
     createOrder(body, call) {
       const header = options.idempotencyHeader;
       const key = call?.idempotencyKey;
       const headers = header !== undefined && key !== undefined ? { [header]: key } : undefined;
-      return ask(sender, { ...post(wire, '/orders', body, call), headers }, createdOrderSchema);
+      const request = { ...post(wire, '/orders', body, call), headers };
+      return oneIn(ask(sender, request, createdOrderSchema), created);
     },
-    deliveries: (orderId, call) =>
-      listBelow(wire, { orderId, ...DELIVERIES }, deliverySchema, call),
-    delivery: (orderId, id, call) =>
-      ask(sender, get(wire, deliveryPath(orderId, id), call), deliverySchema),
-    setDeliveryStatus: (orderId, id, status, call) =>
-      askStatus(sender, post(wire, deliveryPath(orderId, id), { status }, call), status),
+    deliveries(orderId, call) {
+      const rows = listBelow(wire, { orderId, ...DELIVERIES }, deliverySchema, call);
+      return allIn(rows, deliveryOf(orderId));
+    },
+    delivery(orderId, id, call) {
+      const request = get(wire, deliveryPath(orderId, id), call);
+      return oneIn(ask(sender, request, deliverySchema), deliveryOf(orderId));
+    },
+    setDeliveryStatus(orderId, id, status, call) {
+      const request = post(wire, deliveryPath(orderId, id), { status }, call);
+      return oneIn(askStatus(sender, request, status), interpreter.setDelivery);
+    },
   };
 }

@@ -2,7 +2,16 @@
 import type { JsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { CallOptions, Read } from '../calls.ts';
-import { type BelowOptions, get, type Listing, listBelow, post, type V1Wire } from './calls.ts';
+import {
+  allIn,
+  type BelowOptions,
+  get,
+  type Listing,
+  listBelow,
+  oneIn,
+  post,
+  type V1Wire,
+} from './calls.ts';
 import { ask, askStatus } from './envelope.ts';
 import {
   type CreatedPendingRefund,
@@ -69,23 +78,34 @@ export function pendingRefundBody(refund: NewPendingRefund): JsonObject {
 }
 
 export function refundMethods(wire: V1Wire): RefundMethods {
-  const { sender, options } = wire;
+  const { sender, options, interpreter } = wire;
   const { pendingRefunds: pendingPath } = options.paths ?? { pendingRefunds: 'pending-refunds' };
   const below = (orderId: number, path: string, id?: number): string =>
     `/orders/${orderId}/${path}${id === undefined ? '' : `/${id}`}`;
+  const refundOf = (orderId: number) => (row: SalesOrderRefund) => interpreter.refund(row, orderId);
+  const pendingOf = (orderId: number) => (row: PendingRefund) =>
+    interpreter.pendingRefund(row, orderId);
   return {
-    refunds: (orderId, call) =>
-      listBelow(wire, { orderId, path: 'refunds', member: 'refunds' }, refundSchema, call),
-    refund: (orderId, id, call) =>
-      ask(sender, get(wire, below(orderId, 'refunds', id), call), refundSchema),
-    setRefundStatus: (orderId, id, status, call) =>
-      askStatus(sender, post(wire, below(orderId, 'refunds', id), { status }, call), status),
-    pendingRefunds: (orderId, call) => {
-      const at = { orderId, path: pendingPath, member: 'pendingRefunds' };
-      return listBelow(wire, at, pendingRefundSchema, call);
+    refunds(orderId, call) {
+      const at = { orderId, path: 'refunds', member: 'refunds' };
+      return allIn(listBelow(wire, at, refundSchema, call), refundOf(orderId));
     },
-    pendingRefund: (orderId, id, call) =>
-      ask(sender, get(wire, below(orderId, pendingPath, id), call), pendingRefundSchema),
+    refund(orderId, id, call) {
+      const request = get(wire, below(orderId, 'refunds', id), call);
+      return oneIn(ask(sender, request, refundSchema), refundOf(orderId));
+    },
+    setRefundStatus(orderId, id, status, call) {
+      const request = post(wire, below(orderId, 'refunds', id), { status }, call);
+      return oneIn(askStatus(sender, request, status), interpreter.setRefund);
+    },
+    pendingRefunds(orderId, call) {
+      const at = { orderId, path: pendingPath, member: 'pendingRefunds' };
+      return allIn(listBelow(wire, at, pendingRefundSchema, call), pendingOf(orderId));
+    },
+    pendingRefund(orderId, id, call) {
+      const request = get(wire, below(orderId, pendingPath, id), call);
+      return oneIn(ask(sender, request, pendingRefundSchema), pendingOf(orderId));
+    },
     createPendingRefund: (orderId, body, call) => {
       const request = post(wire, below(orderId, pendingPath), body, call);
       return ask(sender, request, createdPendingRefundSchema);

@@ -2,11 +2,13 @@
  * The shapes of V1 as zod schemas: what we model is typed, what we do not know is kept. Names are
  * the wire's own. Only what the mirror cannot do without is required; everything else may be
  * absent or null, because older levels of the service leave it out. An absent price stays
- * undefined or null, it never becomes 0; lines that are missing are an error, never no lines.
+ * undefined or null, it never becomes 0; lines that are missing are unknown, never no lines.
+ * What a schema refuses is read by what it means (tolerant/); `decides` says what is then unknown.
  * Source: docs/wire.md, "V1 shapes".
  */
 import { z } from 'zod';
 import { keyText } from '../key-text.ts';
+import { alwaysDecides, decides } from '../tolerant/decides.ts';
 
 const text = z.string().nullish();
 const amount = z.number().nullish();
@@ -47,7 +49,7 @@ export type FreightOption = z.infer<typeof freightOptionSchema>;
 
 export const seasonSchema = z.looseObject({
   seasonName: keyText,
-  deliveryNames: listOf(z.string()),
+  deliveryNames: alwaysDecides(z.array(z.string())),
 });
 export type Season = z.infer<typeof seasonSchema>;
 
@@ -59,8 +61,8 @@ const variantDetailsSchema = z.looseObject({
   colorName: text,
   size: text,
   price: amount,
-  wspPrice: amount,
-  currency: text,
+  wspPrice: decides(amount),
+  currency: decides(text),
   designer: text,
   styleDescription: text,
   wash: text,
@@ -79,22 +81,22 @@ const variantDetailsSchema = z.looseObject({
 });
 
 const variantPricingSchema = z.looseObject({
-  currency: text,
-  wspPriceOriginal: amount,
-  discountPercentage: amount,
-  wspPriceWithDiscount: amount,
+  currency: decides(text),
+  wspPriceOriginal: decides(amount),
+  discountPercentage: decides(amount),
+  wspPriceWithDiscount: decides(amount),
 });
 
 export const variantSchema = z.looseObject({
   barcode: keyText,
-  quantity: z.int(),
+  quantity: alwaysDecides(z.int()),
   /** `size` or `assortment`; only with `detailed`, like everything up to `details`. */
   variantType: text,
   seasonName: text,
   colorCode: text,
   b2cSalePrice: amount,
   priceOriginal: amount,
-  wspPrice: amount,
+  wspPrice: decides(amount),
   careLabelWash: text,
   careLabelIron: text,
   careLabelDry: text,
@@ -106,37 +108,40 @@ export const variantSchema = z.looseObject({
 });
 export type Variant = z.infer<typeof variantSchema>;
 
-/** Rules go by three of them: what is odd there must not count as absent. */
+/** Rules go by three of them: what cannot be read there must not count as absent. */
 const addressSchema = z.looseObject({
   address: loose,
   address2: loose,
   city: loose,
-  company: label,
-  countryCode: text,
+  company: decides(label),
+  countryCode: decides(text),
   name: loose,
   phone: loose,
   email: loose,
   provinceCode: loose,
   zip: loose,
-  accountNo: label,
+  accountNo: decides(label),
 });
 
 const freightSchema = z.looseObject({
-  freightAmount: amount,
-  freightType: label,
+  freightAmount: decides(amount),
+  freightType: decides(label),
   parcelShopId: loose,
   warehouseCode: loose,
 });
 
+const lineBarcode = alwaysDecides(z.string().min(1));
+const lineQuantity = alwaysDecides(z.int());
+
 const orderLineSchema = z.looseObject({
-  barcode: z.string().min(1),
-  quantity: z.int(),
+  barcode: lineBarcode,
+  quantity: lineQuantity,
   fulfilledQuantity: whole,
   sizeQuantity: whole,
   fulfilledSizeQuantity: whole,
-  price: amount,
-  season: label,
-  delivery: label,
+  price: decides(amount),
+  season: decides(label),
+  delivery: decides(label),
 });
 
 export const salesOrderSchema = z.looseObject({
@@ -145,53 +150,62 @@ export const salesOrderSchema = z.looseObject({
   reference: text,
   orderNo: label,
   /** pending, fulfilled, partially_fulfilled or canceled. */
-  status: z.string(),
+  status: alwaysDecides(z.string()),
   completed: flag,
   comment: label,
-  orderLineItems: z.array(orderLineSchema),
-  shippingAddress: addressSchema.nullish(),
-  freight: freightSchema.nullish(),
+  orderLineItems: alwaysDecides(z.array(orderLineSchema)),
+  shippingAddress: decides(addressSchema.nullish()),
+  freight: decides(freightSchema.nullish()),
   createdAt: loose,
-  currency: loose,
-  // Not loose: an order that names a season is a pre-order, in whatever form it does.
-  SeasonName: label,
+  currency: decides(text),
+  // An order that names a season is a pre-order, in whatever form it does.
+  SeasonName: decides(label),
 });
 export type SalesOrder = z.infer<typeof salesOrderSchema>;
 
 const fulfilledLineSchema = z.looseObject({
-  barcode: z.string().min(1),
-  fulfilledQuantity: z.int(),
+  barcode: lineBarcode,
+  fulfilledQuantity: lineQuantity,
   fulfilledSizeQuantity: whole,
-  price: amount,
-  season: label,
-  delivery: label,
+  price: decides(amount),
+  season: decides(label),
+  delivery: decides(label),
 });
 
+/** That there is one tells that the delivery has shipped: whatever stands there is one. */
+function numbersIn(value: unknown): string[] {
+  const items: readonly unknown[] = value instanceof Object ? Object.values(value) : [value];
+  const told = items.filter((item) => item !== undefined && item !== null && item !== '');
+  return told.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+}
+
 const trackAndTraceSchema = z.looseObject({
-  // Not loose: that there is one tells that the delivery has shipped.
-  trackingNumbers: listOf(labelText),
+  trackingNumbers: z.unknown().optional().transform(numbersIn),
   trackingLinks: listOf(z.unknown()),
 });
+
+/** Its list and its address name the order as well. */
+const ofOrder = alwaysDecides(z.int());
 
 export const deliverySchema = z.looseObject({
   orderDeliveryId: z.int(),
   deliveryNo: label,
-  orderId: z.int(),
+  orderId: ofOrder,
   reference: text,
   orderNo: label,
   /** pending, accepted, rejected or canceled. */
-  status: z.string(),
-  fulfilledLineItems: z.array(fulfilledLineSchema),
+  status: alwaysDecides(z.string()),
+  fulfilledLineItems: alwaysDecides(z.array(fulfilledLineSchema)),
   trackAndTrace: trackAndTraceSchema.nullish(),
   createdAt: loose,
 });
 export type SalesOrderDelivery = z.infer<typeof deliverySchema>;
 
 const refundedLineSchema = z.looseObject({
-  barcode: z.string().min(1),
-  refundedQuantity: z.int(),
+  barcode: lineBarcode,
+  refundedQuantity: lineQuantity,
   refundedSizeQuantity: whole,
-  price: amount,
+  price: decides(amount),
   restock: flag,
   /** claim/credit, claim/replace, claim/price_reduction, return/credit, price_reduction/credit. */
   refundType: text,
@@ -200,35 +214,35 @@ const refundedLineSchema = z.looseObject({
 export const refundSchema = z.looseObject({
   orderRefundId: z.int(),
   refundNo: label,
-  orderId: z.int(),
+  orderId: ofOrder,
   reference: text,
   orderNo: label,
   /** pending, accepted, rejected or canceled. */
-  status: z.string(),
-  refundedLineItems: z.array(refundedLineSchema),
+  status: alwaysDecides(z.string()),
+  refundedLineItems: alwaysDecides(z.array(refundedLineSchema)),
   /** Only when it came from a pending refund. */
-  pendingRefundId: whole,
+  pendingRefundId: decides(whole),
   createdAt: loose,
 });
 export type SalesOrderRefund = z.infer<typeof refundSchema>;
 
 const pendingRefundLineSchema = z.looseObject({
-  barcode: z.string().min(1),
-  quantity: z.int(),
-  price: amount,
+  barcode: lineBarcode,
+  quantity: lineQuantity,
+  price: decides(amount),
   refundType: text,
   restock: flag,
 });
 
 export const pendingRefundSchema = z.looseObject({
   pendingRefundId: z.int(),
-  orderId: z.int(),
+  orderId: ofOrder,
   reference: text,
   /** pending, confirmed or canceled. */
-  status: z.string(),
+  status: alwaysDecides(z.string()),
   comment: loose,
   createdAt: loose,
-  refundLineItems: z.array(pendingRefundLineSchema),
+  refundLineItems: alwaysDecides(z.array(pendingRefundLineSchema)),
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 

@@ -3,12 +3,18 @@
  * but for barcode, quantity and size: a row whose text is that of the row before it but for these
  * values is the same variant with other values, and is neither parsed nor checked again. Every
  * other row is parsed and checked by itself.
+ *
+ * A member that comes twice in a row (lib/reading/odd-json.ts) is looked for where it is one of the
+ * three or `details`, and in every row that none can repeat; to look for all of them in each of a
+ * million rows would take as long as to parse them.
  */
+import { memberTwice } from '../../lib/json.ts';
 import { rowsOf } from '../../lib/json-rows/rows-of.ts';
 import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-rows/structure.ts';
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
+import { parseOddJson } from '../../lib/reading/odd-json.ts';
 import { acceptorOf } from '../accept.ts';
-import { type CheckedRows, checkRows, type Reject } from '../rows.ts';
+import { type CheckedRows, type Reject, readRows, rowReader } from '../rows.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
 /** What is different in a row that repeats the variant before it. */
@@ -29,16 +35,26 @@ interface ReadVariants {
   readonly rejects: readonly Reject[];
 }
 
-const acceptsVariant = acceptorOf(variantSchema);
+type Parse = (text: string) => unknown;
 
 /** The parsed variants of one segment; bad rows are put aside. `mayBeDeep`: too deep to write. */
-export function variantsOf(bytes: Uint8Array, mayBeDeep = false): CheckedRows<Variant> {
-  const parsed = rowsOf(bytes);
-  const checked = checkRows(variantSchema, parsed.rows, acceptsVariant, mayBeDeep);
-  if (parsed.broken.length === 0) return checked;
-  const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
-  return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
+type ReadSegment = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
+
+const acceptsVariant = acceptorOf(variantSchema);
+
+function createSegmentReader(): ReadSegment {
+  const read = rowReader(variantSchema, acceptsVariant);
+  return (bytes, mayBeDeep = false, parse = JSON.parse) => {
+    const parsed = rowsOf(bytes, parse);
+    const checked = readRows(read, parsed.rows, mayBeDeep);
+    if (parsed.broken.length === 0) return checked;
+    const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
+    return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
+  };
 }
+
+/** The same for one segment alone. */
+export const variantsOf: ReadSegment = (...segment) => createSegmentReader()(...segment);
 
 const MINUS = 0x2d;
 const ZERO = 0x30;
@@ -68,7 +84,19 @@ function endOfInteger(text: string, from: number): number {
   return text.charCodeAt(first) === ZERO && at > from + 1 ? -1 : at;
 }
 
-const MEMBERS = { barcode: endOfText, quantity: endOfInteger, size: endOfText };
+/** Some write a name as a number where it is one. */
+function endOfName(text: string, from: number): number {
+  return text.charCodeAt(from) === QUOTE ? endOfText(text, from) : endOfInteger(text, from);
+}
+
+/** And numbers as text. */
+function endOfNumber(text: string, from: number): number {
+  if (text.charCodeAt(from) !== QUOTE) return endOfInteger(text, from);
+  const end = endOfInteger(text, from + 1);
+  return end >= 0 && text.charCodeAt(end) === QUOTE ? end + 1 : -1;
+}
+
+const MEMBERS = { barcode: endOfName, quantity: endOfNumber, size: endOfName };
 const NAMES = ['barcode', 'quantity', 'size'] as const;
 const NAMES_WITHOUT_SIZE = NAMES.filter((name) => name !== 'size');
 type Name = (typeof NAMES)[number];
@@ -95,15 +123,17 @@ interface Place {
  * A name of ours, or an escape of one letter. As a value the same text stands before `,`, `}` or
  * `]`; else it is a name, if perhaps an odd one.
  */
-const NAME = /\\u|"(barcode|quantity|size)"(?![,}\]])/g;
+const NAME = /\\u|"(barcode|quantity|size|details)"(?![,}\]])/g;
 
 /** Where members of these names, each the only one, have their values; undefined: hard to say. */
 function placesOf(text: string, names: readonly Name[]): readonly Place[] | undefined {
   const places: Place[] = [];
+  let hasDetails = false;
   NAME.lastIndex = 0;
   for (let found = NAME.exec(text); found; found = NAME.exec(text)) {
     // Whose names are spelled with escapes could be any of ours.
-    if (found[1] === undefined) return undefined;
+    if (found[1] === undefined || (found[1] === 'details' && hasDetails)) return undefined;
+    hasDetails ||= found[1] === 'details';
     const name = names.find((one) => one === found?.[1]);
     if (!name) continue;
     if (text[NAME.lastIndex] !== ':' || places.some((one) => one.name === name)) return undefined;
@@ -151,8 +181,10 @@ function repeatAt(text: string, from: number, pattern: Pattern): FoundRepeat | u
     const start = at + before.length;
     at = MEMBERS[name](text, start);
     if (at < 0) return undefined;
-    if (name === 'quantity') repeat.quantity = Number(text.slice(start, at));
-    else repeat[name] = text.slice(start + 1, at - 1);
+    const isText = text.charCodeAt(start) === QUOTE;
+    const value = isText ? text.slice(start + 1, at - 1) : text.slice(start, at);
+    if (name === 'quantity') repeat.quantity = Number(value);
+    else repeat[name] = value;
   }
   const { after } = pattern;
   return standsAt(after, text, at) ? { repeat, end: at + after.length } : undefined;
@@ -173,13 +205,35 @@ function rowEnd(bytes: Uint8Array, from: number, value: ValueScanner): number {
   return end < 0 ? bytes.length : end;
 }
 
+/** U+0000 as JSON has it: nowhere else could it be. */
+const ESCAPED_NUL = '\\u0000';
+
+interface ReadOne {
+  readonly read: CheckedRows<Variant>;
+  readonly pattern: Pattern | undefined;
+}
+
 /** Reads one segment after the other; a row may repeat the last one of the segment before. */
-export function createVariantReader(): (bytes: Uint8Array) => ReadVariants {
+export function createVariantReader(
+  readSegment = createSegmentReader(),
+): (bytes: Uint8Array) => ReadVariants {
   const value = new ValueScanner();
   let pattern: Pattern | undefined;
+  /** `row`: its bytes as text. */
+  const readOne = (bytes: Uint8Array, row: string, mayBeDeep: boolean, isOdd: boolean): ReadOne => {
+    const read = readSegment(bytes, mayBeDeep, isOdd ? parseOddJson : JSON.parse);
+    const [variant, ...others] = read.rows;
+    // A row that is no object takes those behind it along: a row alone is what can be repeated.
+    const isOne = variant && others.length === 0 && read.rejects.length === 0;
+    if (!variant || isOdd) return { read, pattern: undefined };
+    const found = isOne ? patternOf(row, variant) : undefined;
+    const isTwice = !found && memberTwice(row) !== undefined;
+    return isTwice ? readOne(bytes, row, mayBeDeep, true) : { read, pattern: found };
+  };
   return (bytes) => {
     // A character is a byte, so that a place in the text is one in the bytes.
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+    const isOdd = text.includes(ESCAPED_NUL);
     const rows: ReadVariant[] = [];
     const rejects: Reject[] = [];
     let at = rowStart(bytes, 0);
@@ -190,13 +244,10 @@ export function createVariantReader(): (bytes: Uint8Array) => ReadVariants {
         rows.push({ repeat: found.repeat });
       } else {
         const mayBeDeep = bytes[at] !== OPEN_OBJECT || value.isDeep;
-        const read = variantsOf(bytes.subarray(at, end), mayBeDeep);
-        const [variant, ...others] = read.rows;
-        // A row that is no object takes those behind it along: a row alone is what can be repeated.
-        const isOne = variant && others.length === 0 && read.rejects.length === 0;
-        pattern = isOne ? patternOf(text.slice(at, end), variant) : undefined;
-        for (const one of read.rows) rows.push({ variant: one });
-        rejects.push(...read.rejects);
+        const one = readOne(bytes.subarray(at, end), text.slice(at, end), mayBeDeep, isOdd);
+        ({ pattern } = one);
+        for (const variant of one.read.rows) rows.push({ variant });
+        rejects.push(...one.read.rejects);
       }
       at = rowStart(bytes, end);
     }

@@ -3,6 +3,7 @@
  * each of these choices is a setting here, so that an account that differs needs no new program.
  */
 import { z } from 'zod';
+import { STATUSES } from '../statuses.ts';
 import { type ContextFields, isKeyOf } from './context.ts';
 import {
   baseUrl,
@@ -44,11 +45,21 @@ function timeZone() {
 /** Words of an account for statuses that the contract spells otherwise. */
 function statusWords() {
   const meanings = ['pending', 'accepted', 'rejected', 'canceled', 'fulfilled'] as const;
-  const pair = z.strictObject({
-    of: choice('delivery', 'order', 'refund', 'pendingRefund'),
-    says: text('a status as the service spells it', 'awaiting_acceptance'),
-    means: choice(...meanings, 'partially_fulfilled', 'confirmed'),
-  });
+  const pair = z
+    .strictObject({
+      of: choice('delivery', 'order', 'refund', 'pendingRefund'),
+      says: text('a status as the service spells it', 'awaiting_acceptance'),
+      means: choice(...meanings, 'partially_fulfilled', 'confirmed'),
+    })
+    .superRefine(
+      ({ of, means }, ctx) => {
+        const known: readonly string[] = STATUSES[of];
+        if (known.includes(means)) return;
+        const message = `is no status of a ${of}: ${known.join(', ')}`;
+        ctx.addIssue({ code: 'custom', path: ['means'], message });
+      },
+      onceSound('of', 'means'),
+    );
   return z.array(pair).max(50).register(z.globalRegistry, {
     expected: 'a list of { of, says, means }',
     example: '[{ of: delivery, says: awaiting_acceptance, means: pending }]',

@@ -33,8 +33,9 @@ function withNames<T extends PackedLine>(line: T): T {
 }
 
 export interface OrderLine {
-  readonly barcode: string;
-  readonly quantity: number;
+  /** Null, as the quantity: it could not be read. */
+  readonly barcode: string | null;
+  readonly quantity: number | null;
   /** Single pieces, also those in assortments. */
   readonly size_quantity: number | null;
   readonly price: number | null;
@@ -147,6 +148,16 @@ interface PackedLine {
   readonly delivery_name: string | null;
 }
 
+/** Pieces of these lines; null where one of them does not tell. */
+export function piecesOf(lines: readonly OrderLine[]): number | null {
+  let sum = 0;
+  for (const { quantity } of lines) {
+    if (quantity === null) return null;
+    sum += quantity;
+  }
+  return sum;
+}
+
 /** Order lines with the barcode of a packed line: only those of its window, where it names one. */
 function ofWindow(lines: readonly OrderLine[], packed: PackedLine): readonly OrderLine[] {
   const same = (names: 'season_name' | 'delivery_name', line: OrderLine): boolean =>
@@ -181,6 +192,10 @@ function variantsOf(tx: Tx, barcodes: readonly string[]) {
     .execute();
 }
 
+function freeOf(quantity: number | null, others: number): number | null {
+  return quantity === null ? null : Math.max(0, quantity - others);
+}
+
 export async function lineFacts(
   tx: Tx,
   orderDeliveryId: number,
@@ -193,7 +208,8 @@ export async function lineFacts(
     .orderBy('line_no')
     .execute();
   const lines = packed.map(withNames);
-  const barcodes = [...new Set(lines.map((line) => line.barcode))];
+  const readable = lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
+  const barcodes = [...new Set(readable)];
   const variants = await variantsOf(tx, barcodes);
   const stock = new Map(variants.map((variant) => [variant.barcode, variant]));
   const ahead = await seasonVariants(tx, order.season, barcodes);
@@ -205,12 +221,13 @@ export async function lineFacts(
   const read = await readStock(tx);
   const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, read.at));
   return lines.map((line) => {
-    const variant = stock.get(line.barcode);
-    const others = taken.get(line.barcode) ?? 0;
-    taken.set(line.barcode, others + line.fulfilled_quantity);
+    const barcode = line.barcode ?? '';
+    const variant = stock.get(barcode);
+    const others = taken.get(barcode) ?? 0;
+    taken.set(barcode, others + (line.fulfilled_quantity ?? 0));
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
     const meant = ofWindow(ordered, line);
-    const price = prices.get(line.barcode);
+    const price = prices.get(barcode);
     // What is only ordered ahead is not in the stock list.
     const about: Listed | undefined = variant ?? price;
     const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);
@@ -222,8 +239,8 @@ export async function lineFacts(
       price: line.price,
       order_price: agreed(meant, (one) => one.price),
       ...listedPrices(price, order.currency),
-      ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
-      stock_free: variant ? Math.max(0, variant.quantity - others) : read.unlisted,
+      ordered: ordered.length > 0 ? piecesOf(ordered) : null,
+      stock_free: variant ? freeOf(variant.quantity, others) : read.unlisted,
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,
       season: line.season_name ?? told(variant?.season_name),

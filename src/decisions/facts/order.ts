@@ -3,10 +3,11 @@ import { type RawBuilder, sql } from 'kysely';
 import { worthOf } from '../../lib/money.ts';
 import { countryOf, currencyOf, told } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
+import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
-import type { OrderLine } from './lines.ts';
-import { knownStatus } from './status.ts';
+import { type OrderLine, piecesOf } from './lines.ts';
+import { statusAmong } from './status.ts';
 
 export const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
@@ -48,6 +49,8 @@ export function orderHash(order: string): RawBuilder<string> {
 
 interface MirroredOrder {
   readonly facts: Facts['order'];
+  /** What of it decides and could not be read. */
+  readonly unread: readonly string[];
   readonly hash: string;
   /** The service no longer has it. */
   readonly isGone: boolean;
@@ -66,23 +69,30 @@ export async function orderFacts(
     .where('order_id', '=', orderId)
     .executeTakeFirst();
   if (!order) return undefined;
+  const unread = unreadPaths(order.unread);
+  const areLinesRead = !unread.includes('orderLineItems');
   const sized = lines.every((line) => line.size_quantity !== null);
+  const status = statusAmong(ORDER_STATUSES, order.status);
+  // A season that cannot be read is one, and not none.
+  const mayBeAhead = unread.some((path) =>
+    /^(SeasonName|orderLineItems(\.\d+\.(season|delivery))?)$/.test(path),
+  );
   const season = seasonOf(told(order.season_name), lines);
   const others = await siblings(tx, orderId, orderDeliveryId);
   const facts: Facts['order'] = {
     id: order.order_id,
     number: order.order_no ?? '',
     reference: order.reference ?? '',
-    status: knownStatus(ORDER_STATUSES, order.status),
+    status,
     created_at: order.created_at ?? order.first_seen_at,
     country: countryOf(order.country_code),
     currency: currencyOf(order.currency),
-    amount: worthOf(lines),
-    quantity: lines.reduce((sum, line) => sum + line.quantity, 0),
+    amount: areLinesRead ? worthOf(lines) : null,
+    quantity: areLinesRead ? piecesOf(lines) : null,
     size_quantity: sized ? lines.reduce((sum, line) => sum + (line.size_quantity ?? 0), 0) : null,
     freight_amount: order.freight_amount,
     freight_type: order.freight_type,
-    preorder: season !== null,
+    preorder: mayBeAhead ? null : season !== null,
     season,
     delivery_names: distinct(lines.map((line) => line.delivery_name)),
     comment: order.comment,
@@ -92,14 +102,20 @@ export async function orderFacts(
     account_no: told(order.account_no),
     company: order.company,
   };
-  return { facts, hash: order.hash, isGone: order.deleted_at !== null };
+  const odd = status === null && order.status !== '' ? [`status (${order.status})`] : [];
+  return {
+    facts,
+    unread: [...unread, ...odd],
+    hash: order.hash,
+    isGone: order.deleted_at !== null,
+  };
 }
 
 /** Whether the service still lists the season: unknown as long as the list was never read. */
 export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']> {
   const row = await tx
     .selectFrom('season')
-    .select('deleted_at')
+    .select(['deleted_at', 'unread'])
     .where('season_name', '=', name)
     .executeTakeFirst();
   const read = await tx
@@ -121,6 +137,6 @@ export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']
   return {
     name,
     listed: known ? listed : null,
-    delivery_names: listed ? windows.map((window) => window.delivery_name) : null,
+    delivery_names: listed && row.unread === null ? windows.map((one) => one.delivery_name) : null,
   };
 }

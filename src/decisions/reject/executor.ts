@@ -14,7 +14,6 @@ import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { timeForGood } from '../../store/care/time-for-good.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { askRules } from '../holds/ask-rules.ts';
 import { sendBefore } from '../push.ts';
@@ -174,21 +173,12 @@ async function lookUp(
   }
 }
 
-/** What cannot be decided is put off, and keeps no other waiting; the decider tells of it. */
-async function putAside(deps: RejectDeps, { entryId }: RejectEntry, thrown: unknown) {
-  if (!(thrown instanceof UnknownStatus)) throw thrown;
-  const stop = { rail: 're-evaluation', detail: `it cannot be decided: ${thrown.message}` };
-  const until = deps.clock.now() + LOOK_AGAIN_MS;
-  await deps.store.transaction((tx) => putOff(tx, entryId, { ...stop, until }));
-  return undefined;
-}
-
 async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSignal): Promise<void> {
   const unreadable = await lookUp(deps, entry, signal);
   const followed = await timeForGood(deps);
-  const step = await deps.store
-    .transaction((tx) => decide(deps, tx, entry, { unreadable, followed }))
-    .catch((thrown: unknown) => putAside(deps, entry, thrown));
+  const step = await deps.store.transaction((tx) =>
+    decide(deps, tx, entry, { unreadable, followed }),
+  );
   if (!step) return;
   const { orderDeliveryId: delivery, ruleId: rule } = entry;
   if (step.pushed) {

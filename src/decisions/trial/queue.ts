@@ -12,7 +12,6 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
-import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
@@ -104,28 +103,22 @@ async function answerFor(
   taken: Taken,
 ): Promise<Answer> {
   const { rules: ruleSet, shadowAsLive = false } = options;
-  const undecidable = (reason: string): Answer => ({ after: null, rules: [], reason });
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  try {
-    const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
-    if (!subject) return undecidable('its order is not mirrored yet');
-    // What a push of it claims is in the facts of the others already.
-    const left = await leftAlone(tx, subject);
-    if (left !== undefined) return { after: before, rules: [], reason: left };
-    const facts = afterAccepts(subject.facts, taken);
-    const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
-    const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
-    const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-    const railed = await outcomeBehindRails(tx, subject, wanted);
-    const { settings } = ruleSet;
-    const { outcome } = await outcomeAfterReturn(tx, orderDeliveryId, railed, settings, now);
-    const { kind, rules, reason } = outcome;
-    if (kind === 'accept') take(facts, taken);
-    return { after: kind, rules, reason };
-  } catch (thrown) {
-    if (thrown instanceof UnknownStatus) return undecidable(thrown.message);
-    throw thrown;
-  }
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
+  if (!subject) return { after: null, rules: [], reason: 'its order is not mirrored yet' };
+  // What a push of it claims is in the facts of the others already.
+  const left = await leftAlone(tx, subject);
+  if (left !== undefined) return { after: before, rules: [], reason: left };
+  const facts = afterAccepts(subject.facts, taken);
+  const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
+  const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
+  const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
+  const railed = await outcomeBehindRails(tx, subject, wanted);
+  const { settings } = ruleSet;
+  const { outcome } = await outcomeAfterReturn(tx, orderDeliveryId, railed, settings, now);
+  const { kind, rules, reason } = outcome;
+  if (kind === 'accept') take(facts, taken);
+  return { after: kind, rules, reason };
 }
 
 /** What the prospects do not tell, for people: that some were left out, that accepting pauses. */

@@ -9,8 +9,7 @@
  */
 import { sql } from 'kysely';
 import type { Tx } from '../../store/store.ts';
-import { UnknownStatus } from '../facts/status.ts';
-import { readSubject, type Subject } from '../facts.ts';
+import { readSubject } from '../facts.ts';
 import { askRules } from '../holds/ask-rules.ts';
 import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
@@ -81,29 +80,15 @@ function isDone(status: string): status is keyof typeof WHAT {
   return Object.hasOwn(WHAT, status);
 }
 
-/** Undefined when its order is not mirrored yet, or cannot be understood. */
-async function readable(
-  tx: Tx,
-  { ruleSet }: LoadedRuleSet,
-  orderDeliveryId: number,
-  now: number,
-): Promise<Subject | undefined> {
-  try {
-    return await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
-  } catch (thrown) {
-    if (thrown instanceof UnknownStatus) return undefined;
-    throw thrown;
-  }
-}
-
-/** Journals what somebody did, and leaves the delivery to people; false: not readable yet. */
+/** Journals what somebody did, and leaves the delivery to people; false: its order is not here. */
 async function record(
   tx: Tx,
   { rules, mode, now }: ExternalContext,
   orderDeliveryId: number,
   to: keyof typeof WHAT,
 ): Promise<boolean> {
-  const subject = await readable(tx, rules, orderDeliveryId, now);
+  const { settings } = rules.ruleSet;
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings });
   if (!subject) return false;
   const { action, reason } = WHAT[to];
   const evaluation = await askRules(tx, { rules, mode, now }, subject);

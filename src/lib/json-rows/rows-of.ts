@@ -16,10 +16,13 @@ export interface ParsedSegment {
 }
 
 /** Parses the rows of one segment; a row that is no JSON does not take its neighbours along. */
-export function rowsOf(bytes: Uint8Array): ParsedSegment {
+export function rowsOf(
+  bytes: Uint8Array,
+  parse: (text: string) => unknown = JSON.parse,
+): ParsedSegment {
   const text = `[${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()}]`;
   try {
-    const rows: unknown = JSON.parse(text);
+    const rows: unknown = parse(text);
     if (Array.isArray(rows)) return { rows, broken: [] };
   } catch {
     // One by one, below.
@@ -34,7 +37,7 @@ export function rowsOf(bytes: Uint8Array): ParsedSegment {
   const broken: BrokenRow[] = [];
   for (const { bytes: row, firstRow: index } of scanner.push(Buffer.from(text))) {
     try {
-      rows.push(JSON.parse(row.toString()));
+      rows.push(parse(row.toString()));
     } catch (error) {
       broken.push({ index, text: row.toString(), reason: toError(error).message });
     }

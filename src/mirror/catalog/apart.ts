@@ -10,6 +10,7 @@ import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
 import { forgetList, type ListEntity, RESPELLED_KEYS } from '../list.ts';
+import { copied } from '../members.ts';
 import { quarantineRows, type RejectedRow } from '../quarantine.ts';
 import type { Provenance } from '../rows/bulk.ts';
 import { FREIGHT_OPTION, SEASON } from './names.ts';
@@ -25,7 +26,7 @@ export async function writeStockVariants(
   records: readonly object[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  const all = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
+  const all = records.map((record) => STOCK_VARIANT.toRow(copied(record)));
   const keys = all.map(({ values }) => values.barcode ?? null);
   // By itself a barcode comes once, wherever it stands in the list: nobody knows for which places.
   const twice = await twiceAmong(tx, 'stock', keys);

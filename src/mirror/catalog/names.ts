@@ -2,6 +2,7 @@
 import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
 import { membersOf } from '../members.ts';
+import { unreadOf } from '../rows/unread.ts';
 
 export const BRAND: ListEntity = {
   entity: 'brand',
@@ -42,7 +43,7 @@ export const SEASON: ListEntity = {
   table: 'season',
   key: 'season_name',
   wireKey: 'seasonName',
-  columns: ['season_name'],
+  columns: ['season_name', 'unread'],
   unite: uniteSeasons,
   lines: { table: 'season_delivery', columns: ['line_no', 'delivery_name'] },
   toRow(record) {
@@ -51,7 +52,7 @@ export const SEASON: ListEntity = {
       line_no: index + 1,
       delivery_name: String(name),
     }));
-    const values = { season_name: members.text('seasonName') };
+    const values = { season_name: members.text('seasonName'), unread: unreadOf(record) };
     return { values, extra: members.rest(), lines };
   },
 };

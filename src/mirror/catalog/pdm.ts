@@ -123,7 +123,7 @@ export async function writeStyle(
   provenance: Provenance,
 ): Promise<WriteCounts> {
   const { styles } = PDM;
-  const row = styles.toRow(structuredClone(record));
+  const row = styles.toRow(record);
   const counts = await writeRows(tx, styles, [row], provenance);
   // A run that began earlier must not take away what was there as the mirror has it.
   const styleId = row.values[styles.key] ?? null;

@@ -117,7 +117,7 @@ export async function keepPlaces(
   const rows = placed.map(({ firstRow, at, row }): SqlRow => {
     const value = (column: string): SqlValue => columnOf(definition, row, column);
     return {
-      ...{ first_row: firstRow, at, key: row.key, quantity: value('quantity') ?? 0 },
+      ...{ first_row: firstRow, at, key: row.key, quantity: value('quantity') },
       ...{ season_name: value('season_name'), brand_name: value('brand_name') },
       prepared: JSON.stringify(row),
     };
@@ -132,7 +132,8 @@ export async function keepPlaces(
 
 interface PlaceRow {
   readonly key: string;
-  readonly quantity: number;
+  /** Null: it could not be read. */
+  readonly quantity: number | null;
   /** By which places of a key are told apart. */
   readonly kind: string;
   readonly prepared: string;
@@ -144,7 +145,9 @@ function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): Prepa
   if (!first) return undefined;
   // Of places that agree, the last in the list.
   const kinds = new Map(places.map((place) => [place.kind, place]));
-  const pieces = [...kinds.values()].reduce((sum, { quantity }) => sum + quantity, 0);
+  const quantities = [...kinds.values()].flatMap(({ quantity }) => quantity ?? []);
+  const sum = quantities.reduce((pieces, quantity) => pieces + quantity, 0);
+  const pieces = quantities.length === kinds.size ? sum : null;
   const row: PreparedRow = JSON.parse(kinds.get(first.kind)?.prepared ?? first.prepared);
   return kinds.size === 1 ? row : withOwnValue(definition, row, 'quantity', pieces);
 }

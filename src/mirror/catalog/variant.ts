@@ -6,6 +6,7 @@ import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOfOwn } from '../members.ts';
 import type { GuardedColumns } from '../rows/drastic.ts';
+import { unreadOf } from '../rows/unread.ts';
 
 /** Besides key, season and {@link OWN}. */
 const COLUMNS = [
@@ -66,7 +67,12 @@ function wholesaleOf(own: Members, other: Members): number | null {
 }
 
 /** A million rows pass here, so nothing is made twice. */
-function variantValues(members: Members, details: Members, wholesale: number | null): SqlRow {
+function variantValues(
+  members: Members,
+  details: Members,
+  wholesale: number | null,
+  unread: string | null,
+): SqlRow {
   // Only a key with prices of its own is told of them.
   const pricing = members.has('pricing') ? members.object('pricing') : undefined;
   return {
@@ -94,6 +100,7 @@ function variantValues(members: Members, details: Members, wholesale: number | n
     gender: details.text('gender'),
     b2b_hidden: details.flag('b2bHidden'),
     color_active: details.flag('colorActive'),
+    unread,
   };
 }
 
@@ -102,7 +109,7 @@ export const STOCK_VARIANT: VariantEntity = {
   table: 'stock_variant_row',
   key: 'barcode',
   wireKey: 'barcode',
-  columns: ['season_name', ...COLUMNS],
+  columns: ['season_name', ...COLUMNS, 'unread'],
   ownColumns: OWN,
   isSummed: true,
   guarded: GUARDED,
@@ -110,7 +117,8 @@ export const STOCK_VARIANT: VariantEntity = {
   toRow(record) {
     const members = membersOfOwn(record);
     const details = members.object('details');
-    const values = variantValues(members, details, wholesaleOf(details, members));
+    const wholesale = wholesaleOf(details, members);
+    const values = variantValues(members, details, wholesale, unreadOf(record));
     return { values, extra: members.rest() };
   },
 };
@@ -144,7 +152,7 @@ export function seasonVariants(seasonName: string): VariantEntity {
     key: 'season_barcode',
     wireKey: 'barcode',
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),
-    columns: ['season_name', ...COLUMNS],
+    columns: ['season_name', ...COLUMNS, 'unread'],
     ownColumns: ['season_barcode', ...OWN],
     isSummed: true,
     guarded: GUARDED,
@@ -155,7 +163,8 @@ export function seasonVariants(seasonName: string): VariantEntity {
     toRow(record) {
       const members = membersOfOwn(record);
       const details = members.object('details');
-      const told = variantValues(members, details, wholesaleOf(members, details));
+      const wholesale = wholesaleOf(members, details);
+      const told = variantValues(members, details, wholesale, unreadOf(record));
       const values = {
         ...told,
         season_barcode: seasonBarcode(seasonName, String(told.barcode)),

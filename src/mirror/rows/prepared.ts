@@ -78,8 +78,18 @@ function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow)
   };
 }
 
-function hashOfShared({ values, extra }: SharedText, behind = ''): string {
-  return hashOf(`${values},${extra}${behind}`);
+const UNREAD = 'unread';
+const NOTHING_UNREAD = ',null';
+
+/** Nothing unread is no content: the hash is that of before there was such a column, the last. */
+function hashOfShared(
+  { columns }: EntityDefinition,
+  { values, extra }: SharedText,
+  behind = '',
+): string {
+  const hasNone = columns.at(-1) === UNREAD && values.endsWith(NOTHING_UNREAD);
+  const told = hasNone ? values.slice(0, -NOTHING_UNREAD.length) : values;
+  return hashOf(`${told},${extra}${behind}`);
 }
 
 function valuesOfOwn({ ownColumns = [] }: EntityDefinition, { values }: MirrorRow): SqlValue[] {
@@ -92,9 +102,9 @@ export function prepareRow(definition: EntityDefinition, row: MirrorRow): Prepar
   const shared = sharedText(definition, row);
   if (definition.ownColumns) {
     const own = opened(valuesOfOwn(definition, row));
-    return { key, ...shared, own, hash: hashOfOwn(hashOfShared(shared), own), lines };
+    return { key, ...shared, own, hash: hashOfOwn(hashOfShared(definition, shared), own), lines };
   }
-  const hash = hashOfShared(shared, row.lines ? JSON.stringify(lines) : '');
+  const hash = hashOfShared(definition, shared, row.lines ? JSON.stringify(lines) : '');
   return { key, ...shared, own: undefined, hash, lines };
 }
 
@@ -112,14 +122,15 @@ export function columnOf(
 
 /** The row with another value in one of its own columns. */
 export function withOwnValue(
-  { ownColumns = [] }: EntityDefinition,
+  definition: EntityDefinition,
   row: PreparedRow,
   column: string,
   value: SqlValue,
 ): PreparedRow {
+  const { ownColumns = [] } = definition;
   const all: readonly SqlValue[] = JSON.parse(`${row.own}]`);
   const own = opened(all.with(ownColumns.indexOf(column), value));
-  return { ...row, own, hash: hashOfOwn(hashOfShared(row), own) };
+  return { ...row, own, hash: hashOfOwn(hashOfShared(definition, row), own) };
 }
 
 /** Rows that share their columns and what has none, but for the own columns of each. */
@@ -194,7 +205,7 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
         group = `${shared ? ',' : '['}${GROUP}${text.values},[`;
         rows = 0;
         shared = text;
-        sharedHash = hashOfShared(text);
+        sharedHash = hashOfShared(definition, text);
       }
       return addOwn(valuesOfOwn(definition, row));
     },

@@ -41,8 +41,11 @@ async function newestOrders(db: Db): Promise<readonly MirroredOrder[]> {
     .execute();
 }
 
-function articlesOf(barcodes: readonly string[]): string {
-  return [...new Set(barcodes)].sort().join('\n');
+/** Undefined: one of them cannot be read. */
+function articlesOf(lines: readonly { readonly barcode: string | null }[] | null) {
+  const barcodes = (lines ?? []).flatMap(({ barcode }) => barcode ?? []);
+  const isRead = lines !== null && barcodes.length === lines.length;
+  return isRead ? [...new Set(barcodes)].sort().join('\n') : undefined;
 }
 
 /** How the order at the service differs from the mirrored one; undefined: it is the same. */
@@ -59,8 +62,9 @@ async function differenceOf(
     .select('barcode')
     .where('order_id', '=', id)
     .execute();
-  const here = articlesOf(lines.map(({ barcode }) => barcode));
-  const there = articlesOf(shown.orderLineItems.map(({ barcode }) => barcode));
+  const here = articlesOf(lines);
+  const there = articlesOf(shown.orderLineItems);
+  if (here === undefined || there === undefined) return undefined;
   return here === there ? undefined : `order ${id} has other articles there`;
 }
 

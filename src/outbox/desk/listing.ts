@@ -96,8 +96,8 @@ interface Candidate {
   readonly createdAt: number | null;
   readonly currency: string | null;
   readonly lines: readonly {
-    readonly barcode: string;
-    readonly quantity: number;
+    readonly barcode: string | null;
+    readonly quantity: number | null;
     readonly price: number | null;
   }[];
 }

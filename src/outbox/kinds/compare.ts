@@ -82,18 +82,24 @@ function lineDifferences(
   return differences;
 }
 
+/** What the service shows and cannot be read is like nothing that was sent. */
+const UNREADABLE = '(cannot be read)';
+
 function lineOf(
-  barcode: string,
-  quantity: number,
+  shown: string | null,
+  pieces: number | null,
   priceUnits: number | null,
   more: string | null,
 ): Line {
+  const barcode = shown ?? UNREADABLE;
+  const quantity = pieces ?? Number.NaN;
   return { barcode, key: foldReference(barcode), quantity, priceUnits, more };
 }
 
 interface ShownLine {
-  readonly barcode: string;
-  readonly quantity: number;
+  /** Null: what the service shows cannot be read. */
+  readonly barcode: string | null;
+  readonly quantity: number | null;
   /** With decimals, as in all answers of the service. */
   readonly price?: number | null | undefined;
 }
@@ -103,17 +109,19 @@ export interface ShownOrder {
   readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
   readonly SeasonName?: string | null | undefined;
   readonly shippingAddress?: ShownAddress | null | undefined;
-  readonly orderLineItems: readonly (ShownLine & {
-    readonly season?: string | null | undefined;
-    readonly delivery?: string | null | undefined;
-  })[];
+  readonly orderLineItems:
+    | readonly (ShownLine & {
+        readonly season?: string | null | undefined;
+        readonly delivery?: string | null | undefined;
+      })[]
+    | null;
 }
 
 /** What is compared of a pending refund that the service shows. */
 export interface ShownPendingRefund {
-  readonly refundLineItems: readonly (ShownLine & {
-    readonly refundType?: string | null | undefined;
-  })[];
+  readonly refundLineItems:
+    | readonly (ShownLine & { readonly refundType?: string | null | undefined })[]
+    | null;
 }
 
 export interface OrderDifferences {
@@ -149,7 +157,7 @@ export function tellOrder(found: OrderDifferences, sent: NewOrder, shown: Season
 }
 
 function namesDeliveries({ orderLineItems }: ShownOrder): boolean {
-  return orderLineItems.some(({ delivery }) => told(delivery) !== null);
+  return (orderLineItems ?? []).some(({ delivery }) => told(delivery) !== null);
 }
 
 function isSameName(own: string, other: string): boolean {
@@ -160,7 +168,7 @@ function isSameName(own: string, other: string): boolean {
 function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
   const head = told(SeasonName);
   if (head !== null) return [head];
-  return [...new Set(orderLineItems.flatMap(({ season }) => told(season) ?? []))];
+  return [...new Set((orderLineItems ?? []).flatMap(({ season }) => told(season) ?? []))];
 }
 
 function seasonDifferences(
@@ -188,7 +196,7 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
   const own = sent.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
     lineOf(barcode, quantity, priceUnits, deliveryName ?? null),
   );
-  const theirs = shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => {
+  const theirs = (shown.orderLineItems ?? []).map(({ barcode, quantity, price, delivery }) => {
     const name = told(delivery) ?? (isNamed ? 'no delivery' : null);
     return lineOf(barcode, quantity, amountUnits(price), name);
   });
@@ -206,7 +214,7 @@ export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPending
   const own = sent.lines.map(({ barcode, quantity, priceUnits, refundType }) =>
     lineOf(barcode, quantity, priceUnits ?? null, refundType ?? null),
   );
-  const theirs = shown.refundLineItems.map(({ barcode, quantity, price, refundType }) =>
+  const theirs = (shown.refundLineItems ?? []).map(({ barcode, quantity, price, refundType }) =>
     lineOf(barcode, quantity, amountUnits(price), refundType ?? null),
   );
   return lineDifferences(own, theirs, { prices: true });
@@ -215,13 +223,12 @@ export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPending
 /** Pieces by barcode. */
 export type Pieces = ReadonlyMap<string, number>;
 
-export function piecesOf(
-  lines: readonly { readonly barcode: string; readonly quantity: number }[],
-): Pieces {
+/** What cannot be read is no pieces of anything that was sent. */
+export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>[] | null): Pieces {
   const pieces = new Map<string, number>();
-  for (const { barcode, quantity } of lines) {
-    const key = foldReference(barcode);
-    pieces.set(key, (pieces.get(key) ?? 0) + quantity);
+  for (const { barcode, quantity } of lines ?? []) {
+    const key = foldReference(barcode ?? UNREADABLE);
+    pieces.set(key, (pieces.get(key) ?? 0) + (quantity ?? Number.NaN));
   }
   return pieces;
 }

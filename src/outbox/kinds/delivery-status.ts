@@ -20,10 +20,12 @@ import {
 
 interface DeliveryState {
   readonly orderDeliveryId: number;
-  readonly status: string;
+  /** Null: what the service says cannot be read. */
+  readonly status: string | null;
 }
 
 interface ReadState extends DeliveryState {
+  readonly status: string;
   /** Of the mirrored row, after the read. */
   readonly contentHash: string | undefined;
 }

@@ -12,6 +12,7 @@ import type { V1Client } from '../../client/v1/client.ts';
 import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
+import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import type { Db } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
@@ -119,12 +120,20 @@ function unreadable({ raw }: { readonly raw: unknown }): Unreadable {
   return { orderId: orderNumber(raw), reference: isText ? String(raw.reference) : undefined };
 }
 
+/** What an order is known by. */
+function isOfLines(path: string): boolean {
+  return path.startsWith('orderLineItems');
+}
+
 /** Gives each wish what it wants of a page. */
 async function serve(
   wishes: readonly Wish[],
   rows: readonly SalesOrder[],
   rejects: readonly Unreadable[],
 ): Promise<void> {
+  const unread = rows
+    .filter((order) => unreadIn(order).some(isOfLines))
+    .map(({ orderId, reference }) => ({ orderId, reference: reference ?? undefined }));
   for (const order of rows) {
     const pieces = piecesOf(order.orderLineItems);
     for (const { search, orders } of wishes) {
@@ -132,7 +141,7 @@ async function serve(
     }
   }
   for (const wish of wishes) {
-    wish.isObscured ||= rejects.some(
+    wish.isObscured ||= [...rejects, ...unread].some(
       ({ orderId, reference }) =>
         (orderId === undefined || orderId > wish.floor) && wish.search.mayBe(reference),
     );

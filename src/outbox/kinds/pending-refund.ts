@@ -8,6 +8,7 @@ import type { V1Client } from '../../client/v1/client.ts';
 import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
 import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
+import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newPendingRefundOf, readBody } from '../documents.ts';
@@ -76,7 +77,8 @@ async function listed(
   const pending = await unlessGone(v1.pendingRefunds(orderId, call));
   const refunds = pending && (await unlessGone(v1.refunds(orderId, call)));
   if (!refunds) return undefined;
-  const isPartial = pending.rejects.length + refunds.rejects.length > 0;
+  const isUnread = [...pending.rows, ...refunds.rows].some((row) => unreadIn(row).length > 0);
+  const isPartial = pending.rejects.length + refunds.rejects.length > 0 || isUnread;
   return { pending: pending.rows, refunds: refunds.rows, isPartial };
 }
 
@@ -217,7 +219,7 @@ function unlisted({ pending, refunds }: Listed): PendingRefund[] {
       : {
           ...{ pendingRefundId, orderId, status: 'confirmed' },
           // Prices and kinds may be the service's own by now.
-          refundLineItems: lines.map((one) => ({
+          refundLineItems: (lines ?? []).map((one) => ({
             ...{ barcode: one.barcode, quantity: one.refundedQuantity },
           })),
         },
@@ -328,8 +330,8 @@ async function clear(
   if (!order) return unfit(path, `the service has no order ${orderId}`);
   const lists = await listed(deps, orderId, signal);
   if (!lists) return unfit(path, `the service has no order ${orderId}`);
-  if (lists.isPartial) {
-    const text = `the refunds of order ${orderId} cannot all be read`;
+  if (lists.isPartial || unreadIn(order.value).length > 0) {
+    const text = `the refunds of order ${orderId} cannot all be read, or the order itself`;
     throw new RetryLaterError('outbox.refunds_unreadable', text);
   }
   const pending = await candidates(deps, item, lists.pending);

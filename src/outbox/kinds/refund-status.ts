@@ -5,7 +5,7 @@
 import type { V1Client } from '../../client/v1/client.ts';
 import { readBody } from '../documents.ts';
 import { clearByLook, type Finding, type OutboxKind } from '../item.ts';
-import { type ReadOrder, unlessGone } from '../service.ts';
+import { type ReadOrder, unlessGone, unreadableStatus } from '../service.ts';
 
 export interface RefundStatusKindDeps {
   readonly v1: Pick<V1Client, 'refund' | 'setRefundStatus'>;
@@ -19,6 +19,7 @@ export function createRefundStatusKind({ v1, readOrder }: RefundStatusKindDeps):
     const read = await unlessGone(v1.refund(orderId, orderRefundId, call));
     const status = read?.value.status ?? null;
     const detail = { orderId, orderRefundId, status, wanted };
+    if (read && status === null) throw unreadableStatus(`refund ${orderRefundId}`);
     if (status === null) {
       const reason = `the service has no refund ${orderRefundId} of order ${orderId}`;
       return { found: 'overtaken', reason, detail };

@@ -221,7 +221,7 @@ async function seasonProblems(
   if (!known.has('seasons')) return missing;
   const seasons = await db
     .selectFrom('season')
-    .select('season_name')
+    .select(['season_name', 'unread'])
     .where('deleted_at', 'is', null)
     .execute();
   const names = seasons.map((row) => row.season_name);
@@ -232,6 +232,12 @@ async function seasonProblems(
   if (!names.includes(seasonName)) {
     const near = suggestion(seasonName, names);
     return [error('seasonName', `there is no season ${seasonName}${near}`), ...missing];
+  }
+  if (seasons.some((row) => row.season_name === seasonName && row.unread !== null)) {
+    return [
+      ...missing,
+      warning('seasonName', 'its deliveries are not checked: they cannot be read'),
+    ];
   }
   const rows = await db
     .selectFrom('season_delivery')

@@ -11,6 +11,18 @@ function add(counts: Map<string, number>, barcode: string, quantity: number): vo
   counts.set(barcode, (counts.get(barcode) ?? 0) + quantity);
 }
 
+interface ShownLine {
+  readonly barcode: string | null;
+  readonly quantity: number | null;
+}
+
+/** The lines that can be read: the others are asked for before (`isPartial`). */
+function readable(lines: readonly ShownLine[] | null) {
+  return (lines ?? []).flatMap(({ barcode, quantity }) =>
+    barcode === null || quantity === null ? [] : { barcode, quantity },
+  );
+}
+
 /** Ordered, less what is refunded, less what is asked for already; by barcode. */
 function refundable(
   order: SalesOrder,
@@ -20,18 +32,20 @@ function refundable(
   },
 ): Map<string, number> {
   const left = new Map<string, number>();
-  for (const { barcode, quantity } of order.orderLineItems) add(left, barcode, quantity);
+  for (const { barcode, quantity } of readable(order.orderLineItems)) add(left, barcode, quantity);
   for (const refund of lists.refunds) {
-    if (OVER.has(refund.status)) continue;
-    for (const { barcode, refundedQuantity } of refund.refundedLineItems) {
-      add(left, barcode, -refundedQuantity);
-    }
+    if (OVER.has(refund.status ?? '')) continue;
+    const lines = (refund.refundedLineItems ?? []).map(({ barcode, refundedQuantity }) => ({
+      ...{ barcode, quantity: refundedQuantity },
+    }));
+    for (const { barcode, quantity } of readable(lines)) add(left, barcode, -quantity);
   }
   const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
   for (const pending of lists.pending) {
     // A confirmed one stands among the refunds, also where it was read before it was.
     if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
-    for (const { barcode, quantity } of pending.refundLineItems) add(left, barcode, -quantity);
+    for (const { barcode, quantity } of readable(pending.refundLineItems))
+      add(left, barcode, -quantity);
   }
   return left;
 }
@@ -43,7 +57,7 @@ export function refundableProblems(
 ): FlightProblem[] {
   const left = refundable(order, lists);
   const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
-  const ordered = new Set(order.orderLineItems.map(({ barcode }) => barcode));
+  const ordered = new Set(readable(order.orderLineItems).map(({ barcode }) => barcode));
   return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
     const at = `lines[${index}]`;
     if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {

@@ -34,10 +34,11 @@ function or<T>(given: T | undefined, derived: T): T {
 }
 
 function completeLine(line: LineFacts): LineFacts {
-  const free = line.stock_free ?? undefined;
+  const { quantity, stock_free: free } = line;
+  const known = typeof quantity === 'number' && typeof free === 'number';
   return {
     ...line,
-    missing: or(line.missing, free === undefined ? null : Math.max(0, line.quantity - free)),
+    missing: or(line.missing, known ? Math.max(0, quantity - free) : null),
     price_diff_pct: or(
       line.price_diff_pct,
       percentDifference(line.price, line.order_price) ?? null,
@@ -59,9 +60,10 @@ function completeCredit(credit: CreditFacts, now: number): CreditFacts {
   };
 }
 
-function sizeQuantityOf(lines: readonly LineFacts[]): number | null {
+/** Of what every line tells. */
+function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'): number | null {
   let sum = 0;
-  for (const { size_quantity: pieces } of lines) {
+  for (const { [member]: pieces } of lines) {
     if (typeof pieces !== 'number') return null;
     sum += pieces;
   }
@@ -78,11 +80,8 @@ export function completeFacts(facts: Facts): Facts {
     delivery: {
       ...delivery,
       age: or(delivery.age, Math.max(0, clock.now - delivery.created_at)),
-      quantity: or(
-        delivery.quantity,
-        lines.reduce((sum, line) => sum + line.quantity, 0),
-      ),
-      size_quantity: or(delivery.size_quantity, sizeQuantityOf(lines)),
+      quantity: or(delivery.quantity, sumOf(lines, 'quantity')),
+      size_quantity: or(delivery.size_quantity, sumOf(lines, 'size_quantity')),
       amount: or(delivery.amount, worthOf(lines)),
       currency: delivery.currency ?? order.currency ?? null,
       lines,

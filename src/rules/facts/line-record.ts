@@ -1,9 +1,10 @@
 /** The record of a packed line in the fact table: see `table.ts` for what a field is. */
 
 export const line = {
-  barcode: { type: 'string', about: 'Barcode of the variant.', source: 'barcode' },
+  barcode: { type: 'string', optional: true, about: 'Barcode of the variant.', source: 'barcode' },
   quantity: {
     type: 'int',
+    optional: true,
     unit: 'pieces',
     about: 'Pieces packed of the barcode; an assortment counts as one.',
     source: 'fulfilledQuantity',

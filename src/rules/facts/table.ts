@@ -72,6 +72,7 @@ const delivery = {
   },
   quantity: {
     type: 'int',
+    optional: true,
     derived: true,
     unit: 'pieces',
     about: 'Pieces in the delivery, over all lines; an assortment counts as one.',
@@ -107,6 +108,12 @@ const delivery = {
     about: 'The packed lines; use .all(line, …), .exists(line, …) or .size().',
     source: 'fulfilledLineItems',
   },
+  unread: {
+    type: 'strings',
+    optional: true,
+    about: 'What of the delivery and its order decides and cannot be read; then it is held.',
+    source: 'whatever of it came in a form that has no meaning',
+  },
 } as const;
 
 const order = {
@@ -115,6 +122,7 @@ const order = {
   reference: { type: 'string', about: 'The buyer’s or the ERP’s reference.', source: 'reference' },
   status: {
     type: 'enum',
+    optional: true,
     values: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'],
     about: 'Where the order stands in the service.',
     source: 'status',
@@ -153,6 +161,7 @@ const order = {
   },
   quantity: {
     type: 'int',
+    optional: true,
     unit: 'pieces',
     about: 'Pieces ordered; an assortment counts as one.',
     source: 'quantity of the order lines',
@@ -180,6 +189,7 @@ const order = {
   },
   preorder: {
     type: 'bool',
+    optional: true,
     about: 'A pre-order: it names a season, and its lines name deliveries.',
     source: 'SeasonName and lines',
   },

@@ -63,7 +63,7 @@ interface KeyPlaceTable {
   key: string;
   season_name: string | null;
   brand_name: string | null;
-  quantity: number;
+  quantity: number | null;
   prepared: string;
 }
 

@@ -21,7 +21,7 @@ interface BrandTable extends MirroredColumns {
 /** What the lists of stock and of seasons say of a variant. */
 interface VariantColumns extends MirroredColumns {
   barcode: string;
-  quantity: number;
+  quantity: number | null;
   variant_type: string | null;
   style_no: string | null;
   style_name: string | null;
@@ -52,6 +52,7 @@ interface StockVariantTable extends VariantColumns {
 /** Its own `extra` is empty where `extra_id` tells which it shares with others. */
 interface StockVariantRowTable extends StockVariantTable {
   extra_id: number | null;
+  unread: string | null;
 }
 
 interface VariantExtraTable {
@@ -78,13 +79,15 @@ interface SalesOrderTable extends MirroredColumns {
   freight_type: string | null;
   freight_amount: number | null;
   details_read_at: number | null;
+  /** A JSON list: what of it decides and could not be read. */
+  unread: string | null;
 }
 
 interface SalesOrderLineTable {
   order_id: number;
   line_no: number;
-  barcode: string;
-  quantity: number;
+  barcode: string | null;
+  quantity: number | null;
   fulfilled_quantity: number | null;
   size_quantity: number | null;
   fulfilled_size_quantity: number | null;
@@ -104,13 +107,14 @@ interface DeliveryTable extends MirroredColumns {
   created_at: number | null;
   tracking_numbers: string;
   tracking_links: string;
+  unread: string | null;
 }
 
 interface DeliveryLineTable {
   order_delivery_id: number;
   line_no: number;
-  barcode: string;
-  fulfilled_quantity: number;
+  barcode: string | null;
+  fulfilled_quantity: number | null;
   fulfilled_size_quantity: number | null;
   price: number | null;
   season_name: string | null;
@@ -124,6 +128,7 @@ interface FreightOptionTable extends MirroredColumns {
 
 interface SeasonTable extends MirroredColumns {
   season_name: string;
+  unread: string | null;
 }
 
 /** A view, as that of the stock. */
@@ -134,6 +139,7 @@ interface SeasonVariantTable extends VariantColumns {
 
 interface SeasonVariantRowTable extends SeasonVariantTable {
   extra_id: number | null;
+  unread: string | null;
 }
 
 interface StyleTable extends MirroredColumns {
@@ -205,6 +211,7 @@ interface RefundTable extends MirroredColumns {
   status: string;
   pending_refund_id: number | null;
   created_at: number | null;
+  unread: string | null;
 }
 
 interface PendingRefundTable extends MirroredColumns {
@@ -214,6 +221,7 @@ interface PendingRefundTable extends MirroredColumns {
   status: string;
   comment: string | null;
   created_at: number | null;
+  unread: string | null;
 }
 
 interface SeasonDeliveryTable {
@@ -225,8 +233,8 @@ interface SeasonDeliveryTable {
 interface RefundLineTable {
   order_refund_id: number;
   line_no: number;
-  barcode: string;
-  refunded_quantity: number;
+  barcode: string | null;
+  refunded_quantity: number | null;
   refunded_size_quantity: number | null;
   price: number | null;
   restock: number | null;
@@ -237,8 +245,8 @@ interface RefundLineTable {
 interface PendingRefundLineTable {
   pending_refund_id: number;
   line_no: number;
-  barcode: string;
-  quantity: number;
+  barcode: string | null;
+  quantity: number | null;
   price: number | null;
   restock: number | null;
   refund_type: string | null;

@@ -55,17 +55,12 @@ const ASKED_MAX = 100;
 
 const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
 
-async function newlyQuarantined({ store, clock }: SettleDeps, run: Run): Promise<number> {
+/** Rows that the run has met and could not read: that something is there is all they prove. */
+async function quarantinedBy({ store }: SettleDeps, run: Run): Promise<number> {
   const row = await store.db
     .selectFrom('quarantine')
     .select((eb) => eb.fn.countAll<number>().as('n'))
     .where('source', '=', `run:${run.runId}`)
-    .where(({ eb, and, or }) => {
-      // In two seasons, or before the run was started over; never one from a clock that was ahead.
-      const since = eb('first_seen_at', '>', run.startedAt);
-      const metTwice = and([since, eb('first_seen_at', '<=', clock.now())]);
-      return or([eb('times', '=', 1), metTwice]);
-    })
     .executeTakeFirstOrThrow();
   return row.n;
 }
@@ -106,8 +101,8 @@ async function doubtsOf(
   const counts = assessCounts(end.counts ?? [], accepted, stream.list?.isPaged ?? false);
   const gap = gapOf(stream, end, sums);
   const others = [...end.doubts, ...gap.words];
-  const bad = await newlyQuarantined(deps, run);
-  if (bad > 0) others.push(`${bad} rows were quarantined`);
+  const bad = await quarantinedBy(deps, run);
+  if (bad > 0) others.push(`${bad} rows cannot be read: "selvedge report run quarantine"`);
   else if (sums.keyless > 0) others.push(`${sums.keyless} rows have no key that can be read`);
   const isOfCounts = others.length === 0 && !counts.isUnsteady && counts.doubts.length > 0;
   return {

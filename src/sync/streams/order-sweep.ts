@@ -221,7 +221,6 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
     .selectFrom('quarantine')
     .select((eb) => eb.fn.countAll<number>().as('n'))
     .where('source', 'in', [`refresh:${causeOf(runId, false)}`, `refresh:${causeOf(runId, true)}`])
-    .where('times', '=', 1)
     .executeTakeFirstOrThrow();
   return row.n;
 }
@@ -320,7 +319,7 @@ export async function sweep(
       ? [`${refused} listed orders were refused (incident ${ORDER_UNREADABLE.kind})`]
       : []),
     ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
-    ...(bad > 0 ? [`${bad} rows of deliveries or refunds were quarantined`] : []),
+    ...(bad > 0 ? [`${bad} rows of deliveries or refunds cannot be read`] : []),
   ];
   return { doubts, parts };
 }

@@ -8,9 +8,12 @@ import { seasonNameOf, type VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { toError } from '../../lib/errors.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { SEASON } from '../../mirror/catalog/names.ts';
 import { barcodeOfKey, seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
 import { writeRows } from '../../mirror/entity.ts';
+import { copied } from '../../mirror/members.ts';
 import { countsIn, doubtsIn, type Fuse, type Stream, type StreamRun } from '../stream.ts';
+import { withoutNameless } from './short-list.ts';
 import { countOfPull, type ListPaging } from './stock.ts';
 
 export interface SeasonOptions extends ListPaging {
@@ -72,10 +75,10 @@ export function createSeasonStream(
         const barcode = barcodeOfKey(key);
         const { value } = await v1.seasonVariant(seasonName, barcode, level, call);
         const entity = seasonVariants(seasonName);
-        const row = entity.toRow(structuredClone(value));
+        const row = entity.toRow(copied(value));
         return {
           write: (tx, provenance) => writeRows(tx, entity, [row], provenance),
-          isSoldOut: value.quantity <= 0,
+          isSoldOut: value.quantity !== null && value.quantity <= 0,
         };
       },
     },
@@ -84,7 +87,8 @@ export function createSeasonStream(
       const { rows, rejects, count } = await v1.seasons(call);
       const doubts = doubtsIn(run.checkpoint);
       // Its name is all that is needed here; what else is odd is a matter of the stream `seasons`.
-      const odd = rejects.map(({ raw }) => seasonNameOf(raw));
+      const named = withoutNameless({ rows, rejects }, SEASON.wireKey);
+      const odd = named.map(({ raw }) => seasonNameOf(raw));
       if (odd.includes(undefined)) doubts.push('a season has no name that can be read');
       const came = rows.length + rejects.length;
       const readable = odd.filter((name) => name !== undefined);

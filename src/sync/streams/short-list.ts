@@ -1,10 +1,28 @@
 /** Streams of short lists that come in one answer: brands, freight options, seasons. */
 import type { CallOptions } from '../../client/calls.ts';
+import type { CheckedRows, Reject } from '../../client/rows.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import type { ListEntity } from '../../mirror/list.ts';
 import type { Fuse, Stream } from '../stream.ts';
+
+function isNameless(raw: unknown, member: string): boolean {
+  if (!isJsonObject(raw)) return false;
+  const name = raw[member] ?? '';
+  return typeof name === 'string' && name.trim() === '';
+}
+
+/**
+ * The rows that could not be read, without those that name nothing: they are no things of the list,
+ * and take none away. Where no row has a name, the service calls it otherwise.
+ */
+export function withoutNameless(
+  { rows, rejects }: CheckedRows<unknown>,
+  member: string,
+): readonly Reject[] {
+  return rows.length === 0 ? rejects : rejects.filter(({ raw }) => !isNameless(raw, member));
+}
 
 export interface ShortList {
   readonly name: string;
@@ -29,17 +47,19 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
     options: {},
     list: { entity, fuse, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
-      const list = await read(call);
-      const rows = list.rows.length + list.rejects.length;
-      const digest = digestOf(canonicalJson([list.rows, list.rejects]));
+      const { count, ...list } = await read(call);
+      const rejects = withoutNameless(list, entity.wireKey);
+      const nameless = list.rejects.length - rejects.length;
+      const rows = list.rows.length + rejects.length;
+      const digest = digestOf(canonicalJson([list.rows, rejects]));
       if (run.checkpoint.done !== true) {
-        const read = () => ({ ...list, rows: unitedByKey(entity, list.rows) });
+        const read = () => ({ rejects, rows: unitedByKey(entity, list.rows) });
+        const drift = nameless > 0 ? { [`${entity.wireKey}=(none)`]: nameless } : {};
         const segment = { firstRow: 0, rowCount: rows, digest, read };
-        await listPage({ done: true }, entity, rows === 0 ? [] : [segment]);
+        await listPage({ done: true, drift }, entity, rows === 0 ? [] : [segment]);
       }
-      const { count } = list;
       const counted = { what: 'the list', unit: 'rows', first: count, last: count };
-      const counts = [{ part: '', ...counted, came: rows }];
+      const counts = [{ part: '', ...counted, came: rows + nameless }];
       return { expectedRows: rows, counts, doubts: [], parts: new Map([['', rows]]) };
     },
   };

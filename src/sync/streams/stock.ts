@@ -45,7 +45,7 @@ export function createStockStream(
         const { value } = await v1.stockVariant(barcode, level, call);
         return {
           write: (tx, provenance) => writeStockVariants(tx, [value], provenance),
-          isSoldOut: value.quantity <= 0,
+          isSoldOut: value.quantity !== null && value.quantity <= 0,
         };
       },
     },

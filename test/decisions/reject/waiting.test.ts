@@ -122,19 +122,17 @@ describe('a reject that waits', () => {
     expect(await court.overview()).toMatchObject({ waiting: [] });
   });
 
-  it('that cannot be decided keeps no other waiting', async () => {
+  it('of which what decides cannot be read is withdrawn, and keeps no other waiting', async () => {
     const court = await createCourt();
     await court.unlucky(2);
     await court.waiting();
     await court.order(1, { status: 'mislaid' });
     await court.afterGrace();
     expect(await court.meant()).toEqual(['2 rejected']);
-    const detail = 'it cannot be decided: unknown status "mislaid"';
-    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 're-evaluation', detail });
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 're-evaluation' });
     await court.order(1);
-    await court.clock.advance(HOUR / 6);
-    await court.execute();
-    expect(await court.meant()).toEqual(['2 rejected', '1 rejected']);
+    await court.decide();
+    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: null });
   });
 
   it('is as it was when the daemon stops while the service is asked', async () => {

@@ -22,7 +22,7 @@ describe('the queue under other rules', () => {
     expect(await house.decisions()).toEqual(before);
   });
 
-  it('leaves to people what they put back, and says what cannot be decided', async () => {
+  it('leaves to people what they put back, and says what cannot be read', async () => {
     const house = await createHouse();
     for (const status of ['pending', 'accepted', 'pending']) {
       await house.delivery({ id: 1, status });
@@ -36,7 +36,7 @@ describe('the queue under other rules', () => {
     });
     expect(prospects).toMatchObject([
       { before: 'hold', after: 'hold', reason: 'a person has decided, it is left to people' },
-      { after: null, reason: 'unknown status "mislaid"' },
+      { after: 'hold', reason: 'cannot be read: order.status (mislaid)' },
     ]);
   });
 });

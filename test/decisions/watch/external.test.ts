@@ -68,32 +68,21 @@ describe('once an accept of ours has ended', () => {
   });
 });
 
-describe('while the status of its order is not understood', () => {
-  async function mislaid(status: string): Promise<House> {
-    const house = await sending();
-    await seen(house, 'accepted');
-    await house.endPush('confirmed', { answered: true });
-    await house.decide();
-    await house.order(1, { status: 'mislaid' });
-    await house.clock.advance(1_000);
-    await seen(house, status);
-    await house.decide();
-    expect(await journal(house)).toEqual(['daemon accept']);
-    await house.clock.advance(60_000);
-    await house.order(1, { comment: 'found again' });
-    return house;
-  }
-
-  it('what somebody put back is left to them once it is', async () => {
-    const house = await mislaid('pending');
-    expect(await house.decide()).toEqual([]);
-    expect(await journal(house)).toEqual(['daemon accept', 'external hold']);
-    expect(await house.pushes()).toHaveLength(1);
-  });
-
-  it('what somebody rejected is told once it is', async () => {
-    const house = await mislaid('rejected');
-    await house.decide();
-    expect(await journal(house)).toEqual(['daemon accept', 'external reject']);
-  });
+it.each([
+  ['pending', 'external hold'],
+  ['rejected', 'external reject'],
+])('is told of one made %s although the status of its order is not understood', async (...of) => {
+  const [status, told] = of;
+  const house = await sending();
+  await seen(house, 'accepted');
+  await house.endPush('confirmed', { answered: true });
+  await house.decide();
+  await house.order(1, { status: 'mislaid' });
+  await house.clock.advance(1_000);
+  await seen(house, status);
+  await house.decide();
+  expect(await journal(house)).toEqual(['daemon accept', told]);
+  await house.order(1, { comment: 'found again' });
+  expect(await house.decide()).toEqual([]);
+  expect(await house.pushes()).toHaveLength(1);
 });

@@ -161,7 +161,7 @@ describe('an example', () => {
       return [type, shown?.status];
     });
     for (const meter of Object.values(meters)) {
-      expect(meter.report()).toEqual({ unknownMembers: {}, newValues: {} });
+      expect(meter.report()).toEqual({ unknownMembers: {}, newValues: {}, unreadable: {} });
     }
     expect(Object.fromEntries(statuses)).toEqual({
       ping: undefined,

@@ -1,0 +1,238 @@
+/**
+ * Reads what a schema refuses by what it means, so that a row is lost only when its key cannot be
+ * read. Walks the schema once and makes a reader of it; rows are read without zod, because an
+ * account may write every amount of a million rows as text.
+ *
+ * A member that cannot be read costs itself: it stays as it came with its object. One that decides
+ * is named with the row (decides.ts). What came is never changed, the row is a copy.
+ */
+import { z } from 'zod';
+import { isJsonObject } from '../../lib/json.ts';
+import { keepAsItCame, tellUnread } from '../../lib/reading/as-it-came.ts';
+import { OddValue } from '../../lib/reading/odd-json.ts';
+import { acceptorOf } from '../accept.ts';
+import { doesDecide } from './decides.ts';
+import { readAmount, readFlag, readItems, readText, readWhole } from './values.ts';
+
+const UNREADABLE = Symbol('cannot be read');
+
+/** What one row leaves besides its value. */
+interface Reading {
+  /** Members that decide and cannot be read. */
+  readonly unread: string[];
+  /** The member that cost the row. */
+  lost: string | undefined;
+}
+
+type Read = (value: unknown, reading: Reading) => unknown;
+
+/** Puts the way to it before what was told while a member was read. */
+function below(name: string, from: number, { unread }: Reading): void {
+  for (let at = from; at < unread.length; at += 1) unread[at] = `${name}.${unread[at]}`;
+}
+
+/** Reads single values; what comes of it must be as the schema has it. */
+function ofScalar(schema: z.core.$ZodType, read: (value: unknown) => unknown): Read {
+  const accepts = acceptorOf(schema);
+  return (value) => {
+    const found = read(value);
+    if (found === undefined) return UNREADABLE;
+    const isRight = accepts ? accepts(found) : z.safeParse(schema, found).success;
+    return isRight ? found : UNREADABLE;
+  };
+}
+
+/** A text without U+0000 is another one; who needs it exactly cannot read it. */
+function ofString(schema: z.ZodString): Read {
+  return ofScalar(schema, (value) => (value instanceof OddValue ? undefined : readText(value)));
+}
+
+/** What no reader is made for: as the schema has it, or not at all. */
+function ofOther(schema: z.core.$ZodType): Read {
+  return (value) => {
+    const parsed = z.safeParse(schema, value);
+    return parsed.success ? parsed.data : UNREADABLE;
+  };
+}
+
+function ofArray(schema: z.ZodArray): Read {
+  const read = readOf(schema.element);
+  return (value, reading) => {
+    const items = value instanceof OddValue ? undefined : readItems(value);
+    if (!items) return UNREADABLE;
+    const list: unknown[] = [];
+    for (const [index, item] of items.entries()) {
+      const from = reading.unread.length;
+      const one = read(item, reading);
+      if (one === UNREADABLE) return UNREADABLE;
+      below(String(index), from, reading);
+      list.push(one);
+    }
+    return list;
+  };
+}
+
+interface Member {
+  readonly name: string;
+  readonly read: Read;
+  readonly decides: boolean;
+  /** What it is where it cannot be read; undefined: the object is lost with it. */
+  readonly absent: { readonly value: unknown } | undefined;
+}
+
+function memberOf(name: string, schema: z.core.$ZodType): Member {
+  const isDeciding = doesDecide(schema);
+  const left = z.safeParse(schema, undefined);
+  const absent = isDeciding ? { value: null } : left.success && { value: left.data };
+  return { name, read: readOf(schema), decides: isDeciding, absent: absent || undefined };
+}
+
+/** The text that is left of it, where only that was wrong. */
+function textLeft({ read, decides }: Member, raw: unknown, reading: Reading): unknown {
+  if (decides || !(raw instanceof OddValue) || raw.text === undefined) return UNREADABLE;
+  return read(raw.text, reading);
+}
+
+function readMember(member: Member, raw: unknown, out: object, reading: Reading): unknown {
+  const { name, absent } = member;
+  const from = reading.unread.length;
+  const value = member.read(raw, reading);
+  if (value !== UNREADABLE) {
+    below(name, from, reading);
+    return value;
+  }
+  // What was told of the parts of a member is worth nothing where the whole of it is lost.
+  reading.unread.length = from;
+  if (!absent) {
+    reading.lost = reading.lost === undefined ? name : `${name}.${reading.lost}`;
+    return UNREADABLE;
+  }
+  reading.lost = undefined;
+  if (raw !== undefined) keepAsItCame(out, name, raw);
+  const left = textLeft(member, raw, reading);
+  if (left !== UNREADABLE) return left;
+  if (member.decides) reading.unread.push(name);
+  return absent.value;
+}
+
+/** Whatever is written for an object without members. */
+function isEmpty(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && !(value instanceof OddValue) && !value.length);
+}
+
+function ofObject({ shape }: z.ZodObject): Read {
+  const members = Object.entries<z.core.$ZodType>(shape).map((entry) => memberOf(...entry));
+  return (value, reading) => {
+    const given = isEmpty(value) ? {} : value;
+    if (!isJsonObject(given)) return UNREADABLE;
+    const out: Record<string, unknown> = { ...given };
+    for (const member of members) {
+      const raw = given[member.name];
+      const read = readMember(member, raw, out, reading);
+      if (read === UNREADABLE) return UNREADABLE;
+      if (read !== raw) out[member.name] = read;
+    }
+    return out;
+  };
+}
+
+/** What may be null or left out; a text without letters stands for no value, but where texts do. */
+function ofMaybe(schema: z.core.$ZodType, inner: z.core.$ZodType, absent: null | undefined): Read {
+  const read = readOf(inner);
+  const core = bare(inner);
+  const isText = [z.ZodString, z.ZodUnion, z.ZodUnknown].some((kind) => core instanceof kind);
+  const isObject = core instanceof z.ZodObject;
+  const absentValue = z.safeParse(schema, null).success ? null : absent;
+  return (value, reading) => {
+    if (value === undefined) return undefined;
+    if (value === null) return absentValue;
+    if (isObject ? isEmpty(value) : value === '' && !isText) return absentValue;
+    return read(value, reading);
+  };
+}
+
+function ofUnion({ options }: z.ZodUnion): Read {
+  const all = options.map((option) => ({ accepts: acceptorOf(option), read: readOf(option) }));
+  return (value, reading) => {
+    const exact = all.find(({ accepts }) => accepts?.(value));
+    if (exact) return value;
+    for (const { read } of all) {
+      const found = read(value, reading);
+      if (found !== UNREADABLE) return found;
+    }
+    return UNREADABLE;
+  };
+}
+
+/** The letters of a word, of one thing as of several. */
+function wordIn(text: string): string {
+  const letters = text.toLowerCase().replaceAll(/[^a-z]/g, '');
+  return letters.replace(/ies$/, 'y').replace(/s$/, '');
+}
+
+function ofLiteral({ values }: z.ZodLiteral): Read {
+  const words = new Map([...values].map((value) => [wordIn(String(value)), value]));
+  return (value) => {
+    const found = typeof value === 'string' ? words.get(wordIn(value)) : undefined;
+    return found ?? UNREADABLE;
+  };
+}
+
+/** A schema, and what is made of its value. */
+function ofPipe(schema: z.ZodPipe): Read {
+  const { in: first, out: second } = schema;
+  if (first instanceof z.ZodTransform) {
+    const read = readOf(second);
+    return (value, reading) => read(z.safeParse(first, value).data, reading);
+  }
+  const read = readOf(first);
+  return (value, reading) => {
+    const found = read(value, reading);
+    if (found === UNREADABLE) return UNREADABLE;
+    const parsed = z.safeParse(schema, found);
+    return parsed.success ? parsed.data : UNREADABLE;
+  };
+}
+
+/** The schema without what says only whether there must be a value. */
+function bare(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    return bare(schema.unwrap());
+  }
+  return schema;
+}
+
+function readOf(schema: z.core.$ZodType): Read {
+  if (schema instanceof z.ZodOptional) return ofMaybe(schema, schema.unwrap(), undefined);
+  if (schema instanceof z.ZodNullable) return ofMaybe(schema, schema.unwrap(), null);
+  if (schema instanceof z.ZodUnknown) return (value) => value;
+  if (schema instanceof z.ZodString) return ofString(schema);
+  if (schema instanceof z.ZodNumberFormat) return ofScalar(schema, readWhole);
+  if (schema instanceof z.ZodNumber) return ofScalar(schema, readAmount);
+  if (schema instanceof z.ZodBoolean) return ofScalar(schema, readFlag);
+  if (schema instanceof z.ZodArray) return ofArray(schema);
+  if (schema instanceof z.ZodObject) return ofObject(schema);
+  if (schema instanceof z.ZodUnion) return ofUnion(schema);
+  if (schema instanceof z.ZodPipe) return ofPipe(schema);
+  if (schema instanceof z.ZodLiteral) return ofLiteral(schema);
+  return ofOther(schema);
+}
+
+export type Tolerated<T> = { readonly value: T } | { readonly lost: string };
+
+/** The walk has followed the schema: what it has made is of its type. */
+function isOf<T>(value: unknown): value is T {
+  return value !== UNREADABLE;
+}
+
+/** Reads a row that the schema refuses; `lost`: the member that cannot be done without. */
+export function tolerantReaderOf<T>(schema: z.ZodType<T>): (raw: unknown) => Tolerated<T> {
+  const read = readOf(schema);
+  return (raw) => {
+    const reading: Reading = { unread: [], lost: undefined };
+    const value = read(raw, reading);
+    if (!isOf<T>(value)) return { lost: reading.lost ?? '' };
+    if (isJsonObject(value)) tellUnread(value, reading.unread);
+    return { value };
+  };
+}

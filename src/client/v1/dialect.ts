@@ -1,0 +1,108 @@
+/**
+ * How the account says what the contract says otherwise, by its settings: words of statuses, the
+ * zone of its times, names of members. Rows are put into the contract's words behind the reader;
+ * what came stays with the row.
+ */
+import type { StatusOf } from '../../config/statuses.ts';
+import { keepAsItCame, tellUnread } from '../../lib/reading/as-it-came.ts';
+import { timeIn, timeOfText } from '../../lib/reading/wire-time.ts';
+import type {
+  CreatedOrder,
+  PendingRefund,
+  SalesOrder,
+  SalesOrderDelivery,
+  SalesOrderRefund,
+} from './schemas.ts';
+import { type StatusWord, statusReader } from './statuses.ts';
+
+/** A member of variants that the account names otherwise. */
+export interface MemberName {
+  readonly of: 'variant' | 'details';
+  readonly ours: string;
+  readonly theirs: string;
+}
+
+export interface Dialect {
+  readonly statuses: readonly StatusWord[];
+  readonly members: readonly MemberName[];
+  /** Of times that name none (IANA). */
+  readonly timeZone: string;
+}
+
+export const CONTRACT: Dialect = { statuses: [], members: [], timeZone: 'UTC' };
+
+interface Row {
+  readonly status: string | null;
+  readonly createdAt?: unknown;
+}
+
+interface SetStatus {
+  readonly status: string;
+}
+
+interface OfOrder extends Row {
+  readonly orderId: number | null;
+}
+
+/** Puts rows into the contract's words. */
+export interface Interpreter {
+  order(row: SalesOrder): SalesOrder;
+  created(answer: CreatedOrder): CreatedOrder;
+  /** Of the order that was asked. */
+  delivery(row: SalesOrderDelivery, orderId: number): SalesOrderDelivery;
+  refund(row: SalesOrderRefund, orderId: number): SalesOrderRefund;
+  pendingRefund(row: PendingRefund, orderId: number): PendingRefund;
+  /** The status that was set. */
+  setDelivery(set: SetStatus): SetStatus;
+  setRefund(set: SetStatus): SetStatus;
+}
+
+function withMember<T extends object>(row: T, name: keyof T & string, value: unknown): T {
+  if (value === row[name]) return row;
+  const other = { ...row, [name]: value };
+  keepAsItCame(other, name, row[name]);
+  return other;
+}
+
+/** What an order's list shows belongs to it; a row that says otherwise says so in vain. */
+function withOrder<T extends OfOrder>(row: T, orderId: number): T {
+  if (row.orderId === orderId) return row;
+  const other = { ...row, orderId };
+  if (row.orderId === null) return other;
+  keepAsItCame(other, 'orderId', row.orderId);
+  tellUnread(other, ['orderId']);
+  return other;
+}
+
+export function createInterpreter({ statuses, timeZone }: Dialect): Interpreter {
+  const timeOf = timeIn(timeZone);
+  const rowReader = (of: StatusOf) => {
+    const statusOf = statusReader(of, statuses);
+    return <T extends Row>(row: T): T => {
+      const { status, createdAt } = row;
+      const at = timeOf(createdAt);
+      const isUtc =
+        at === undefined || (typeof createdAt === 'string' && timeOfText(createdAt) === at);
+      const timed = isUtc ? row : { ...row, createdAt: new Date(at).toISOString() };
+      return status === null ? timed : withMember(timed, 'status', statusOf(status));
+    };
+  };
+  const [order, delivery] = [rowReader('order'), rowReader('delivery')];
+  const [refund, pendingRefund] = [rowReader('refund'), rowReader('pendingRefund')];
+  const ofDelivery = statusReader('delivery', statuses);
+  const ofRefund = statusReader('refund', statuses);
+  return {
+    order,
+    created: ({ deliveries, ...answer }) => ({
+      ...answer,
+      deliveries: deliveries.map((one) =>
+        typeof one.status === 'string' ? { ...one, status: ofDelivery(one.status) } : one,
+      ),
+    }),
+    delivery: (row, orderId) => withOrder(delivery(row), orderId),
+    refund: (row, orderId) => withOrder(refund(row), orderId),
+    pendingRefund: (row, orderId) => withOrder(pendingRefund(row), orderId),
+    setDelivery: ({ status }) => ({ status: ofDelivery(status) }),
+    setRefund: ({ status }) => ({ status: ofRefund(status) }),
+  };
+}

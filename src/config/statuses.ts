@@ -1,0 +1,9 @@
+/** The statuses that the service's contract lists, by what has them (docs/wire.md, "V1 shapes"). */
+export const STATUSES = {
+  order: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'],
+  delivery: ['pending', 'accepted', 'rejected', 'canceled'],
+  refund: ['pending', 'accepted', 'rejected', 'canceled'],
+  pendingRefund: ['pending', 'confirmed', 'canceled'],
+} as const;
+
+export type StatusOf = keyof typeof STATUSES;

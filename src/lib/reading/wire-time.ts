@@ -1,0 +1,96 @@
+/**
+ * Times as services write them: ISO 8601, with a space, with slashes, that of HTTP, seconds since
+ * 1970, PHP's objects. One that names no zone is one of the account's zone.
+ *
+ * Where clocks are put back an hour comes twice: its times are of the first one. Where they are put
+ * forward an hour is missing: its times are as far behind it as they would be into it.
+ */
+import { isJsonObject } from '../json.ts';
+import { parseTime } from '../units.ts';
+
+const YEAR_FIRST = /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)/;
+const DAY_FIRST = /^(?:[a-z]{3}, )?(\d\d?) [a-z]{3} \d{4}(?!\d)/i;
+// Behind a time of day also hours alone (`+02`): behind a year they would be its month and day.
+const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d|[+-](?<=:.{2,16})[\d:]+)$/i;
+
+/** The language makes the 31st of February one in March. */
+function hasDay(text: string): boolean {
+  const [, year, month, day] = (YEAR_FIRST.exec(text) ?? []).map(Number);
+  if (year !== undefined && month !== undefined) {
+    return new Date(Date.UTC(year, month - 1, day)).getUTCMonth() === month - 1;
+  }
+  const [upToYear, inMonth] = DAY_FIRST.exec(text) ?? [];
+  return new Date(`${upToYear} UTC`).getUTCDate() === Number(inMonth);
+}
+
+/** What else is written for a time; without a zone the language would take this machine's. */
+function looseTime(text: string): number {
+  if (!hasDay(text)) return Number.NaN;
+  return Date.parse(ZONE.test(text) ? text : `${text} UTC`);
+}
+
+/** Epoch milliseconds, in UTC unless it says otherwise; undefined: it is no time. */
+export function timeOfText(text: string): number | undefined {
+  const at = parseTime(text) ?? looseTime(text);
+  return Number.isFinite(at) ? at : undefined;
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Gives how far the zone's clocks are ahead of UTC at a time, in ms. */
+function offsetsOf(timeZone: string): (at: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
+    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  });
+  return (at) => {
+    const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+    const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
+    const day = [of('year'), of('month') - 1, of('day')] as const;
+    const shown = Date.UTC(...day, of('hour'), of('minute'), of('second'));
+    return Math.round((shown - at) / MINUTE_MS) * MINUTE_MS;
+  };
+}
+
+/** The moment at which the clocks of the zone show what those of UTC show at `shown`. */
+function momentIn(offsetAt: (at: number) => number, shown: number): number {
+  const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
+  const moments = [shown - before, shown - after].filter((at) => at + offsetAt(at) === shown);
+  return moments.length > 0 ? Math.min(...moments) : shown - before;
+}
+
+const SECONDS = /^[1-4]\d{9}$/;
+const MILLISECONDS = /^[1-4]\d{12}$/;
+
+function sinceEpoch(value: string): number | undefined {
+  if (SECONDS.test(value)) return Number(value) * 1_000;
+  return MILLISECONDS.test(value) ? Number(value) : undefined;
+}
+
+type ReadTime = (value: unknown) => number | undefined;
+
+/** `{date, timezone_type, timezone}`, as PHP writes a time that nobody has formatted. */
+function timeOfPhp({ date, timezone }: Record<string, unknown>): number | undefined {
+  if (typeof date !== 'string' || typeof timezone !== 'string') return undefined;
+  try {
+    return timeIn(timezone)(date);
+  } catch {
+    // It names a zone that nobody knows.
+    return undefined;
+  }
+}
+
+/** Reads the times of an account whose clocks are those of the zone (IANA). */
+export function timeIn(timeZone: string): ReadTime {
+  const offsetAt = offsetsOf(timeZone);
+  return (value) => {
+    if (isJsonObject(value)) return timeOfPhp(value);
+    const text = typeof value === 'number' ? String(value) : value;
+    if (typeof text !== 'string') return undefined;
+    const shown = sinceEpoch(text.trim());
+    if (shown !== undefined) return shown;
+    const at = timeOfText(text.trim());
+    return at === undefined || ZONE.test(text.trim()) ? at : momentIn(offsetAt, at);
+  };
+}

@@ -1,0 +1,18 @@
+/** The column `unread`: what of a row decides and could not be read. */
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { unreadIn } from '../../lib/reading/as-it-came.ts';
+
+/** The status of a row whose status could not be read. */
+export const NOT_READ = '';
+
+/** JSON text of the members' paths, such as `["status"]`; null: there are none. */
+export function unreadOf(record: unknown): string | null {
+  const paths = isJsonObject(record) ? unreadIn(record) : [];
+  return paths.length > 0 ? JSON.stringify(paths) : null;
+}
+
+/** The paths in the column. */
+export function unreadPaths(unread: string | null): readonly string[] {
+  const paths = unread === null ? [] : tryParseJson(unread);
+  return Array.isArray(paths) ? paths.map(String) : [];
+}
