@@ -245,6 +245,11 @@ async function seasonProblems(
     .where('season_name', '=', seasonName)
     .execute();
   const deliveries = rows.map((row) => row.delivery_name);
+  // Names that cannot be read leave none; a season that truly has none is the service's to refuse.
+  if (deliveries.length === 0) {
+    const message = `not checked: no delivery of ${seasonName} can be read`;
+    return [...missing, warning('seasonName', message)];
+  }
   const unknown = lines.flatMap(({ deliveryName }, index) => {
     if (deliveryName === undefined || deliveries.includes(deliveryName)) return [];
     const near = suggestion(deliveryName, deliveries);

@@ -1,7 +1,8 @@
 /**
  * Watches whether the account goes on as we left it: that the service was not put back to an
- * earlier state (`put-back.ts`), and that no other daemon works on it (`another-daemon.ts`). It follows the
- * change feed of the mirror and the walks over the orders, each minute and after each pull.
+ * earlier state (`put-back.ts`), and that no other daemon works on it (`another-daemon.ts`). It
+ * follows the change feed of the mirror and the walks over the orders, each minute and after each
+ * pull.
  *
  * Writes `outbox_lost`, its place in the feed and two kinds of incidents. It sends nothing, and
  * asks the service only for orders that a walk has missed.

@@ -166,6 +166,46 @@ it('does not refuse a pre-order for a season that is listed and cannot be read',
   );
 });
 
+it('does not refuse a pre-order for deliveries of a season of which none can be read', async () => {
+  const house = { store: await temporaryStore() };
+  await pulled(house, 'seasons');
+  const season = { ...ROW, season_name: 'AW27' };
+  await house.store.db.insertInto('season').values(season).execute();
+  const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' }];
+  expect(await told(house, { lines, seasonName: 'AW27' })).toEqual([
+    'warning seasonName not checked: no delivery of AW27 can be read',
+    NOT_PULLED,
+  ]);
+});
+
+it('does not refuse a pre-order for what is now in a row that cannot be read', async () => {
+  const house = { store: await temporaryStore() };
+  await pulled(house, 'seasons');
+  await pulled(house, 'freight');
+  const { db } = house.store;
+  await db
+    .insertInto('season')
+    .values({ ...ROW, season_name: 'AW27' })
+    .execute();
+  const delivery = { season_name: 'AW27', line_no: 1, delivery_name: 'Drop 1' };
+  await db.insertInto('season_delivery').values(delivery).execute();
+  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
+  const odd = (raw: object) => [{ raw, path: 'name', reason: 'no text' }];
+  await house.store.transaction(async (tx) => {
+    const season = { seasonName: 'AW27', deliveryNames: ['Drop 1', {}] };
+    await quarantineRows(tx, 'season', odd(season), provenance);
+    await quarantineRows(tx, 'freight_option', odd({ freightType: 'GLS' }), provenance);
+  });
+  const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 2' }];
+  const freight = { amount: '1.00', type: 'GLS' };
+  const unreadable = 'not checked: the service has it in a row that cannot be read';
+  expect(await told(house, { lines, seasonName: 'AW27', freight })).toEqual([
+    `warning seasonName ${unreadable}`,
+    `warning freight.type ${unreadable}`,
+    NOT_PULLED,
+  ]);
+});
+
 it('does not refuse a variant that the service has in a row that cannot be read', async () => {
   const store = await temporaryStore();
   await pulled({ store }, 'stock');
