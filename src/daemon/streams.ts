@@ -111,5 +111,14 @@ export function plannedStreams(config: Config, sources: StreamSources): PlannedS
     ),
   ];
   const reading = readingOf(config);
-  return all.map((one) => ({ ...one, stream: { ...one.stream, reading } }));
+  const settings: Readonly<Record<string, Pick<Streams['orders'], 'freshness'>>> = streams;
+  return all.map((one) => {
+    const freshnessMs = settings[one.stream.name]?.freshness;
+    const stream = {
+      ...one.stream,
+      reading,
+      ...(freshnessMs === undefined ? {} : { freshnessMs }),
+    };
+    return { ...one, stream };
+  });
 }

@@ -115,6 +115,8 @@ export interface Stream {
   readonly options: JsonObject;
   /** By which program, level and names it is read; absent: the options say all. */
   readonly reading?: string;
+  /** How old what is read may be at the most, ms; absent: it does not matter. */
+  readonly freshnessMs?: number;
   /** Of a list that is seen as a whole: a row that it no longer has is gone. */
   readonly list?: {
     readonly entity: EntityDefinition;

@@ -148,6 +148,21 @@ describe.each(['stream', 'pages'] as const)('a list out of a cache, read as %s',
     expect(await quantities()).toEqual({ a: 5, b: 5, c: 5 });
   });
 
+  it('proves nothing when it is older than its stream may get', async () => {
+    const { run, stock, tell, state, quantities } = await withCache();
+    const bounded = { ...stock, freshnessMs: 3_600_000 };
+    await run(bounded);
+    const { complete_at: before } = await state('stock');
+    tell({ quantity: 1, age: 2 * 3_600, rows: ['a', 'b', 'd'] });
+    const { outcome, reason } = await run(bounded);
+    expect(outcome).toBe('partial');
+    expect(reason).toMatch(/^the list is 2h old, more than streams.stock.freshness \(1h\) allows/);
+    expect(await state('stock')).toMatchObject({ complete_at: before });
+    expect(await quantities()).toMatchObject({ a: 5, b: 5, c: 5 });
+    tell({ age: 1_800, rows: ['a', 'b', 'c'] });
+    expect(await run(bounded)).toMatchObject({ outcome: 'complete' });
+  });
+
   it('is not told of for less than a minute', async () => {
     const { run, stock, tell } = await withCache();
     tell({ age: 45 });

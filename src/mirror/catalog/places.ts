@@ -24,7 +24,7 @@ import {
 } from '../rows/prepared.ts';
 
 /** Keys whose rows are made in one transaction. */
-const SLICE = 200;
+const SLICE = 500;
 
 const COLUMNS = ['first_row', 'at', 'key', 'season_name', 'brand_name', 'quantity', 'prepared'];
 
@@ -155,6 +155,14 @@ function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): Prepa
 /** Season and brand, as one text. */
 const KIND = sql<string>`json_array(coalesce(season_name, ''), coalesce(brand_name, ''))`;
 
+/** Lets go of keys that stand in one place by now, or in none: their rows are as any others. */
+async function forgetKeys(tx: Tx, stream: string, keys: readonly string[]): Promise<void> {
+  for (const table of ['key_twice', 'key_place'] as const) {
+    const ofStream = tx.deleteFrom(table).where('stream', '=', stream);
+    await ofStream.where(inKeys('key', keys)).execute();
+  }
+}
+
 interface Joined {
   readonly counts: WriteCounts;
   /** Go on behind this key. */
@@ -197,18 +205,9 @@ export async function joinPlaces(
     .where('stream', '=', stream)
     .where(inKeys('key', keys))
     .execute();
+  const single = keys.filter((key) => (byKey.get(key)?.length ?? 0) < 2);
+  await forgetKeys(tx, stream, single);
   return { counts, last };
-}
-
-/** Lets go of keys that stand in one place by now, or in none: their rows are as any others. */
-export async function forgetSingle(tx: Tx, stream: string): Promise<void> {
-  await sql`delete from key_twice where stream = ${stream} and is_due = 0 and (
-    select count(*) from key_place p where p.stream = key_twice.stream and p.key = key_twice.key
-    ) < 2`.execute(tx);
-  await sql`delete from key_place where stream = ${stream} and not exists (
-    select 1 from key_twice t where t.stream = key_place.stream and t.key = key_place.key)`.execute(
-    tx,
-  );
 }
 
 /** A query of the places that differ, one row each, that may go on with further conditions. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
-import { forgetSingle, joinPlaces } from '../../mirror/catalog/places.ts';
+import { joinPlaces } from '../../mirror/catalog/places.ts';
 import { distrustTwice } from '../../mirror/catalog/twice.ts';
 import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
 import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
@@ -107,7 +107,6 @@ async function join(
     });
     await nextTurn();
   }
-  await store.transaction((tx) => forgetSingle(tx, stream));
 }
 
 export function createPageWriter(deps: {

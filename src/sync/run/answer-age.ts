@@ -5,6 +5,7 @@
  */
 import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
+import type { Stream, StreamEnd } from '../stream.ts';
 import type { Run, RunEnd } from './ledger.ts';
 
 /** What is older is told with the run. */
@@ -27,6 +28,18 @@ export async function asOldAs(db: Db, run: Run, ageMs: number): Promise<Run> {
   if (ageMs === 0) return run;
   const readSeq = await readSeqAsOf(db, run.startedAt - ageMs);
   return { ...run, readSeq: Math.min(run.readSeq, readSeq) };
+}
+
+/** A list that is older than its stream may get proves nothing, and takes nothing away. */
+export function unlessTooOld(
+  { name, freshnessMs = Number.POSITIVE_INFINITY }: Stream,
+  end: StreamEnd,
+  ageMs: number,
+): StreamEnd {
+  if (ageMs <= freshnessMs) return end;
+  const limit = `streams.${name}.freshness (${formatDuration(freshnessMs)})`;
+  const doubt = `the list is ${formatDuration(ageMs)} old, more than ${limit} allows`;
+  return { ...end, doubts: [...end.doubts, doubt] };
 }
 
 /** The end of a run, with the age of what it has read. */

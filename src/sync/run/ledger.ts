@@ -237,6 +237,7 @@ export async function endRun(
       .executeTakeFirstOrThrow();
     const totals = await runTotals(tx, run.runId);
     const complete = end.outcome === 'complete';
+    const isRead = totals.rows > 0 && (complete || end.outcome === 'partial');
     if (end.changes) await endChanges(tx, run, end.changes, now);
     const completeAt = started_at - (end.ageMs ?? 0);
     // An old list takes nothing away from what is known better.
@@ -252,7 +253,7 @@ export async function endRun(
         ...(complete
           ? { complete_at: end.ageMs ? newest : started_at, complete_rows: totals.rows }
           : {}),
-        ...(complete || end.outcome === 'partial' ? { reading: run.reading } : {}),
+        ...(isRead ? { reading: run.reading } : {}),
       }))
       .where('stream', '=', run.stream)
       .execute();

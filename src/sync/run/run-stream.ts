@@ -21,7 +21,7 @@ import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { openRowsOf } from '../bulk/variant-pages.ts';
 import { countsIn, type Stream, type StreamRun } from '../stream.ts';
-import { asOldAs, withAge } from './answer-age.ts';
+import { asOldAs, unlessTooOld, withAge } from './answer-age.ts';
 import { judgeChanges, readingOf } from './change-guard.ts';
 import {
   endRun,
@@ -253,10 +253,11 @@ async function pullAndSettle(
     else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
     const parts = { signal: watch.signal, tally, writing, onPage, progress };
     const context = createContext(deps, run, parts);
-    const end = await stream.pull(context);
+    const pulled = await stream.pull(context);
     await writing.drain();
     if (isLong) await deps.variants.end(run.runId);
     const ageMs = tally.ageMs();
+    const end = unlessTooOld(stream, pulled, ageMs);
     const old = await asOldAs(deps.store.db, run, ageMs);
     const settled = await settleRun(deps, stream, old, end, { ...state, call: context.call });
     return withAge(settled, ageMs);
