@@ -222,7 +222,7 @@ describe('what makes something new, in doubt', () => {
     expect(bench.sends).toEqual([id, id]);
   });
 
-  it('is not sent beside what may be it, and left to a person once the quiet time is over', async () => {
+  it('is not sent beside what may be it, and left to a person after its quiet time', async () => {
     const bench = await createBench();
     bench.creates = true;
     const id = await bench.add(1);

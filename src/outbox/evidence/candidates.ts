@@ -208,13 +208,14 @@ export async function sortOut(
 ): Promise<Survey> {
   const { item, known } = sought;
   const orders = [...new Map(seen.map((one) => [one.orderId, one])).values()];
+  if (orders.length === 0) return { ours: [], perhaps: [] };
   const notOurs = await disowned(db, item.outboxId);
   const claimed = await claimedBy(
     db,
     item,
     orders.map(({ orderId }) => orderId),
   );
-  const neighbours = orders.length > 0 ? await unplaced(db, item) : [];
+  const neighbours = await unplaced(db, item);
   const ours: Candidate[] = [];
   const perhaps: Candidate[] = [];
   for (const { orderId, reference, orderLineItems } of orders) {

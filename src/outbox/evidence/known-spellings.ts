@@ -35,32 +35,65 @@ export interface KnownSpellings {
  */
 export type Fit = 'equal' | 'spelt' | 'lossy' | 'blank' | 'no';
 
-const PAIRS_MAX = 64;
+const PAIRS_MAX = 32;
 const GENERATIONS_MAX = 8;
 const TAUGHT_BY = 2;
 
 const listSchema = z.array(spellingSchema).min(1);
 
-async function rowsOf(db: Db | Tx, kind: string) {
-  return db
+interface Written {
+  /** Undefined: nothing holds now. */
+  readonly present: Agreeing | undefined;
+  readonly ever: readonly Agreeing[];
+}
+
+async function written(db: Db | Tx, kind: string): Promise<Written> {
+  const rows = await db
     .selectFrom('reference_spelling')
     .select(['id', 'spellings', 'ended_at'])
     .where('kind', '=', kind)
     .orderBy('id', 'desc')
     .limit(GENERATIONS_MAX)
     .execute();
-}
-
-export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSpellings> {
-  let now: Agreeing | undefined;
+  let present: Agreeing | undefined;
   const ever: Agreeing[] = [];
-  for (const row of await rowsOf(db, kind)) {
+  for (const row of rows) {
     const parsed = listSchema.safeParse(tryParseJson(row.spellings));
     if (!parsed.success) continue;
     ever.push(parsed.data);
-    if (row.ended_at === null) now = parsed.data;
+    if (row.ended_at === null) present = parsed.data;
   }
-  return { now, ever };
+  return { present, ever };
+}
+
+/** Documents that were answered, the newest first. */
+async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
+  const rows = await db
+    .selectFrom('outbox as o')
+    .select(['o.reference', 'o.shown_reference'])
+    .where('o.kind', '=', kind)
+    .where('o.state', '=', 'confirmed')
+    .where('o.shown_reference', 'is not', null)
+    .where(
+      sql<boolean>`exists (select 1 from outbox_attempt a
+        where a.outbox_id = o.outbox_id and a.class = 'done')`,
+    )
+    .orderBy('o.ended_at', 'desc')
+    .limit(PAIRS_MAX)
+    .execute();
+  return rows.map(({ reference, shown_reference: shown }) => ({
+    sent: reference,
+    shown: shown ?? '',
+  }));
+}
+
+export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSpellings> {
+  const { present, ever } = await written(db, kind);
+  if (ever.length > 0) return { now: present, ever };
+  // Documents that were answered before anything was written down teach as well.
+  const { spellings, explained } = explainNewest(await answeredPairs(db, kind));
+  const now = explained >= TAUGHT_BY ? spellings : undefined;
+  return { now, ever: now ? [now] : [] };
 }
 
 function allAccept(spellings: Agreeing, sent: string, shown: string): boolean {
@@ -95,27 +128,6 @@ export function textsFor({ now }: KnownSpellings, sent: string): string[] {
   return text === undefined || text === '' || others.length > 0 ? [] : [text];
 }
 
-/** Documents that were answered, the newest first. */
-async function answeredPairs(tx: Tx, kind: string): Promise<Pair[]> {
-  const rows = await tx
-    .selectFrom('outbox as o')
-    .select(['o.reference', 'o.shown_reference'])
-    .where('o.kind', '=', kind)
-    .where('o.state', '=', 'confirmed')
-    .where('o.shown_reference', 'is not', null)
-    .where(
-      sql<boolean>`exists (select 1 from outbox_attempt a
-        where a.outbox_id = o.outbox_id and a.class = 'done')`,
-    )
-    .orderBy('o.ended_at', 'desc')
-    .limit(PAIRS_MAX)
-    .execute();
-  return rows.map(({ reference, shown_reference: shown }) => ({
-    sent: reference,
-    shown: shown ?? '',
-  }));
-}
-
 /** Writes what holds now; undefined: nothing does. */
 async function writeNow(
   tx: Tx,
@@ -138,23 +150,19 @@ async function writeNow(
   await tx.insertInto('reference_spelling').values(row).execute();
 }
 
-/**
- * Learns from a document that was answered and has just been confirmed under what it is shown.
- * Gives the spellings that are known then.
- */
+/** Learns from a document that was answered and has just been confirmed as it is shown. */
 export async function learnSpelling(
   tx: Tx,
   kind: string,
   { sent, shown }: Pair,
   now: number,
-): Promise<KnownSpellings> {
-  const known = await knownSpellings(tx, kind);
-  if (known.now && allAccept(known.now, sent, shown)) return known;
+): Promise<void> {
+  const { present } = await written(tx, kind);
+  if (present && allAccept(present, sent, shown)) return;
   const pairs = await answeredPairs(tx, kind);
   const { spellings, explained } = explainNewest(pairs);
   const isTaught = explained >= TAUGHT_BY;
   // What explains all that came before was only incomplete, and did not end.
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
-  return knownSpellings(tx, kind);
 }

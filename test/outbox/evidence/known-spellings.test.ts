@@ -12,8 +12,12 @@ import { temporaryStore } from '../../support/store.ts';
 async function createSchool() {
   const store = await temporaryStore();
   let at = 0;
-  /** A document is answered, and shown so; `answered` false: it was found by a look. */
-  const show = async (sent: string, shown: string, answered = true): Promise<void> => {
+  /** A document is answered, and shown so; or it was found by a look, or answered long before. */
+  const show = async (
+    sent: string,
+    shown: string,
+    how: 'answered' | 'found' | 'before' = 'answered',
+  ): Promise<void> => {
     at += 1;
     const now = at;
     await store.transaction(async (tx) => {
@@ -31,11 +35,11 @@ async function createSchool() {
         .insertInto('outbox_attempt')
         .values({
           ...{ outbox_id: now, attempt: 1, started_at: 0, ended_at: 0, http_status: null },
-          ...{ class: answered ? 'done' : 'ambiguous', error_code: null, answer: null },
+          ...{ class: how === 'found' ? 'ambiguous' : 'done', error_code: null, answer: null },
           ...{ max_order_id_before: null, count_before: null },
         })
         .execute();
-      if (answered) await learnSpelling(tx, 'order', { sent, shown }, now);
+      if (how === 'answered') await learnSpelling(tx, 'order', { sent, shown }, now);
     });
   };
   return { show, known: () => knownSpellings(store.db, 'order'), db: store.db };
@@ -45,7 +49,7 @@ it('is known from two answers on', async () => {
   const { show, known } = await createSchool();
   await show('#A-1', 'A-1');
   expect(fitOf(await known(), '#A-3', 'A-3')).toBe('no');
-  await show('#A-9', 'A-9', false);
+  await show('#A-9', 'A-9', 'found');
   expect(fitOf(await known(), '#A-3', 'A-3')).toBe('no');
   await show('#A-2', 'A-2');
   expect(fitOf(await known(), '#A-3', 'a-3 ')).toBe('spelt');
@@ -79,7 +83,7 @@ it('grows with what later answers show, and stays one spelling', async () => {
   expect(rows).toEqual([{ ended_at: null }]);
 });
 
-it('is not known while two answers contradict, and is another one once two agree again', async () => {
+it('is not known while two answers contradict, and is another once two agree again', async () => {
   const { show, known } = await createSchool();
   await show('#A-1', 'A-1');
   await show('#A-2', 'A-2');
@@ -92,4 +96,14 @@ it('is not known while two answers contradict, and is another one once two agree
   // What was sent before may still be shown as then.
   expect(mayBeShown(await known(), '#A-9', 'A-9')).toBe(true);
   expect(mayBeShown(await known(), '#A-9', 'A-8')).toBe(false);
+});
+
+it('is known from documents that were answered before anything was written down', async () => {
+  const { show, known, db } = await createSchool();
+  await show('#A-1', 'A-1', 'before');
+  await show('#A-2', 'A-2', 'before');
+  expect(fitOf(await known(), '#A-3', 'A-3')).toBe('spelt');
+  await show('#A-4', 'A-4');
+  const rows = await db.selectFrom('reference_spelling').select('ended_at').execute();
+  expect(rows).toEqual([{ ended_at: null }]);
 });
