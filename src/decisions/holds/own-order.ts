@@ -64,6 +64,28 @@ async function openDocument(
     : `${what}, which waits for a person: selvedge outbox show ${own.outbox_id}`;
 }
 
+/**
+ * Since this order was first seen, no look has said whether it is a document of these goods that
+ * may have arrived: the next one will.
+ */
+async function unjudged(tx: Tx, orderId: number): Promise<string | undefined> {
+  const { rows } = await sql<{ readonly outbox_id: number }>`
+    select o.outbox_id from outbox o join sales_order s on s.order_id = ${orderId}
+    where o.kind = 'order' and o.state = 'in_doubt' and o.ended_at is null and o.attempts > 0
+      and o.desk_reason is null
+      and not exists (select 1 from outbox_evidence e
+        where e.outbox_id = o.outbox_id and e.at > s.first_seen_at)
+      and exists (select 1 from outbox_attempt a
+        where a.outbox_id = o.outbox_id and a.max_order_id_before < s.order_id)
+      and exists (select 1 from json_each(o.body, '$.lines') own
+        join sales_order_line l on l.order_id = s.order_id and l.barcode = own.value->>'$.barcode')
+      and not exists (select 1 from outbox other
+        where other.order_id = s.order_id and other.kind = 'order' and other.state = 'confirmed')
+    limit 1`.execute(tx);
+  const [own] = rows;
+  return own && `order ${orderId} may be what outbox ${own.outbox_id} has become; it is looked for`;
+}
+
 export interface BehindOrder {
   readonly outcome: Outcome;
   /** When it is to be looked at again; null: nothing stands in the way. Epoch milliseconds. */
@@ -81,7 +103,8 @@ export async function outcomeBehindOrder(
   const { order_id: orderId } = delivery;
   const detail =
     (await openDifference(tx, orderId)) ??
-    (await openDocument(tx, orderId, facts.order.reference ?? null));
+    (await openDocument(tx, orderId, facts.order.reference ?? null)) ??
+    (await unjudged(tx, orderId));
   if (detail === undefined) return { outcome, until: null };
   return { outcome: railHold(undefined, { rail: 'document', detail }), until: now + RELOOK_MS };
 }

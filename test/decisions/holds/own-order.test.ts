@@ -11,21 +11,44 @@ interface Sent {
   readonly orderId?: number;
   readonly desk?: string;
   readonly candidate?: number;
+  /** The barcode of its line. */
+  readonly barcode?: string;
+  /** The highest order before it was sent. */
+  readonly floor?: number;
+  /** When it was looked for last. */
+  readonly lookedAt?: number;
 }
 
 async function sendOrder({ store }: House, sent: Sent): Promise<void> {
   const { state, attempts = 1, reference = 'A-1', orderId = null, desk = null } = sent;
+  const { barcode = 'none', floor = 0, lookedAt } = sent;
+  const body = JSON.stringify({ lines: [{ barcode }] });
   const isOver = state === 'confirmed' || state === 'canceled';
   await store.db
     .insertInto('outbox')
     .values({
       ...{ outbox_id: 17, kind: 'order', lane: 'order/a-1', reference, state, attempts },
-      ...{ reference_key: reference.toLowerCase(), body: '{}', body_hash: '', cause: 'test' },
+      ...{ reference_key: reference.toLowerCase(), body, body_hash: '', cause: 'test' },
       ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: isOver ? 0 : null },
       ...{ in_doubt_since: null, result: null, last_error: null, desk_reason: desk },
       ...{ order_id: orderId, shown_reference: null },
     })
     .execute();
+  await store.db
+    .insertInto('outbox_attempt')
+    .values({
+      ...{ outbox_id: 17, attempt: 1, started_at: 0, ended_at: 0, class: 'ambiguous' },
+      ...{ http_status: null, error_code: null, answer: null, count_before: null },
+      max_order_id_before: floor,
+    })
+    .execute();
+  if (lookedAt !== undefined) {
+    const look = { source: 'look-up', found: 'no', complete: 1, detail: '{}' } as const;
+    await store.db
+      .insertInto('outbox_evidence')
+      .values({ ...look, outbox_id: 17, at: lookedAt })
+      .execute();
+  }
   if (sent.candidate === undefined) return;
   const candidate = { outbox_id: 17, order_id: sent.candidate };
   await store.db.insertInto('outbox_candidate').values(candidate).execute();
@@ -52,6 +75,7 @@ async function decided(house: House) {
   return { ...all.at(-1), decisions: all.length, pushes: pushes.length };
 }
 
+const LATER = Number.MAX_SAFE_INTEGER;
 const SEASON = 'season: sent AW27, shown none: it was taken as a plain order';
 
 async function tell({ store }: House, detail: object): Promise<void> {
@@ -77,6 +101,7 @@ it.each<[string, Sent, string]>([
   ['that was answered and not read back yet', { state: 'sent', orderId: 1 }, 'being looked at'],
   ['with the reference of one', { state: 'in_doubt', reference: 'SHOWN' }, 'being looked at'],
   ['that a look has found for one', { state: 'in_doubt', candidate: 1 }, 'being looked at'],
+  ['that no look has seen yet', { state: 'in_doubt', barcode: 'a' }, 'it is looked for'],
   [
     'that a person must tell from another',
     { state: 'in_doubt', candidate: 1, desk: 'two' },
@@ -95,12 +120,15 @@ it.each<[string, Sent, string]>([
   expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
 });
 
-it.each<[string, Sent, object | undefined]>([
+it.each<[string, Sent, object?]>([
   ['a difference that changes no goods', { state: 'confirmed', orderId: 1 }, { holds: false }],
   ['a difference of another order', { state: 'confirmed', orderId: 2 }, { holds: true }],
-  ['one that was never sent', { state: 'queued', attempts: 0, reference: 'shown' }, undefined],
-  ['one that another order was taken for', { state: 'in_doubt', candidate: 2 }, undefined],
-  ['one that is over', { state: 'canceled', candidate: 1, reference: 'shown' }, undefined],
+  ['one that was never sent', { state: 'queued', attempts: 0, reference: 'shown' }],
+  ['one that another order was taken for', { state: 'in_doubt', candidate: 2 }],
+  ['one that a look has not found in it', { state: 'in_doubt', barcode: 'a', lookedAt: LATER }],
+  ['one that was sent after it', { state: 'in_doubt', barcode: 'a', floor: 1 }],
+  ['one of other goods', { state: 'in_doubt', barcode: 'b' }],
+  ['one that is over', { state: 'canceled', candidate: 1, reference: 'shown' }],
 ])('is not held for %s', async (_, sent, detail) => {
   const house = await houseWith(sent);
   if (detail) await tell(house, { differences: [SEASON], ...detail });
