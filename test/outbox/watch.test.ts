@@ -6,6 +6,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
+import { explain } from '../../src/outbox/evidence/learn-spelling.ts';
 import { DIFFERENCE, endedDifferences } from '../../src/outbox/watch/differences.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { openIncident } from '../../src/store/incidents.ts';
@@ -236,4 +237,27 @@ it('tells of two orders with one reference for as long as there are two', async 
   await third(null);
   await clock.advance(61 * MINUTE);
   expect(await told(store)).toEqual(['duplicate_reference B']);
+});
+
+it('tells of no two orders that two documents have become, nor of what all orders bear', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const shown = ['cut', 'cut', 'half', 'half', 'ONLINE', 'ONLINE'];
+  const mirrored = shown.map((reference, at) => ({ orderId: at + 1, reference }));
+  await mirrorOrders(store, mirrored);
+  const none = { expected_from: null, last_error: null, desk_reason: null, in_doubt_since: null };
+  const same = { kind: 'order', body: '{}', body_hash: '', due_at: 0, cause: 'test', result: null };
+  const over = { state: 'confirmed', created_at: 0, ended_at: 0, reference_key: null } as const;
+  const rows = [1, 2, 3].map((order_id) => {
+    const own = { lane: `l-${order_id}`, reference: `R-${order_id}`, order_id };
+    return { ...same, ...none, ...over, ...own, shown_reference: null };
+  });
+  await store.db.insertInto('outbox').values(rows).execute();
+  const pairs = ['R-1', 'R-2'].map((sent) => ({ sent, shown: 'ONLINE' }));
+  const spellings = JSON.stringify(explain(pairs));
+  const known = { kind: 'order', spellings, learned_at: 0, ended_at: null };
+  await store.db.insertInto('reference_spelling').values(known).execute();
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual(['duplicate_reference half']);
 });

@@ -121,6 +121,11 @@ export function isUnlike(known: KnownSpellings, sent: string, shown: string | un
   return fitOf(known, sent, shown) === 'no';
 }
 
+/** Whether every document is shown with this text, whatever its reference. */
+export function tellsNothing({ now }: KnownSpellings, shown: string): boolean {
+  return now?.some((one) => one.keep === 'none' && accepts(one, '', shown)) ?? false;
+}
+
 /** Texts under which a mirror may have it; not those that tell too little. */
 export function textsFor({ now }: KnownSpellings, sent: string): string[] {
   const texts = (now ?? []).map((one) => (isLossy(one, sent) ? undefined : spell(one, sent)));

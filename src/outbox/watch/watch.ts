@@ -9,11 +9,13 @@ import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../dispatch/quiet-time.ts';
 import { noteHeld } from '../waiting.ts';
+import { knownSpellings, tellsNothing } from '../evidence/known-spellings.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
 import { notePause } from './pause-log.ts';
 
@@ -123,11 +125,27 @@ function shortQuietTime(latenessMs: number, quietMs: number): Incident[] {
   return [{ kind: QUIET_KIND, entity: 'outbox', key: 'quietTime', detail }];
 }
 
+/**
+ * Whether each of these orders is what another document of ours has become: then the service cuts
+ * references, and nothing is there twice.
+ */
+async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolean> {
+  const row = await db
+    .selectFrom('outbox')
+    .select((eb) => eb.fn.count<number>('order_id').distinct().as('orders'))
+    .where(inKeys('order_id', orderIds))
+    .where('kind', '=', 'order')
+    .where('state', '=', 'confirmed')
+    .executeTakeFirstOrThrow();
+  return Number(row.orders) === orderIds.length;
+}
+
 /** References that more than one order has; in slices, so that nobody waits for long. */
 async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   const found: Incident[] = [];
   // Letters make no difference; NOCASE knows those of ASCII.
   const letters = sql<string>`reference collate nocase`;
+  const known = await knownSpellings(db, 'order');
   let after = '';
   while (!signal.aborted) {
     const slice = await db
@@ -145,7 +163,9 @@ async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
       .execute();
     for (const { reference, orders, ids } of slice) {
       if (reference === null || Number(orders) < 2) continue;
-      const detail = { orderIds: ids.split(',').map(Number) };
+      const orderIds = ids.split(',').map(Number);
+      if (tellsNothing(known, reference) || (await areDocuments(db, orderIds))) continue;
+      const detail = { orderIds };
       found.push({ kind: DUPLICATE_KIND, entity: 'sales_order', key: reference, detail });
     }
     const last = slice.at(-1)?.reference;
