@@ -239,7 +239,7 @@ it('tells of two orders with one reference for as long as there are two', async 
   expect(await told(store)).toEqual(['duplicate_reference B']);
 });
 
-it('tells of no two orders that two documents have become, nor of what all orders bear', async () => {
+it('tells of no two orders that two documents have become, nor of what all bear', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const shown = ['cut', 'cut', 'half', 'half', 'ONLINE', 'ONLINE'];

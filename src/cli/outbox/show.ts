@@ -1,8 +1,13 @@
 /** `selvedge outbox show <id>`: one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
+<<<<<<< HEAD
 import { formatDecimal } from '../../lib/money.ts';
 import { type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
+=======
+import { formatMinorUnits } from '../../lib/money.ts';
+import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
+>>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -42,11 +47,37 @@ function printHead(output: Output, card: OutboxCard): void {
   output.line(`${'next'.padEnd(15)} ${card.nextAction}`);
 }
 
+function addressText(address: Candidate['shippingAddress']): string {
+  const members = ['company', 'name', 'address', 'address2', 'zip', 'city', 'countryCode'];
+  const texts = members.map((name) => address[name]);
+  return texts.filter((text) => typeof text === 'string' && text !== '').join(', ');
+}
+
+function printCandidate(output: Output, candidate: Candidate): void {
+  const { orderId, orderNo, reference, createdAt, lines, seasonName, differences } = candidate;
+  const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
+  const bears = reference ? `reference ${reference}` : 'no reference';
+  output.line();
+  output.line(`AT THE SERVICE: order ${orderId} ${orderNo ?? ''}, ${bears}${when}`);
+  const address = addressText(candidate.shippingAddress);
+  if (seasonName) output.line(`season ${seasonName}`);
+  if (address !== '') output.line(`to ${address}`);
+  for (const difference of differences) output.line(`! ${difference}`);
+  output.table(
+    ['BARCODE', 'PIECES', 'PRICE', 'DELIVERY'],
+    lines.map(({ barcode, quantity, price, deliveryName }) => [
+      ...[barcode, String(quantity), price === null ? '?' : formatMinorUnits(price)],
+      deliveryName ?? '',
+    ]),
+  );
+}
+
 /** Ours on the left, what the service has on the right. */
 function printSides(output: Output, card: OutboxCard): void {
   output.line();
   output.line('OURS');
   for (const line of JSON.stringify(card.document, undefined, 2).split('\n')) output.line(line);
+<<<<<<< HEAD
   for (const { orderId, orderNo, reference, createdAt, currency, lines } of card.candidates) {
     const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
     output.line();
@@ -60,6 +91,9 @@ function printSides(output: Output, card: OutboxCard): void {
       ]),
     );
   }
+=======
+  for (const candidate of card.candidates) printCandidate(output, candidate);
+>>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 }
 
 /** What it said before it was corrected, a line each. */

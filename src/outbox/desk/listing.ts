@@ -6,8 +6,16 @@ import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
+<<<<<<< HEAD
 import { referenceKey } from '../documents.ts';
 import { type Lost, readLost } from '../watch/lost.ts';
+=======
+import { newOrderOf, readBody, referenceKey } from '../documents.ts';
+import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts';
+import { mirroredOrder } from '../evidence/mirrored.ts';
+import { seasonsShown } from '../evidence/seasons.ts';
+import { compareOrder, tellOrder } from '../kinds/compare.ts';
+>>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 import { candidatesIn } from './candidates.ts';
 import { fits, type RowFilter } from './selection.ts';
 
@@ -89,7 +97,7 @@ interface Evidence {
 }
 
 /** An order of the service that may be what the document became. */
-interface Candidate {
+export interface Candidate {
   readonly orderId: number;
   readonly orderNo: string | null;
   readonly reference: string | null;
@@ -99,7 +107,13 @@ interface Candidate {
     readonly barcode: string | null;
     readonly quantity: number | null;
     readonly price: number | null;
+    readonly deliveryName: string | null;
   }[];
+  readonly seasonName: string | null;
+  /** As the service shows it. */
+  readonly shippingAddress: JsonObject;
+  /** What of it is other than what was handed in; empty for what is no order. */
+  readonly differences: readonly string[];
 }
 
 export interface OutboxCard extends DocumentState {
@@ -136,19 +150,51 @@ async function attemptsOf(db: Db, outboxId: number): Promise<Attempt[]> {
   }));
 }
 
-async function candidatesOf(db: Db, ids: readonly number[]): Promise<Candidate[]> {
+const FITS: Readonly<Record<Fit, string | undefined>> = {
+  equal: undefined,
+  spelt: undefined,
+  lossy: 'reference: of ours a part is lost, as the service is known to do',
+  blank: 'reference: shown none that tells',
+  no: 'reference: not known to be how the service shows ours',
+};
+
+/** What of an order is other than a document. */
+async function differencesOf(
+  db: Db,
+  { kind, reference, body }: { kind: string; reference: string; body: string },
+  orderId: number,
+): Promise<string[]> {
+  const shown = kind === 'order' ? await mirroredOrder(db, orderId) : undefined;
+  if (!shown) return [];
+  const sent = newOrderOf(reference, readBody.order(parseJsonObject(body)));
+  const fit = FITS[fitOf(await knownSpellings(db, kind), reference, shown.reference ?? null)];
+  const { differences } = tellOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
+  return [...(fit === undefined ? [] : [fit]), ...differences];
+}
+
+async function candidatesOf(
+  db: Db,
+  row: { kind: string; reference: string; body: string },
+  ids: readonly number[],
+): Promise<Candidate[]> {
   const orders = await db
     .selectFrom('sales_order')
+<<<<<<< HEAD
     .select(['order_id', 'order_no', 'reference', 'created_at', 'currency'])
+=======
+    .select(['order_id', 'order_no', 'reference', 'created_at', 'season_name'])
+    .select('shipping_address')
+>>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
     .where(inKeys('order_id', ids))
     .orderBy('order_id')
     .execute();
   const lines = await db
     .selectFrom('sales_order_line')
-    .select(['order_id', 'barcode', 'quantity', 'price'])
+    .select(['order_id', 'barcode', 'quantity', 'price', 'delivery_name'])
     .where(inKeys('order_id', ids))
     .orderBy('line_no')
     .execute();
+<<<<<<< HEAD
   return orders.map((row) => ({
     orderId: row.order_id,
     orderNo: row.order_no,
@@ -161,6 +207,25 @@ async function candidatesOf(db: Db, ids: readonly number[]): Promise<Candidate[]
         ...{ barcode, quantity, price: price === null ? null : decimalOf(price) },
       })),
   }));
+=======
+  const candidates: Candidate[] = [];
+  for (const order of orders) {
+    const own = lines.filter((line) => line.order_id === order.order_id);
+    candidates.push({
+      orderId: order.order_id,
+      orderNo: order.order_no,
+      reference: order.reference,
+      createdAt: order.created_at,
+      lines: own.map(({ barcode, quantity, price, delivery_name: deliveryName }) => ({
+        ...{ barcode, quantity, price, deliveryName },
+      })),
+      seasonName: order.season_name,
+      shippingAddress: parseJsonObject(order.shipping_address),
+      differences: await differencesOf(db, row, order.order_id),
+    });
+  }
+  return candidates;
+>>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 }
 
 /** Everything that is known about a row; undefined when there is none. */
@@ -191,7 +256,11 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
     evidence: found.map(({ at, source, found: what, complete, detail }) => ({
       ...{ at, source, found: what, complete: complete === 1, detail: tryParseJson(detail) },
     })),
+<<<<<<< HEAD
     candidates: await candidatesOf(db, [...new Set(orderIds)]),
     revisions: await revisionsOf(db, outboxId),
+=======
+    candidates: await candidatesOf(db, row, [...new Set(orderIds)]),
+>>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
   };
 }

@@ -58,7 +58,9 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
   const shown = await call('outbox', 'show', String(other));
   expect(shown.stdout).toContain('OURS');
   expect(shown.stdout).toContain(`AT THE SERVICE: order ${model.orderId}`);
+  expect(shown.stdout).toContain(`! not at the service: 99 × ${line?.barcode} at 1.00`);
   expect(shown.stdout).toContain(`only at the service: ${line?.quantity} × ${line?.barcode}`);
+  expect(shown.stdout).toContain(`to ${model.address.company}`);
   expect(shown.stdout).toContain(`selvedge outbox resolve ${other} --as confirmed:<orderId>`);
 
   const reason = ['--reason', 'compared'];
