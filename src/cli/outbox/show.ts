@@ -1,13 +1,8 @@
 /** `selvedge outbox show <id>`: one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
-<<<<<<< HEAD
 import { formatDecimal } from '../../lib/money.ts';
-import { type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
-=======
-import { formatMinorUnits } from '../../lib/money.ts';
 import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
->>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -54,7 +49,8 @@ function addressText(address: Candidate['shippingAddress']): string {
 }
 
 function printCandidate(output: Output, candidate: Candidate): void {
-  const { orderId, orderNo, reference, createdAt, lines, seasonName, differences } = candidate;
+  const { orderId, orderNo, reference, createdAt, currency, lines } = candidate;
+  const { seasonName, differences } = candidate;
   const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
   const bears = reference ? `reference ${reference}` : 'no reference';
   output.line();
@@ -66,7 +62,9 @@ function printCandidate(output: Output, candidate: Candidate): void {
   output.table(
     ['BARCODE', 'PIECES', 'PRICE', 'DELIVERY'],
     lines.map(({ barcode, quantity, price, deliveryName }) => [
-      ...[barcode, String(quantity), price === null ? '?' : formatMinorUnits(price)],
+      barcode ?? '?',
+      quantity === null ? '?' : String(quantity),
+      price === null ? '?' : formatDecimal(price, currency),
       deliveryName ?? '',
     ]),
   );
@@ -77,23 +75,7 @@ function printSides(output: Output, card: OutboxCard): void {
   output.line();
   output.line('OURS');
   for (const line of JSON.stringify(card.document, undefined, 2).split('\n')) output.line(line);
-<<<<<<< HEAD
-  for (const { orderId, orderNo, reference, createdAt, currency, lines } of card.candidates) {
-    const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
-    output.line();
-    output.line(`AT THE SERVICE: order ${orderId} ${orderNo ?? ''}, reference ${reference}${when}`);
-    output.table(
-      ['BARCODE', 'PIECES', 'PRICE'],
-      lines.map(({ barcode, quantity, price }) => [
-        barcode ?? '?',
-        quantity === null ? '?' : String(quantity),
-        price === null ? '?' : formatDecimal(price, currency),
-      ]),
-    );
-  }
-=======
   for (const candidate of card.candidates) printCandidate(output, candidate);
->>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 }
 
 /** What it said before it was corrected, a line each. */

@@ -6,16 +6,12 @@ import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
-<<<<<<< HEAD
-import { referenceKey } from '../documents.ts';
-import { type Lost, readLost } from '../watch/lost.ts';
-=======
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
 import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts';
 import { mirroredOrder } from '../evidence/mirrored.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import { compareOrder, tellOrder } from '../kinds/compare.ts';
->>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
+import { type Lost, readLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { fits, type RowFilter } from './selection.ts';
 
@@ -179,12 +175,8 @@ async function candidatesOf(
 ): Promise<Candidate[]> {
   const orders = await db
     .selectFrom('sales_order')
-<<<<<<< HEAD
-    .select(['order_id', 'order_no', 'reference', 'created_at', 'currency'])
-=======
-    .select(['order_id', 'order_no', 'reference', 'created_at', 'season_name'])
+    .select(['order_id', 'order_no', 'reference', 'created_at', 'currency', 'season_name'])
     .select('shipping_address')
->>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
     .where(inKeys('order_id', ids))
     .orderBy('order_id')
     .execute();
@@ -194,20 +186,6 @@ async function candidatesOf(
     .where(inKeys('order_id', ids))
     .orderBy('line_no')
     .execute();
-<<<<<<< HEAD
-  return orders.map((row) => ({
-    orderId: row.order_id,
-    orderNo: row.order_no,
-    reference: row.reference,
-    createdAt: row.created_at,
-    currency: row.currency,
-    lines: lines
-      .filter((line) => line.order_id === row.order_id)
-      .map(({ barcode, quantity, price }) => ({
-        ...{ barcode, quantity, price: price === null ? null : decimalOf(price) },
-      })),
-  }));
-=======
   const candidates: Candidate[] = [];
   for (const order of orders) {
     const own = lines.filter((line) => line.order_id === order.order_id);
@@ -216,8 +194,10 @@ async function candidatesOf(
       orderNo: order.order_no,
       reference: order.reference,
       createdAt: order.created_at,
+      currency: order.currency,
       lines: own.map(({ barcode, quantity, price, delivery_name: deliveryName }) => ({
-        ...{ barcode, quantity, price, deliveryName },
+        ...{ barcode, quantity, deliveryName },
+        price: price === null ? null : decimalOf(price),
       })),
       seasonName: order.season_name,
       shippingAddress: parseJsonObject(order.shipping_address),
@@ -225,7 +205,6 @@ async function candidatesOf(
     });
   }
   return candidates;
->>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
 }
 
 /** Everything that is known about a row; undefined when there is none. */
@@ -256,11 +235,7 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
     evidence: found.map(({ at, source, found: what, complete, detail }) => ({
       ...{ at, source, found: what, complete: complete === 1, detail: tryParseJson(detail) },
     })),
-<<<<<<< HEAD
-    candidates: await candidatesOf(db, [...new Set(orderIds)]),
-    revisions: await revisionsOf(db, outboxId),
-=======
     candidates: await candidatesOf(db, row, [...new Set(orderIds)]),
->>>>>>> a6d18eb2 (Show what of each candidate is other than the document)
+    revisions: await revisionsOf(db, outboxId),
   };
 }

@@ -14,8 +14,8 @@ import { endIncidents, type Incident, reconcileIncidents } from '../../store/inc
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../dispatch/quiet-time.ts';
-import { noteHeld } from '../waiting.ts';
 import { knownSpellings, tellsNothing } from '../evidence/known-spellings.ts';
+import { noteHeld } from '../waiting.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
 import { notePause } from './pause-log.ts';
 
