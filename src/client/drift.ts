@@ -70,7 +70,12 @@ function count(counts: Map<string, number>, key: string, times: number): void {
   if (known !== undefined || counts.size < ENTRIES_MAX) counts.set(key, (known ?? 0) + times);
 }
 
-export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
+/** `oddValues`: more values of a row that the contract does not list, as `path=value`. */
+export function createDriftMeter(
+  schema: z.ZodType,
+  values: KnownValues = {},
+  oddValues: (row: unknown) => readonly string[] = () => [],
+): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();
@@ -93,7 +98,10 @@ export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): D
     }
   };
   return {
-    note: (rows, times = 1) => compare(rows, root, times),
+    note(rows, times = 1) {
+      compare(rows, root, times);
+      for (const odd of rows.flatMap((row) => oddValues(row))) count(newValues, odd, times);
+    },
     report: () => ({
       unknownMembers: Object.fromEntries(unknownMembers),
       newValues: Object.fromEntries(newValues),
