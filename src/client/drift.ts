@@ -96,7 +96,12 @@ function shortJson(value: unknown): string {
   return (JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX);
 }
 
-export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
+/** `oddValues`: more values of a row that the contract does not list, as `path=value`. */
+export function createDriftMeter(
+  schema: z.ZodType,
+  values: KnownValues = {},
+  oddValues: (row: unknown) => readonly string[] = () => [],
+): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();
@@ -126,7 +131,10 @@ export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): D
     }
   };
   return {
-    note: (rows, times = 1) => compare(rows, root, times),
+    note(rows, times = 1) {
+      compare(rows, root, times);
+      for (const odd of rows.flatMap((row) => oddValues(row))) count(newValues, odd, times);
+    },
     report: () => ({
       unknownMembers: Object.fromEntries(unknownMembers),
       newValues: Object.fromEntries(newValues),

@@ -18,6 +18,21 @@ describe('drift', () => {
     });
   });
 
+  it('counts amounts of more decimals than are read', () => {
+    const meter = v1DriftMeter('salesOrder');
+    const line = { barcode: 'B', quantity: 1, price: 4.44449 };
+    const order = { orderId: 1, status: 'pending', orderLineItems: [line, line] };
+    meter.note([{ ...order, freight: { freightAmount: 0.00001 } }]);
+    const exact = { ...order, orderLineItems: [{ ...line, price: 4.4449 }] };
+    meter.note([{ ...exact, freight: { freightAmount: 12.345, freightType: 'x' } }], 3);
+    expect(meter.report()).toMatchObject({
+      newValues: {
+        'orderLineItems.price=more than four decimals': 2,
+        'freight.freightAmount=more than four decimals': 1,
+      },
+    });
+  });
+
   it('looks into resources of V2, and leaves unknown relationships apart', () => {
     const meter = v2DriftMeter('styleColor');
     const color = { data: { type: 'color', id: '1' } };
