@@ -11,6 +11,7 @@ import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
 import { healthRoutes } from '../console/health-routes.ts';
+import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/decide.ts';
 import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
@@ -261,6 +262,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const lease = await acquireLease(store, config.store.lockLease, clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  await setCurrency({ store, clock }, config.service.v1.currency);
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
   // Its own calls go past what it holds.

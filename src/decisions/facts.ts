@@ -5,6 +5,7 @@
  * the rules. What is not known is null, and never a zero or a false.
  */
 import { unreadPaths } from '../mirror/rows/unread.ts';
+import { othersWith } from '../mirror/shared-number.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
@@ -65,7 +66,12 @@ export async function readSubject(
     accountNo === null
       ? undefined
       : await customerFacts(tx, accountNo, orderDeliveryId, settings.customer_fields);
-  const unread = [...unreadPaths(delivery.unread), ...order.unread.map((path) => `order.${path}`)];
+  const others = await othersWith(tx, 'delivery', orderDeliveryId);
+  const unread = [
+    ...unreadPaths(delivery.unread),
+    ...others.map((orderId) => `orderDeliveryId (order ${orderId} has it as well)`),
+    ...order.unread.map((path) => `order.${path}`),
+  ];
   const facts: Facts = {
     delivery: {
       id: delivery.order_delivery_id,

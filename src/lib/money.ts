@@ -52,7 +52,7 @@ export function sumOfUnits(parts: Iterable<number | null | undefined>): number |
   return sum;
 }
 
-/** Worth of lines without freight; null where one has no price, or it cannot be told exactly. */
+/** Worth of lines without freight; null where one has no price or pieces, or it is not exact. */
 export function worthOf(
   lines: readonly {
     readonly price?: number | null | undefined;

@@ -48,6 +48,7 @@ export const DELIVERY: EntityDefinition = {
       'extra',
     ],
   },
+  isOfOrder: true,
   contradiction: (before, after) => contradicts('delivery', before, after),
 };
 

@@ -24,6 +24,7 @@ import { bulkOf, bulkOfRows, type Provenance } from './rows/bulk.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import { isSameExtra, selectWithExtra } from './rows/extra.ts';
 import {
+  columnOf,
   type EntityDefinition,
   keysOf,
   type MirrorRow,
@@ -31,6 +32,7 @@ import {
   type PreparedRows,
   prepareRow,
 } from './rows/prepared.ts';
+import { noteShared } from './shared-number.ts';
 
 export interface WriteCounts {
   readonly inserted: number;
@@ -151,6 +153,27 @@ async function writeLines(
   await insertRows(tx, table, [definition.key, ...columns], lines);
 }
 
+/** Without rows whose number another order's row has, which stays (shared-number.ts). */
+async function withoutShared(
+  tx: Tx,
+  definition: EntityDefinition,
+  { changed, rows }: Comparison,
+  provenance: Provenance,
+): Promise<readonly PreparedRow[]> {
+  if (!definition.isOfOrder) return changed;
+  const orderOf = (item: PreparedRow): SqlValue => columnOf(definition, item, ORDER);
+  const isShared = (item: PreparedRow): boolean => {
+    const old = rows.get(item.key);
+    return old?.deleted_at === null && old[ORDER] !== orderOf(item);
+  };
+  const shared = changed.filter(isShared);
+  if (shared.length === 0) return changed;
+  const told = shared.map((item) => ({ key: item.key, orderId: orderOf(item) }));
+  await noteShared(tx, definition, told, provenance);
+  return changed.filter((item) => !isShared(item));
+}
+
+const ORDER = 'order_id';
 const CONTRADICTION = 'contradiction';
 
 /** Without what contradicts a final status; that is told until an answer agrees with it again. */
@@ -261,7 +284,9 @@ export async function writePrepared(
 ): Promise<WriteCounts> {
   const items = lastOfEach(rows);
   const compared = await compareRows(tx, definition, items, provenance.readSeq);
-  const written = await splitContradictions(tx, definition, compared, provenance.at);
+  const changedRows = await withoutShared(tx, definition, compared, provenance);
+  const ofOwn = { ...compared, changed: changedRows };
+  const written = await splitContradictions(tx, definition, ofOwn, provenance.at);
   if (written.length > 0) {
     const bulk = await bulkOfRows(tx, definition, written, compared.rows, provenance);
     await upsertRows(tx, definition.key, ['first_seen_at'], bulk);

@@ -40,6 +40,7 @@ export const REFUND: EntityDefinition = {
       'extra',
     ],
   },
+  isOfOrder: true,
   contradiction: (before, after) => contradicts('refund', before, after),
 };
 
@@ -47,6 +48,7 @@ export const PENDING_REFUND: EntityDefinition = {
   entity: 'pending_refund',
   table: 'pending_refund',
   key: 'pending_refund_id',
+  isOfOrder: true,
   columns: [
     ...['pending_refund_id', 'order_id', 'reference', 'status', 'comment', 'created_at'],
     'unread',

@@ -24,6 +24,7 @@ export const VIEWS: readonly ViewSpec[] = [
       decision_id: 'its last decision',
       ...DECIDED,
       gone: '1: the service no longer has it',
+      unread: 'what of it decides and could not be read, a JSON list; null: nothing',
     },
     example:
       "SELECT status, count(*), sum(amount) FROM v_delivery WHERE currency = 'DKK' GROUP BY 1",

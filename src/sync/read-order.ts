@@ -8,15 +8,17 @@
 import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import type { V1Client } from '../client/v1/client.ts';
-import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
+import type { PendingRefund, SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
-import { writeDeliveries } from '../mirror/delivery.ts';
+import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
 import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
-import { writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
+import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import type { Provenance } from '../mirror/rows/bulk.ts';
+import type { EntityDefinition } from '../mirror/rows/prepared.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
+import { forgetShared } from '../mirror/shared-number.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { readSeqAsOf } from './run/answer-age.ts';
@@ -110,20 +112,25 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       // What was met now was kept at this very time.
       const met = { source: '', startedAt: provenance.at, orderId };
       const keep = async <T>(
-        entity: string,
+        definition: EntityDefinition,
         list: Listing<T> | undefined,
         write: (tx: Tx, rows: readonly T[], from: Provenance) => Promise<unknown>,
+        numberOf: (row: T) => number,
       ): Promise<void> => {
         if (!list) return;
+        const { entity } = definition;
         await write(tx, list.rows, provenance);
         await quarantineRows(tx, entity, list.rejects, provenance);
         await forgetUnmet(tx, entity, met);
+        if (list.rejects.length > 0) return;
+        await forgetShared(tx, definition, orderId, list.rows.map(numberOf));
       };
       await writeOrders(tx, [order.value], provenance);
       await forgetUnmet(tx, 'sales_order', met);
-      await keep('delivery', deliveries, writeDeliveries);
-      await keep('refund', refunds, writeRefunds);
-      await keep('pending_refund', pendingRefunds, writePendingRefunds);
+      await keep(DELIVERY, deliveries, writeDeliveries, (row) => row.orderDeliveryId);
+      await keep(REFUND, refunds, writeRefunds, (row) => row.orderRefundId);
+      const pendingIdOf = (row: PendingRefund) => row.pendingRefundId;
+      await keep(PENDING_REFUND, pendingRefunds, writePendingRefunds, pendingIdOf);
       // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
       if (wanted) await noteDetailsRead(tx, orderId, oldest);
     });

@@ -66,6 +66,12 @@ export async function orderFacts(
     .selectFrom('sales_order')
     .selectAll()
     .select(orderHash('sales_order').as('hash'))
+    .select(({ selectFrom }) =>
+      selectFrom('order_currency as c')
+        .select('c.currency')
+        .whereRef('c.order_id', '=', 'sales_order.order_id')
+        .as('agreed_currency'),
+    )
     .where('order_id', '=', orderId)
     .executeTakeFirst();
   if (!order) return undefined;
@@ -86,7 +92,7 @@ export async function orderFacts(
     status,
     created_at: order.created_at ?? order.first_seen_at,
     country: countryOf(order.country_code),
-    currency: currencyOf(order.currency),
+    currency: currencyOf(order.agreed_currency),
     amount: areLinesRead ? worthOf(lines) : null,
     quantity: areLinesRead ? piecesOf(lines) : null,
     size_quantity: sized ? lines.reduce((sum, line) => sum + (line.size_quantity ?? 0), 0) : null,

@@ -79,7 +79,8 @@ export async function reservedCredit(
   since: number,
 ): Promise<number | null> {
   const { rows } = await sql<Claim>`
-    select o.currency, total(line.price * line.fulfilled_quantity) amount,
+    select (select c.currency from order_currency c where c.order_id = o.order_id) currency,
+      total(line.price * line.fulfilled_quantity) amount,
       sum(line.price is null) unpriced
     from sales_order o
     cross join delivery d on d.order_id = o.order_id
@@ -90,7 +91,7 @@ export async function reservedCredit(
         when 'pending' then ${BEING_ACCEPTED}
         when 'accepted' then d.changed_at >= ${since} and ${ACCEPTED_AT} >= ${since}
         else 0 end
-    group by o.currency`.execute(tx);
+    group by 1`.execute(tx);
   const amounts: number[] = [];
   for (const { currency, amount, unpriced } of rows) {
     if (unpriced > 0 || currency === null || currencyOf(currency) !== account.currency) return null;

@@ -9,8 +9,14 @@ async function head(db: Db, id: number) {
     .leftJoin('sales_order as o', 'o.order_id', 'd.order_id')
     .select(['d.order_delivery_id', 'd.delivery_no', 'd.order_id', 'd.order_no', 'd.status'])
     .select(['d.created_at', 'd.first_seen_at', 'd.changed_at'])
-    .select(['o.reference', 'o.company', 'o.account_no', 'o.country_code', 'o.currency'])
+    .select(['o.reference', 'o.company', 'o.account_no', 'o.country_code'])
     .select(['o.comment', 'o.season_name'])
+    .select(({ selectFrom }) =>
+      selectFrom('order_currency as c')
+        .select('c.currency')
+        .whereRef('c.order_id', '=', 'd.order_id')
+        .as('currency'),
+    )
     .where('d.order_delivery_id', '=', id)
     .executeTakeFirstOrThrow();
   return {

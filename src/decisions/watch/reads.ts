@@ -4,9 +4,13 @@ import { factPaths } from '../../rules/text/timing.ts';
 
 const ALL_PATHS = factPaths();
 
+/** What an order that names no currency takes from the variants of its lines. */
+const BY_CURRENCY = ['delivery.currency', 'order.currency', 'delivery.amount', 'order.amount'];
+
 /** Facts that a change of a mirrored row can move, by the entity's name in the change feed. */
 const MOVED_BY = {
   stock_variant: [
+    ...BY_CURRENCY,
     'delivery.lines.stock_free',
     'delivery.lines.missing',
     'delivery.lines.list_price',
@@ -21,6 +25,7 @@ const MOVED_BY = {
     'delivery.lines.color_active',
   ],
   season_variant: [
+    ...BY_CURRENCY,
     'delivery.lines.list_price',
     'delivery.lines.list_price_diff_pct',
     'delivery.lines.net_price',

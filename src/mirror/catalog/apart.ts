@@ -54,7 +54,7 @@ export async function writeSeasonVariants(
   provenance: Provenance,
 ): Promise<void> {
   const entity = seasonVariants(seasonName);
-  const all = records.map((record) => entity.toRow(structuredClone(record)));
+  const all = records.map((record) => entity.toRow(copied(record)));
   const named = all.map(({ values }) => values[entity.key] ?? null);
   const twice = await twiceAmong(tx, 'season', named);
   const rows = all.filter(({ values }) => !twice.has(values[entity.key] ?? null));
@@ -78,7 +78,7 @@ export async function writeShortList(
   provenance: Provenance,
 ): Promise<void> {
   const entity: ListEntity = SHORT_LISTS[stream];
-  const rows = list.rows.map((record) => entity.toRow(structuredClone(record)));
+  const rows = list.rows.map((record) => entity.toRow(copied(record)));
   const { inserted, changed } = await writeRows(tx, entity, rows, provenance);
   await quarantineRows(tx, entity.entity, list.rejects, provenance);
   if (inserted + changed > 0) await forgetList(tx, stream);

@@ -31,6 +31,9 @@ export const FREIGHT_OPTION: ListEntity = {
 /** A season may be listed once for each brand, with the delivery names that the brand has. */
 function uniteSeasons(records: readonly unknown[]): unknown {
   const [first] = records;
+  // Where the names of one of them cannot be read, those of the season are not known.
+  const odd = records.find((record) => unreadOf(record) !== null);
+  if (odd !== undefined) return odd;
   const names = records.flatMap((record) => {
     const of = isJsonObject(record) ? record.deliveryNames : undefined;
     return Array.isArray(of) ? of : [];

@@ -34,6 +34,8 @@ export interface EntityDefinition {
   readonly isSummed?: boolean;
   /** Columns in which most rows do not fall to nothing, or jump, at once. */
   readonly guarded?: GuardedColumns;
+  /** It belongs to an order, `order_id`, and its number is the only thing that tells it apart. */
+  readonly isOfOrder?: true;
   /** Why the new row contradicts what is final, if it does: an incident, not an update. */
   readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
 }

@@ -16,7 +16,7 @@ interface ShownLine {
   readonly quantity: number | null;
 }
 
-/** The lines that can be read: the others are asked for before (`isPartial`). */
+/** The lines that can be read: what cannot is asked for before (`isPartial`). */
 function readable(lines: readonly ShownLine[] | null) {
   return (lines ?? []).flatMap(({ barcode, quantity }) =>
     barcode === null || quantity === null ? [] : { barcode, quantity },

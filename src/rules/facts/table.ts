@@ -150,7 +150,7 @@ const order = {
     code: 'currency',
     optional: true,
     about: 'Currency of every amount of the order (ISO code such as DKK).',
-    source: 'currency',
+    source: 'currency, or the one that the variants of its lines have, or service.v1.currency',
   },
   amount: {
     type: 'money',

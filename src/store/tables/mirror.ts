@@ -83,6 +83,21 @@ interface SalesOrderTable extends MirroredColumns {
   unread: string | null;
 }
 
+/** A view: the currency that decisions go by, its own or derived. */
+interface OrderCurrencyTable {
+  order_id: number;
+  currency: string | null;
+}
+
+/** A number of a delivery or a refund that another order has as well. */
+interface SharedNumberTable {
+  entity: string;
+  number: number;
+  /** The order whose row is not here. */
+  order_id: number;
+  seen_at: number;
+}
+
 interface SalesOrderLineTable {
   order_id: number;
   line_no: number;
@@ -262,6 +277,7 @@ export interface MirrorTables {
   erp_customer: ErpCustomerTable;
   freight_option: FreightOptionTable;
   gender: GenderTable;
+  order_currency: OrderCurrencyTable;
   pdm_brand: PdmBrandTable;
   pending_refund: PendingRefundTable;
   pending_refund_line: PendingRefundLineTable;
@@ -273,6 +289,7 @@ export interface MirrorTables {
   season_delivery: SeasonDeliveryTable;
   season_variant: SeasonVariantTable;
   season_variant_row: SeasonVariantRowTable;
+  shared_number: SharedNumberTable;
   stock_variant: StockVariantTable;
   stock_variant_row: StockVariantRowTable;
   style: StyleTable;

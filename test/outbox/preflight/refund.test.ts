@@ -72,7 +72,7 @@ it('asks for no part of a coin that the currency of the order does not have', ()
     { ...line, price: '100.50' },
     { ...line, price: '100.00' },
   ];
-  const said = (currency: string | undefined) =>
+  const said = (currency: string | null) =>
     refundableProblems({ orderId: 7, lines }, { ...ORDER, currency }, { pending: [], refunds: [] });
   expect(said('JPY')).toEqual([
     {
@@ -81,5 +81,5 @@ it('asks for no part of a coin that the currency of the order does not have', ()
       severity: 'error',
     },
   ]);
-  for (const other of ['KWD', 'EUR', undefined, '7']) expect(said(other)).toEqual([]);
+  for (const other of ['KWD', 'EUR', null, '7']) expect(said(other)).toEqual([]);
 });

@@ -1,0 +1,28 @@
+/**
+ * The currency that the configuration gives to orders which name none (service.v1.currency). It
+ * stands in the database, where facts and views find it alike (the view `order_currency`).
+ */
+import type { Clock } from '../lib/clock.ts';
+import { readState, writeState } from '../store/state.ts';
+import type { Store } from '../store/store.ts';
+
+const KEY = 'service_currency';
+
+/** Takes it over; after a change every pending delivery is looked at again. */
+export async function setCurrency(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  currency: string | null,
+): Promise<void> {
+  const value = currency ?? '';
+  if (((await readState(store.db, KEY)) ?? '') === value) return;
+  await store.transaction(async (tx) => {
+    await writeState(tx, KEY, value, clock);
+    await tx
+      .updateTable('evaluation')
+      .set({ due_at: clock.now(), due_why: 'facts' })
+      .where('order_delivery_id', 'in', (eb) =>
+        eb.selectFrom('delivery').select('order_delivery_id').where('status', '=', 'pending'),
+      )
+      .execute();
+  });
+}
