@@ -20,6 +20,7 @@ const EVERYTHING_BUT_THE_ENDS = [
   'report',
   'ops',
   'console',
+  'probe',
 ];
 
 /** Room → rooms it may import (its own files are always allowed). */
@@ -28,6 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['lib'],
   store: ['lib', 'config'],
   client: ['lib', 'config'],
+  probe: ['lib', 'config', 'client'],
   mirror: ['lib', 'config', 'store'],
   sync: ['lib', 'config', 'mirror', 'store', 'client'],
   inbox: ['lib', 'config', 'mirror', 'store', 'client'],

@@ -26,6 +26,11 @@ interface CommandGroup {
 
 const COMMANDS: readonly LoneCommand[] = [
   {
+    usage: 'init [options]',
+    summary: 'write a configuration that fits an account',
+    load: async () => (await import('./setup/init.ts')).init,
+  },
+  {
     usage: 'run',
     summary: 'run the daemon',
     load: async () => (await import('./run.ts')).run,

@@ -1,0 +1,180 @@
+/**
+ * Asks a service without judging: whatever is answered comes back with its status, for those who
+ * find out how an account answers. One request at a time, each a little after the one before; a 429
+ * is waited for and slows down all that follow. Throws RetryLaterError when the service is away.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { tryParseJson } from '../lib/json.ts';
+import { errorOfFailure, retryAfterMs, textOf } from './http/answer.ts';
+import {
+  type AnswerHeaders,
+  type Deadlines,
+  ExchangeFailure,
+  exchange,
+  headerText,
+} from './http/exchange.ts';
+import { createPools, proxyFor } from './http/pools.ts';
+import { askedOf, encoded } from './http/request.ts';
+import type { Way } from './http/tunnel.ts';
+
+export interface PlainRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Absolute, without query. */
+  readonly url: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly json?: unknown;
+}
+
+export interface PlainAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly text: string;
+  /** Undefined: it is no JSON, or only the beginning of it. */
+  readonly json: unknown;
+  /** There was more than is kept. */
+  readonly isCut: boolean;
+  /** The service's clock minus ours, by the `Date` header; undefined: there is none. */
+  readonly clockOffsetMs: number | undefined;
+}
+
+/** What the service let pass before it said 429. */
+export interface Pace {
+  readonly requestsPerSecond: number;
+}
+
+export interface Asker extends AsyncDisposable {
+  ask(request: PlainRequest): Promise<PlainAnswer>;
+  /** How many requests were sent. */
+  sent(): number;
+  /** Undefined: it was never too fast. */
+  pace(): Pace | undefined;
+}
+
+export interface AskerOptions extends Way {
+  readonly deadlines: Deadlines;
+  /** From one request to the next. */
+  readonly gapMs: number;
+  /** Of a body; what is beyond is left unread. */
+  readonly bodyBytesMax: number;
+}
+
+const ATTEMPTS_MAX = 6;
+/** Where a 429 does not say how long. */
+const PAUSE_MS = 1_000;
+/** A service that asks for more patience is not waited for. */
+const PAUSE_MS_MAX = 65_000;
+/** The first waits after a 5xx and a broken connection; then it counts as away. */
+const AWAY_WAITS_MS: readonly number[] = [1_000, 4_000];
+const SECOND_MS = 1_000;
+
+interface Sent {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly body: Buffer;
+}
+
+/** Requests per second by what was sent before the refusal and how long it asks to wait. */
+function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: number): number {
+  const limit = Number(headerText(headers, 'x-ratelimit-limit') ?? Number.NaN);
+  if (limit > 0) return limit / Math.max(1, Math.round(pauseMs / SECOND_MS));
+  const last = times.at(-1) ?? 0;
+  return Math.max(1, times.filter((at) => at > last - SECOND_MS).length - 1);
+}
+
+export function createAsker(options: AskerOptions, clock: Clock): Asker {
+  const pools = createPools({
+    connectionsMax: 1,
+    connectMs: options.deadlines.connectMs,
+    caText: options.caText,
+    proxy: options.proxy,
+  });
+  const times: number[] = [];
+  let gapMs = options.gapMs;
+  let pace: Pace | undefined;
+
+  const sendOnce = async (request: PlainRequest): Promise<Sent> => {
+    const asked = { ...request, priority: 'read' } as const;
+    const { origin, ...rest } = encoded(asked);
+    const last = times.at(-1);
+    if (last !== undefined) await clock.sleep(Math.max(0, last + gapMs - clock.monotonic()));
+    times.push(clock.monotonic());
+    try {
+      const answer = await exchange(pools.of(origin, true), rest, {
+        deadlines: options.deadlines,
+        bodyBytesMax: Number.POSITIVE_INFINITY,
+        clock,
+        signal: undefined,
+        onBytes: () => undefined,
+      });
+      const { status, headers } = answer;
+      return { status, headers, body: await answer.whole(options.bodyBytesMax) };
+    } catch (error) {
+      if (!(error instanceof ExchangeFailure)) throw error;
+      throw errorOfFailure(
+        { ...askedOf(asked), safe: true, via: proxyFor(origin, options)?.url },
+        error,
+      );
+    }
+  };
+
+  const slowDown = async ({ headers }: Sent, nameOf: string): Promise<void> => {
+    const pauseMs = Math.max(retryAfterMs(headers, clock.now()) ?? PAUSE_MS, SECOND_MS / 2);
+    if (pauseMs > PAUSE_MS_MAX) {
+      throw new RetryLaterError('probe.held', `${nameOf}: HTTP 429, for ${pauseMs / 1000} s`, {
+        hint: 'the service asks for patience: try again then',
+      });
+    }
+    pace ??= { requestsPerSecond: paceOf(headers, times, pauseMs) };
+    gapMs = Math.max(gapMs * 1.2, (SECOND_MS / pace.requestsPerSecond) * 1.05);
+    await clock.sleep(pauseMs);
+  };
+
+  const ask = async (request: PlainRequest): Promise<PlainAnswer> => {
+    const nameOf = `${request.method} ${new URL(request.url).pathname}`;
+    let away = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      let sent: Sent;
+      try {
+        sent = await sendOnce(request);
+      } catch (error) {
+        const waitMs = AWAY_WAITS_MS[away];
+        away += 1;
+        if (!(error instanceof RetryLaterError) || waitMs === undefined) throw error;
+        // A connection that never came about will not do so in a second either.
+        if (error.code === 'transport.not_sent') throw error;
+        await clock.sleep(waitMs);
+        continue;
+      }
+      const { status, headers } = sent;
+      if (status === 429 && attempt < ATTEMPTS_MAX) {
+        await slowDown(sent, nameOf);
+        continue;
+      }
+      if (status >= 500) {
+        const waitMs = AWAY_WAITS_MS[away];
+        away += 1;
+        if (waitMs !== undefined) {
+          await clock.sleep(waitMs);
+          continue;
+        }
+      }
+      if (status === 429) throw new RefusedError('probe.too_fast', `${nameOf}: HTTP 429`);
+      const isCut = sent.body.length > options.bodyBytesMax;
+      const text = textOf(sent.body);
+      const dateMs = Date.parse(headerText(headers, 'date') ?? '');
+      return {
+        ...{ status, headers, text, isCut },
+        json: isCut ? undefined : tryParseJson(text),
+        clockOffsetMs: Number.isNaN(dateMs) ? undefined : dateMs - clock.now(),
+      };
+    }
+  };
+  return {
+    ask,
+    sent: () => times.length,
+    pace: () => pace,
+    [Symbol.asyncDispose]: () => pools.destroy(),
+  };
+}
