@@ -119,11 +119,11 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
 async function ask(io: CliIo, question: string, isSecret = false): Promise<string | undefined> {
   const input = io.stdout.isTTY === true ? io.stdin?.() : undefined;
   if (input?.isTTY !== true) return undefined;
-  io.stderr.write(question);
   // Reading key by key switches the terminal's own echo off, and nothing is written in its place.
   const nowhere = { output: new Writable({ write: (_chunk, _coding, done) => done() }) };
   const lines = createInterface({ input, ...(isSecret ? { ...nowhere, terminal: true } : {}) });
   try {
+    io.stderr.write(question);
     return await lines.question('');
   } finally {
     lines.close();

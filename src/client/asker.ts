@@ -68,6 +68,7 @@ const PAUSE_MS_MAX = 65_000;
 /** The first waits after a 5xx and a broken connection; then it counts as away. */
 const AWAY_WAITS_MS: readonly number[] = [1_000, 4_000];
 const SECOND_MS = 1_000;
+const SLOWER = 0.8;
 
 interface Sent {
   readonly status: number;
@@ -75,12 +76,17 @@ interface Sent {
   readonly body: Buffer;
 }
 
-/** Requests per second by what was sent before the refusal and how long it asks to wait. */
+/**
+ * Requests per second by what passed before the refusal: a burst holds what was saved up, and what
+ * came in while it lasted.
+ */
 function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: number): number {
   const limit = Number(headerText(headers, 'x-ratelimit-limit') ?? Number.NaN);
   if (limit > 0) return limit / Math.max(1, Math.round(pauseMs / SECOND_MS));
   const last = times.at(-1) ?? 0;
-  return Math.max(1, times.filter((at) => at > last - SECOND_MS).length - 1);
+  const burst = times.filter((at) => at > last - SECOND_MS);
+  const lastedMs = last - (burst[0] ?? last);
+  return Math.max(1, (burst.length - 1) / (1 + lastedMs / SECOND_MS));
 }
 
 export function createAsker(options: AskerOptions, clock: Clock): Asker {
@@ -126,8 +132,10 @@ export function createAsker(options: AskerOptions, clock: Clock): Asker {
         hint: 'the service asks for patience: try again then',
       });
     }
-    pace ??= { requestsPerSecond: paceOf(headers, times, pauseMs) };
-    gapMs = Math.max(gapMs * 1.2, (SECOND_MS / pace.requestsPerSecond) * 1.05);
+    // The first figure may be that of a burst; what is refused again was too fast.
+    const perSecond = pace ? pace.requestsPerSecond * SLOWER : paceOf(headers, times, pauseMs);
+    pace = { requestsPerSecond: perSecond };
+    gapMs = Math.max(gapMs, (SECOND_MS / perSecond) * 1.05);
     await clock.sleep(pauseMs);
   };
 

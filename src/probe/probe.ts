@@ -40,6 +40,8 @@ export interface ProbeParts {
   readonly scrubber: Scrubber;
   /** Waits until a log-in may be sent, and remembers it. */
   readonly mayLogIn: () => Promise<void>;
+  /** From one request to the next; left out: fast enough, and kind to a limit that is not known. */
+  readonly gapMs?: number | undefined;
   /** Told what is looked for, as it is. */
   readonly looking?: ((what: string) => void) | undefined;
   /** Told what was found, as it is. */
@@ -55,7 +57,6 @@ export interface Probed {
   readonly description: Description | undefined;
 }
 
-/** Fast enough, and kind to an account whose limit is not known. */
 const GAP_MS = 50;
 /** Enough to see whether a list is whole; a million variants are not read. */
 const BODY_BYTES_MAX = 8_388_608;
@@ -241,7 +242,7 @@ async function findV2(
   }
 }
 
-function askerOf({ config, way, clock }: ProbeParts): Asker {
+function askerOf({ config, way, clock, gapMs = GAP_MS }: ProbeParts): Asker {
   const { timeouts } = config.service;
   const deadlines = {
     connectMs: timeouts.connect,
@@ -249,7 +250,7 @@ function askerOf({ config, way, clock }: ProbeParts): Asker {
     idleMs: timeouts.idle,
     totalMs: timeouts.total,
   };
-  return createAsker({ ...way, deadlines, gapMs: GAP_MS, bodyBytesMax: BODY_BYTES_MAX }, clock);
+  return createAsker({ ...way, deadlines, gapMs, bodyBytesMax: BODY_BYTES_MAX }, clock);
 }
 
 export async function probeAccount(parts: ProbeParts): Promise<Probed> {

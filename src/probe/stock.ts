@@ -42,10 +42,24 @@ function rowCount(answer: PlainAnswer): number {
   return rows?.length ?? (answer.text.match(/"barcode"/g) ?? []).length;
 }
 
+/** Lists of one brand may each be shorter than a page: the longest of some shows the most. */
+async function preferLongest(talk: Talk, path: string): Promise<void> {
+  const counted: [string, number][] = [];
+  for (const brandName of talk.brands().slice(0, 4)) {
+    talk.witness.looking(`the list of ${brandName}`);
+    const answer = await talk.get(path, { brandName });
+    counted.push([brandName, rowCount(answer)]);
+  }
+  const [longest] = counted.sort(([, a], [, b]) => b - a)[0] ?? [];
+  if (longest === undefined) return;
+  talk.know([longest, ...talk.brands().filter((one) => one !== longest)]);
+}
+
 /** Whether the list is read whole or page by page, and what shows it. */
 async function findPaging(talk: Talk, path: string, own: Config['service']['v1']) {
   const { witness } = talk;
   const setting = 'service.v1.paging';
+  if (talk.branded.has('stock')) await preferLongest(talk, path);
   const bare = await talk.getBranded('stock', path);
   const [whole, count] = [rowCount(bare), countOf(bare)];
   const first = await talk.getBranded('stock', path, { page: 1, limit: 2 });

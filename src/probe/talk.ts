@@ -14,8 +14,9 @@ export interface Talk {
   getBranded(kind: BrandedRead, path: string, query?: Query): Promise<PlainAnswer>;
   /** Which of the reads wanted a brand, with the service's words. */
   readonly branded: ReadonlyMap<BrandedRead, string>;
-  /** Tells of the brands. */
+  /** Tells of the brands, those that are to be tried first at the beginning. */
   know(brandNames: readonly string[]): void;
+  brands(): readonly string[];
 }
 
 export type BrandedRead = 'stock' | 'season' | 'seasons';
@@ -46,6 +47,7 @@ export function createTalk(
     know(names) {
       brands = names;
     },
+    brands: () => brands,
     async getBranded(kind, path, query) {
       let refusal: PlainAnswer | undefined;
       if (!branded.has(kind)) {
