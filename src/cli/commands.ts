@@ -72,7 +72,7 @@ const COMMANDS: readonly LoneCommand[] = [
   },
   {
     usage: 'probe [options]',
-    summary: 'find out what an account does otherwise, and print the settings',
+    summary: 'detect how an account differs from the configuration and print the settings',
     load: async () => (await import('./ops/probe.ts')).probe,
   },
   {

@@ -66,6 +66,11 @@ function meaningOf(name: string, place: Place): string | undefined {
   return names.find((one) => wordsOf(one) === wordsOf(name));
 }
 
+/** The name in the contract, wherever it stands there. */
+export function ourNameFor(theirs: string): string | undefined {
+  return meaningOf(theirs, 'details') ?? meaningOf(theirs, 'variant');
+}
+
 function unknownIn(rows: readonly Row[], place: Place): readonly MemberName[] {
   const present = new Set(rows.flatMap((row) => Object.keys(row)));
   const taken = new Set<string>();

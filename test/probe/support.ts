@@ -51,7 +51,7 @@ export function accountOf({ v1Url, credentials }: Reference): Account {
   return { v1: v1Url, clientId: key?.clientId ?? '', clientSecret: key?.clientSecret ?? '' };
 }
 
-type Knobs = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+export type Knobs = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** An account of the reference with orders, and as fast as may be. */
 export function startAccount({ world, auth, ...knobs }: Knobs = {}): Promise<Reference> {

@@ -23,7 +23,10 @@ export interface StrangerOrder {
 export interface StrangerState {
   readonly orders: readonly StrangerOrder[];
   readonly deliveries: readonly StrangerDelivery[];
-  readonly pendingRefunds: readonly { readonly pendingRefundId: number; readonly orderId: number }[];
+  readonly pendingRefunds: readonly {
+    readonly pendingRefundId: number;
+    readonly orderId: number;
+  }[];
   readonly seasons: readonly {
     readonly seasonName: string;
     readonly deliveries: readonly { readonly deliveryName: string }[];
