@@ -28,6 +28,7 @@ import {
   operationOf,
   propertiesOf,
   queryOf,
+  requiredOf,
   resolved,
 } from './description.ts';
 import { ourNameFor } from './members.ts';
@@ -185,8 +186,7 @@ function readDifferences(
   const their = propertiesOf(document, theirSchema);
   const own = propertiesOf(ours, ourSchema);
   if (Object.keys(their).length === 0 || depth > 4) return [];
-  const required = resolved(ours, ourSchema).required;
-  const needed = new Set(Array.isArray(required) ? required.map(String) : []);
+  const needed = new Set(requiredOf(ours, ourSchema));
   return Object.entries(own).flatMap(([name, schema]): Difference[] => {
     const at = path === '' ? name : `${path}.${name}`;
     const theirMember = their[name];
@@ -230,7 +230,7 @@ function describedMembers(document: Members, schema: unknown, path = '', depth =
   const all = new Set<string>();
   const required = new Set<string>();
   const inner = resolved(document, resolved(document, schema).items ?? schema);
-  const needed = Array.isArray(inner.required) ? inner.required.map(String) : [];
+  const needed = requiredOf(document, inner);
   for (const [name, member] of depth > 4 ? [] : Object.entries(propertiesOf(document, inner))) {
     const at = path === '' ? name : `${path}.${name}`;
     all.add(at);

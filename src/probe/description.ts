@@ -71,6 +71,14 @@ export function propertiesOf(document: Members, value: unknown, depth = 0): Memb
   return Object.assign({}, ...below.reverse(), members(schema.properties));
 }
 
+/** Members that a schema demands, those of all its parts (`allOf`) as well. */
+export function requiredOf(document: Members, value: unknown, depth = 0): readonly string[] {
+  const { required, allOf } = resolved(document, value);
+  const parts = Array.isArray(allOf) && depth <= 6 ? allOf : [];
+  const below = parts.flatMap((part) => requiredOf(document, part, depth + 1));
+  return [...(Array.isArray(required) ? required.map(String) : []), ...below];
+}
+
 /** `/orders/{}`: as paths are compared, whatever their parameters are called. */
 export function pathShape(path: string): string {
   return path.replaceAll(/\{[^}]*\}|:\w+/g, '{}').replace(/\/$/, '');
