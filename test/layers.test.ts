@@ -40,7 +40,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ops: ['lib', 'config', 'store', 'mirror'],
   console: EVERYTHING_BUT_THE_ENDS,
   daemon: EVERYTHING_BUT_THE_ENDS,
-  cli: [...EVERYTHING_BUT_THE_ENDS, 'daemon', 'reference'],
+  conformance: ['lib', 'config', 'client', 'probe', 'reference'],
+  cli: [...EVERYTHING_BUT_THE_ENDS, 'daemon', 'reference', 'conformance'],
   reference: ['lib'],
 };
 

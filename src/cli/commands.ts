@@ -76,6 +76,11 @@ const COMMANDS: readonly LoneCommand[] = [
     load: async () => (await import('./ops/probe.ts')).probe,
   },
   {
+    usage: 'conformance [options]',
+    summary: 'try every statement of the wire contract against an account',
+    load: async () => (await import('./ops/conformance.ts')).conformance,
+  },
+  {
     usage: 'support-bundle [file]',
     summary: 'collect what a report needs, without secrets and business',
     load: async () => (await import('./ops/support-bundle.ts')).supportBundle,

@@ -14,13 +14,13 @@ import {
   exchange,
   headerText,
 } from './http/exchange.ts';
-import { createPools, proxyFor } from './http/pools.ts';
+import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded } from './http/request.ts';
 import type { Way } from './http/tunnel.ts';
 
 export interface PlainRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Absolute, without query. */
+  /** Absolute; a query in it counts beside `query`. */
   readonly url: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -40,12 +40,14 @@ export interface PlainAnswer {
 }
 
 /** What the service let pass before it said 429. */
-export interface Pace {
+interface Pace {
   readonly requestsPerSecond: number;
 }
 
 export interface Asker extends AsyncDisposable {
   ask(request: PlainRequest): Promise<PlainAnswer>;
+  /** At once, whatever is answered; several may be under way. */
+  askOnce(request: PlainRequest): Promise<PlainAnswer>;
   /** How many requests were sent. */
   sent(): number;
   /** Undefined: it was never too fast. */
@@ -56,10 +58,13 @@ export interface AskerOptions extends Way {
   readonly deadlines: Deadlines;
   /** From one request to the next. */
   readonly gapMs: number;
+  /** Under way at the same time, where more than one is asked at once. */
+  readonly connections?: number | undefined;
   /** Of a body; what is beyond is left unread. */
   readonly bodyBytesMax: number;
 }
 
+const TOO_FAST = 429;
 const ATTEMPTS_MAX = 6;
 /** Where a 429 does not say how long. */
 const PAUSE_MS = 1_000;
@@ -86,26 +91,17 @@ function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: numbe
   const last = times.at(-1) ?? 0;
   const burst = times.filter((at) => at > last - SECOND_MS);
   const lastedMs = last - (burst[0] ?? last);
-  return Math.max(1, (burst.length - 1) / (1 + lastedMs / SECOND_MS));
+  return Math.max(1, (SLOWER * (burst.length - 1)) / (1 + lastedMs / SECOND_MS));
 }
 
-export function createAsker(options: AskerOptions, clock: Clock): Asker {
-  const pools = createPools({
-    connectionsMax: 1,
-    connectMs: options.deadlines.connectMs,
-    caText: options.caText,
-    proxy: options.proxy,
-  });
-  const times: number[] = [];
-  let gapMs = options.gapMs;
-  let pace: Pace | undefined;
-
-  const sendOnce = async (request: PlainRequest): Promise<Sent> => {
-    const asked = { ...request, priority: 'read' } as const;
+/** One request, and all of its answer. */
+function createSend(options: AskerOptions, clock: Clock, pools: Pools) {
+  return async (request: PlainRequest): Promise<Sent> => {
+    const { origin: at, pathname, searchParams } = new URL(request.url);
+    const own = [...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)]);
+    const query = { ...Object.fromEntries(own), ...request.query };
+    const asked = { ...request, url: at + pathname, query, priority: 'read' } as const;
     const { origin, ...rest } = encoded(asked);
-    const last = times.at(-1);
-    if (last !== undefined) await clock.sleep(Math.max(0, last + gapMs - clock.monotonic()));
-    times.push(clock.monotonic());
     try {
       const answer = await exchange(pools.of(origin, true), rest, {
         deadlines: options.deadlines,
@@ -118,71 +114,101 @@ export function createAsker(options: AskerOptions, clock: Clock): Asker {
       return { status, headers, body: await answer.whole(options.bodyBytesMax) };
     } catch (error) {
       if (!(error instanceof ExchangeFailure)) throw error;
-      throw errorOfFailure(
-        { ...askedOf(asked), safe: true, via: proxyFor(origin, options)?.url },
-        error,
-      );
+      const via = proxyFor(origin, options)?.url;
+      throw errorOfFailure({ ...askedOf(asked), safe: true, via }, error);
     }
   };
+}
 
-  const slowDown = async ({ headers }: Sent, nameOf: string): Promise<void> => {
-    const pauseMs = Math.max(retryAfterMs(headers, clock.now()) ?? PAUSE_MS, SECOND_MS / 2);
-    if (pauseMs > PAUSE_MS_MAX) {
-      throw new RetryLaterError('probe.held', `${nameOf}: HTTP 429, for ${pauseMs / 1000} s`, {
-        hint: 'the service asks for patience: try again then',
-      });
-    }
-    // The first figure may be that of a burst; what is refused again was too fast.
-    const perSecond = pace ? pace.requestsPerSecond * SLOWER : paceOf(headers, times, pauseMs);
-    pace = { requestsPerSecond: perSecond };
-    gapMs = Math.max(gapMs, (SECOND_MS / perSecond) * 1.05);
-    await clock.sleep(pauseMs);
+function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: number): PlainAnswer {
+  const isCut = body.length > bytesMax;
+  const text = textOf(body);
+  const dateMs = Date.parse(headerText(headers, 'date') ?? '');
+  return {
+    ...{ status, headers, text, isCut },
+    json: isCut ? undefined : tryParseJson(text),
+    clockOffsetMs: Number.isNaN(dateMs) ? undefined : dateMs - nowMs,
   };
+}
 
+/** The pace, which begins with a guess and gives way to what the service says. */
+function createPacer({ gapMs: gapFirstMs }: AskerOptions, clock: Clock) {
+  const times: number[] = [];
+  let gapMs = gapFirstMs;
+  let pace: Pace | undefined;
+  return {
+    sent: () => times.length,
+    pace: () => pace,
+    note: () => void times.push(clock.monotonic()),
+    async turn() {
+      const last = times.at(-1);
+      if (last !== undefined) await clock.sleep(Math.max(0, last + gapMs - clock.monotonic()));
+    },
+    async slowDown({ headers }: Sent, nameOf: string) {
+      const pauseMs = Math.max(retryAfterMs(headers, clock.now()) ?? PAUSE_MS, SECOND_MS / 2);
+      if (pauseMs > PAUSE_MS_MAX) {
+        throw new RetryLaterError('probe.held', `${nameOf}: HTTP 429, for ${pauseMs / 1000} s`, {
+          hint: 'the service asks for patience: try again then',
+        });
+      }
+      // The first figure may be that of a burst; what is refused again was too fast.
+      const perSecond = pace ? pace.requestsPerSecond * SLOWER : paceOf(headers, times, pauseMs);
+      pace = { requestsPerSecond: perSecond };
+      gapMs = Math.max(gapMs, (SECOND_MS / perSecond) * 1.05);
+      await clock.sleep(pauseMs);
+    },
+  };
+}
+
+export function createAsker(options: AskerOptions, clock: Clock): Asker {
+  const { connections = 1, deadlines, bodyBytesMax } = options;
+  const { connectMs } = deadlines;
+  const pools = createPools({ ...options, connectionsMax: connections, connectMs });
+  const send = createSend(options, clock, pools);
+  const pacer = createPacer(options, clock);
+  const sendOnce = (request: PlainRequest): Promise<Sent> => {
+    pacer.note();
+    return send(request);
+  };
+  /** Waits as often as a service that is away is waited for; false: it has been enough. */
+  const waitFor = async (away: number): Promise<boolean> => {
+    const waitMs = AWAY_WAITS_MS[away];
+    if (waitMs !== undefined) await clock.sleep(waitMs);
+    return waitMs !== undefined;
+  };
   const ask = async (request: PlainRequest): Promise<PlainAnswer> => {
     const nameOf = `${request.method} ${new URL(request.url).pathname}`;
     let away = 0;
     for (let attempt = 1; ; attempt += 1) {
+      await pacer.turn();
       let sent: Sent;
       try {
         sent = await sendOnce(request);
       } catch (error) {
-        const waitMs = AWAY_WAITS_MS[away];
-        away += 1;
-        if (!(error instanceof RetryLaterError) || waitMs === undefined) throw error;
         // A connection that never came about will not do so in a second either.
-        if (error.code === 'transport.not_sent') throw error;
-        await clock.sleep(waitMs);
-        continue;
-      }
-      const { status, headers } = sent;
-      if (status === 429 && attempt < ATTEMPTS_MAX) {
-        await slowDown(sent, nameOf);
-        continue;
-      }
-      if (status >= 500) {
-        const waitMs = AWAY_WAITS_MS[away];
+        const isPassing = error instanceof RetryLaterError && error.code !== 'transport.not_sent';
+        if (!isPassing || !(await waitFor(away))) throw error;
         away += 1;
-        if (waitMs !== undefined) {
-          await clock.sleep(waitMs);
-          continue;
-        }
+        continue;
       }
-      if (status === 429) throw new RefusedError('probe.too_fast', `${nameOf}: HTTP 429`);
-      const isCut = sent.body.length > options.bodyBytesMax;
-      const text = textOf(sent.body);
-      const dateMs = Date.parse(headerText(headers, 'date') ?? '');
-      return {
-        ...{ status, headers, text, isCut },
-        json: isCut ? undefined : tryParseJson(text),
-        clockOffsetMs: Number.isNaN(dateMs) ? undefined : dateMs - clock.now(),
-      };
+      const { status } = sent;
+      if (status === TOO_FAST && attempt < ATTEMPTS_MAX) {
+        await pacer.slowDown(sent, nameOf);
+        continue;
+      }
+      if (status === TOO_FAST) throw new RefusedError('probe.too_fast', `${nameOf}: HTTP 429`);
+      if (status >= 500 && (await waitFor(away))) {
+        away += 1;
+        continue;
+      }
+      return answerOf(sent, bodyBytesMax, clock.now());
     }
   };
   return {
     ask,
-    sent: () => times.length,
-    pace: () => pace,
+    askOnce: async (request) => answerOf(await sendOnce(request), bodyBytesMax, clock.now()),
+    sent: pacer.sent,
+    pace: pacer.pace,
     [Symbol.asyncDispose]: () => pools.destroy(),
   };
 }

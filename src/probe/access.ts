@@ -9,7 +9,7 @@ import type { Scrubber, Secret } from '../lib/secret.ts';
 import { findText, isGood, isMissing, isShut, statusOf, wordsOf } from './answers.ts';
 import type { Witness } from './findings.ts';
 
-export type Scheme = 'plain' | 'bearer';
+type Scheme = 'plain' | 'bearer';
 
 export interface TokenWay {
   readonly header: string;

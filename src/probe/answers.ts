@@ -35,7 +35,7 @@ export function isShut(answer: PlainAnswer): boolean {
   return [401, 403].includes(statusOf(answer));
 }
 
-export function dataOf({ json }: PlainAnswer): unknown {
+function dataOf({ json }: PlainAnswer): unknown {
   return isJsonObject(json) && 'data' in json ? json.data : json;
 }
 
@@ -63,13 +63,6 @@ export function countOf(answer: PlainAnswer): number | undefined {
   const data = dataOf(answer);
   const count = isJsonObject(data) ? Number(data.count ?? Number.NaN) : Number.NaN;
   return Number.isInteger(count) ? count : undefined;
-}
-
-/** One thing: `data.<name>`, or `data` itself. */
-export function thingOf(answer: PlainAnswer, name: string): Row | undefined {
-  const data = dataOf(answer);
-  const inside = isJsonObject(data) ? (data[name] ?? data) : undefined;
-  return isJsonObject(inside) ? inside : undefined;
 }
 
 export function textOf(value: unknown): string | undefined {

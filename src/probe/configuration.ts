@@ -61,7 +61,7 @@ const isSame = (one: unknown, other: unknown): boolean =>
   canonicalJson({ one }) === canonicalJson({ one: other });
 
 /** What was found for each setting, the last word on it. */
-export function settled(findings: readonly Finding[]): readonly Finding[] {
+function settled(findings: readonly Finding[]): readonly Finding[] {
   const sure = findings.filter(({ setting, isOff }) => setting !== undefined && isOff !== true);
   return [...new Map(sure.map((finding) => [finding.setting, finding])).values()];
 }

@@ -80,7 +80,7 @@ export function requiredOf(document: Members, value: unknown, depth = 0): readon
 }
 
 /** `/orders/{}`: as paths are compared, whatever their parameters are called. */
-export function pathShape(path: string): string {
+function pathShape(path: string): string {
   return path.replaceAll(/\{[^}]*\}|:\w+/g, '{}').replace(/\/$/, '');
 }
 

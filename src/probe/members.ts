@@ -1,4 +1,4 @@
-/** Members of variants that an account names otherwise: by their words, and by what stands there. */
+/** Members of variants that an account names otherwise, matched by the words of their names. */
 import { isJsonObject } from '../lib/json.ts';
 import type { Row } from './answers.ts';
 import type { Witness } from './findings.ts';

@@ -47,7 +47,7 @@ const bareWord = (text: string): string =>
     .replaceAll(/[\s-]+/g, '_')
     .trim();
 
-export interface StatusSeen {
+interface StatusSeen {
   readonly of: Kind;
   readonly says: string;
   readonly where: string;
@@ -88,9 +88,12 @@ function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statu
   }
 }
 
+/** Paths and numbers in a refusal. */
+const PLACES = /[\w./{}-]*\/[\w./{}-]+|\d+/g;
+
 /** Whether two refusals are the same but for the path that they may name. */
 function isSameRefusal(one: PlainAnswer, other: PlainAnswer): boolean {
-  const [a, b] = [one, other].map(({ text }) => text.replaceAll(/[\w./{}-]*\/[\w./{}-]+|\d+/g, ''));
+  const [a, b] = [one, other].map(({ text }) => text.replaceAll(PLACES, ''));
   return statusOf(one) === statusOf(other) && a === b;
 }
 
@@ -100,7 +103,7 @@ interface Below {
   readonly isThere: boolean;
 }
 
-/** Where nothing is below an order some answer 404: then it is not what a path says that is none. */
+/** Some answer 404 where nothing is below an order, otherwise than for a path that is none. */
 function createBelow(talk: Talk) {
   const controls = new Map<string, PlainAnswer>();
   return async (orderId: string, path: string): Promise<Below> => {

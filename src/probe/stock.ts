@@ -65,7 +65,8 @@ async function findPaging(talk: Talk, path: string, own: Config['service']['v1']
   const first = await talk.getBranded('stock', path, { page: 1, limit: 2 });
   const heeded = isGood(first) && rowCount(first) <= 2;
   if (!isGood(bare) && heeded) {
-    const seen = `GET ${path} without limit: ${wordsOf(bare)}; with limit=2: ${rowCount(first)} rows`;
+    const with2 = `with limit=2: ${rowCount(first)} rows`;
+    const seen = `GET ${path} without limit: ${wordsOf(bare)}; ${with2}`;
     witness.found({ setting, value: 'pages', seen });
     return { rows: rowsOf(first, 'variants') ?? [], total: countOf(first) };
   }

@@ -19,7 +19,7 @@ export interface Talk {
   brands(): readonly string[];
 }
 
-export type BrandedRead = 'stock' | 'season' | 'seasons';
+type BrandedRead = 'stock' | 'season' | 'seasons';
 
 /** Brands that are tried until one has rows. */
 const BRANDS_TRIED_MAX = 4;

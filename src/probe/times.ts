@@ -35,7 +35,7 @@ function localMs(text: string): number | undefined {
 }
 
 /** What the clocks of a zone are ahead of UTC. */
-export function offsetOf(zone: string, at: number): number {
+function offsetOf(zone: string, at: number): number {
   const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   const name = format.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '';
   const [, sign = '+', hours = 0, minutes = 0] = /GMT([+-])(\d\d):(\d\d)/.exec(name) ?? [];
@@ -107,7 +107,8 @@ export function probeTimes(
   const [most = 0] = ahead;
   const offsetMs = Math.ceil(most / HALF_HOUR_MS - 0.02) * HALF_HOUR_MS;
   const agreeing = ahead.filter((one) => offsetMs - one <= FRESH_MS_MAX).length;
-  const seen = `createdAt without a zone (${texts[0]}), by the service's clock ${new Date(serviceNow).toISOString()}`;
+  const clock = `by the service's clock ${new Date(serviceNow).toISOString()}`;
+  const seen = `createdAt without a zone (${texts[0]}), ${clock}`;
   const found = Math.abs(offsetMs) <= OFFSET_MS_MAX && zoneFor(offsetMs, serviceNow, currencies);
   if (agreeing >= AGREEING_MIN && found) {
     const doubt = doubtOf(found.zone, offsetMs, found.isGuess);

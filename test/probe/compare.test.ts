@@ -58,7 +58,8 @@ paths:
             schema:
               allOf:
                 - { $ref: '#/components/schemas/NewOrder' }
-                - { properties: { Freight: { type: object }, channel: { type: string } }, required: [channel] }
+                - required: [channel]
+                  properties: { Freight: { type: object }, channel: { type: string } }
 components:
   parameters:
     Brand: { name: brandName, in: query, required: true, schema: { type: string } }

@@ -79,12 +79,12 @@ export function probe(context: CliContext): Command {
   return new Command('probe')
     .summary('detect how an account differs from the configuration and print the settings')
     .description(
-      'Asks the service, reading only, how the account answers: log-in, header and scheme of the\n' +
-        'token, level, paging, brands, season, currency, time zone, statuses, pending refunds, V2.\n' +
-        'Says what each was seen on and prints what the configuration should have otherwise. The\n' +
-        'daemon must not run. Log-ins are tried one every few seconds, because the service takes\n' +
-        'no more. With --description nothing is asked: what the daemon sends and reads is held\n' +
-        'against an OpenAPI description.',
+      'Asks the service, reading only, how the account answers: log-in, header and scheme\n' +
+        'of the token, level, paging, brands, season, currency, time zone, statuses, pending\n' +
+        'refunds, V2. Says what each was seen on, and prints what the configuration should\n' +
+        'have otherwise. The daemon must not run. Log-ins are tried one every few seconds,\n' +
+        'because the service takes no more. With --description nothing is asked: what the\n' +
+        'daemon sends and reads is held against an OpenAPI description.',
     )
     .option('--description <file or URL>', 'compare with this description (JSON or YAML)')
     .option('--json', 'as JSON')

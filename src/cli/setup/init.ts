@@ -265,12 +265,12 @@ export function init(context: CliContext): Command {
   return new Command('init')
     .summary('write a configuration that fits an account')
     .description(
-      'Asks the service, reading only, how the account answers (header and scheme of the token,\n' +
-        'names of the log-in, level, paging, brands, season, currency, time zone, statuses, V2),\n' +
-        'and writes a configuration of what differs from the default. Each line says on what it\n' +
-        'was seen, and what is in doubt. Sends nothing but GETs and log-ins, one every few\n' +
-        'seconds, because the service takes no more. What is not given is asked at a terminal;\n' +
-        'secrets are given in files or typed unseen, never as arguments.',
+      'Asks the service, reading only, how the account answers (header and scheme of the\n' +
+        'token, names of the log-in, level, paging, brands, season, currency, time zone,\n' +
+        'statuses, V2) and writes a configuration of what differs from the default. Each line\n' +
+        'says on what it was seen, and what is in doubt. Sends nothing but GETs and log-ins,\n' +
+        'one every few seconds, because the service takes no more. What is not given is asked\n' +
+        'at a terminal; secrets are given in files or typed unseen, never as arguments.',
     )
     .option('--url <address>', 'of V1, such as https://systemkey.domain/api/v1')
     .option('--client-id <id>', 'of the log-in')
