@@ -20,6 +20,7 @@ const EVERYTHING_BUT_THE_ENDS = [
   'report',
   'ops',
   'console',
+  'probe',
 ];
 
 /** Room → rooms it may import (its own files are always allowed). */
@@ -28,6 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['lib'],
   store: ['lib', 'config'],
   client: ['lib', 'config'],
+  probe: ['lib', 'config', 'client'],
   mirror: ['lib', 'config', 'store'],
   sync: ['lib', 'config', 'mirror', 'store', 'client'],
   inbox: ['lib', 'config', 'mirror', 'store', 'client'],
@@ -38,7 +40,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ops: ['lib', 'config', 'store', 'mirror'],
   console: EVERYTHING_BUT_THE_ENDS,
   daemon: EVERYTHING_BUT_THE_ENDS,
-  cli: [...EVERYTHING_BUT_THE_ENDS, 'daemon', 'reference'],
+  conformance: ['lib', 'config', 'client', 'probe', 'reference'],
+  cli: [...EVERYTHING_BUT_THE_ENDS, 'daemon', 'reference', 'conformance'],
   reference: ['lib'],
 };
 

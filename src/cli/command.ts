@@ -11,6 +11,8 @@ export interface CliContext {
   readonly scrubber: Scrubber;
   /** Asks the person at the terminal; gives undefined when nobody sits there. */
   ask(question: string): Promise<string | undefined>;
+  /** The same for a secret: what is typed is not shown. */
+  askSecret(question: string): Promise<string | undefined>;
   /** Ends the command with this exit code; without a call it is 0. */
   setExitCode(code: number): void;
 }

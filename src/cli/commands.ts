@@ -26,6 +26,11 @@ interface CommandGroup {
 
 const COMMANDS: readonly LoneCommand[] = [
   {
+    usage: 'init [options]',
+    summary: 'write a configuration that fits an account',
+    load: async () => (await import('./setup/init.ts')).init,
+  },
+  {
     usage: 'run',
     summary: 'run the daemon',
     load: async () => (await import('./run.ts')).run,
@@ -67,8 +72,13 @@ const COMMANDS: readonly LoneCommand[] = [
   },
   {
     usage: 'probe [options]',
-    summary: 'find out what an account does otherwise, and print the settings',
+    summary: 'detect how an account differs from the configuration and print the settings',
     load: async () => (await import('./ops/probe.ts')).probe,
+  },
+  {
+    usage: 'conformance [options]',
+    summary: 'try every statement of the wire contract against an account',
+    load: async () => (await import('./ops/conformance.ts')).conformance,
   },
   {
     usage: 'support-bundle [file]',

@@ -1,6 +1,7 @@
 /** The frame of the command line: global options, help, errors and exit codes. */
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJournal } from '../lib/log/journal.ts';
@@ -81,6 +82,7 @@ async function createProgram(
   program.addHelpText(
     'after',
     examples([
+      ['init', 'write a configuration that fits your account'],
       ['config check', 'find every mistake in the configuration'],
       ['config show --changed', 'what was changed, and where'],
     ]) + exitCodeTable(),
@@ -114,15 +116,18 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
   return EXIT.bug.code;
 }
 
-async function ask(io: CliIo, question: string): Promise<string | undefined> {
+async function ask(io: CliIo, question: string, isSecret = false): Promise<string | undefined> {
   const input = io.stdout.isTTY === true ? io.stdin?.() : undefined;
   if (input?.isTTY !== true) return undefined;
-  io.stderr.write(question);
-  const lines = createInterface({ input });
+  // Reading key by key switches the terminal's own echo off, and nothing is written in its place.
+  const nowhere = { output: new Writable({ write: (_chunk, _coding, done) => done() }) };
+  const lines = createInterface({ input, ...(isSecret ? { ...nowhere, terminal: true } : {}) });
   try {
+    io.stderr.write(question);
     return await lines.question('');
   } finally {
     lines.close();
+    if (isSecret) io.stderr.write('\n');
   }
 }
 
@@ -136,6 +141,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     output,
     scrubber,
     ask: (question) => ask(io, question),
+    askSecret: (question) => ask(io, question, true),
     setExitCode: (code) => {
       exitCode = code;
     },

@@ -183,7 +183,7 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
 const NO_ADDRESS = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE, 'service.bad_method']);
 
 /** What a log-in that the service will not have is told as, with where to look. */
-export function refusedLogin(cause: Error): RetryLaterError {
+function refusedLogin(cause: Error): RetryLaterError {
   const refusal = cause instanceof RefusedError ? cause : undefined;
   // No such client, or no log-in at all where the base URL leads.
   const isLost = isNotFound(cause) || NO_ADDRESS.has(refusal?.code ?? '');

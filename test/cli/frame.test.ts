@@ -179,7 +179,12 @@ describe('the command line', () => {
 
 describe('a command that needs the configuration', () => {
   const sink = { write: () => undefined };
-  const silent = { env: ENV, setExitCode() {}, ask: async () => undefined };
+  const silent = {
+    env: ENV,
+    setExitCode() {},
+    ask: async () => undefined,
+    askSecret: async () => undefined,
+  };
   const load = (text: string) => {
     const scrubber = createScrubber();
     const output = createOutput(sink, sink, {}, scrubber.scrub);

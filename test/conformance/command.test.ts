@@ -1,51 +1,71 @@
-import { execFile } from 'node:child_process';
+/** The suite as a command: account, header and secrets are those of the configuration. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { parseKnobs } from '../../src/reference/control/knob-store.ts';
-import { type Reference, startReference } from '../../src/reference/reference.ts';
-import { repositoryRoot } from '../support/source.ts';
+import { describe, expect, it } from 'vitest';
+import { selvedge } from '../cli/support.ts';
+import { accountOf, type Knobs, startAccount } from '../probe/support.ts';
+import { temporaryFolder } from '../support/store.ts';
 
-function command(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const script = join(repositoryRoot, 'test/conformance/run.ts');
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [script, ...args], (_error, out, err) =>
-      resolve({ code: child.exitCode ?? -1, out, err }),
-    );
-  });
+async function conformance(knobs: Knobs, more = '', ...args: readonly string[]) {
+  const reference = await startAccount(knobs);
+  const { clientId, clientSecret } = accountOf(reference);
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'secret'), clientSecret, { mode: 0o600 });
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(
+    file,
+    `dataDir: data
+service:
+  v1:
+    baseUrl: ${reference.v1Url}
+    login: { clientId: ${clientId}, clientSecret: { file: secret } }
+${more}
+`,
+  );
+  const run = await selvedge(['conformance', '--config', file, ...args]);
+  return { reference, run, clientSecret };
 }
 
-describe('npm run conformance', () => {
-  let reference: Reference;
-  beforeAll(async () => {
-    reference = await startReference({
-      host: '127.0.0.1',
-      ports: { service: 0, relay: 0, control: 0 },
-      knobs: parseKnobs({
-        world: { brands: 2, styles: 10, orders: 60, accounts: 3 },
-        paging: { orders: 20 },
-      }),
-      clock: systemClock(),
-      log: silentLogger(),
-    });
-  });
-  afterAll(() => reference.close());
-
+describe('selvedge conformance', () => {
   it('reads an account, reports what differs and exits by it', async () => {
-    const { clientId, clientSecret } = reference.credentials.plain ?? {};
-    const args = ['--v1', `${reference.v1Url}/`, '--key', `${clientId}:${clientSecret}`];
-    const { code, out } = await command(...args);
-    expect(out).toContain('DIFFERS  v1-orders-page (chosen): a page has 50 orders');
-    expect(out).toContain('paging:\n  orders: 20');
-    expect(out).toContain('not tried  v2-style: no --v2 was given');
-    expect(out).not.toContain(clientSecret);
-    expect(code).toBe(0);
-    expect(reference.edge.journal.list({ method: 'POST' })).toHaveLength(1);
+    const knobs = { world: { orders: 60 }, paging: { orders: 20 } };
+    const { reference, run, clientSecret } = await conformance(knobs);
+    expect(run.stdout).toContain('DIFFERS  v1-orders-page (chosen): a page has 50 orders');
+    expect(run.stdout).toContain('paging:\n  orders: 20');
+    expect(run.stdout).toContain('not tried  v2-style: service.v2 is not enabled');
+    expect(run.stdout + run.stderr).not.toContain(clientSecret);
+    expect(run.code).toBe(0);
+    const posts = reference.edge.journal.list({ method: 'POST' });
+    expect(posts.map(({ path }) => path)).toEqual(['/api/v1/auth/login']);
   });
 
-  it('says how it is used when something is missing', async () => {
-    const { code, err } = await command('--v1', 'http://127.0.0.1:1');
-    expect([code, err]).toEqual([2, expect.stringContaining('usage: npm run conformance')]);
+  it('enters as the configuration says, and names what is not the usual way', async () => {
+    const knobs = { deviations: { tokenHeader: 'x-own-token' }, dialect: { bearer: true } };
+    const way = '    tokenHeader: X-Own-Token\n    tokenScheme: bearer';
+    const { run } = await conformance(knobs, way, '--json');
+    const { results } = JSON.parse(run.stdout);
+    const differing = results.filter(({ outcome }: { outcome: string }) => outcome === 'differs');
+    expect(differing).toEqual([
+      expect.objectContaining({
+        id: 'v1-token-header',
+        observed: 'it goes in X-Own-Token, as Bearer',
+      }),
+    ]);
+    expect(run.code).toBe(0);
+  });
+
+  it.each([
+    ['one style and no order', { styles: 1, colors: 1, sizes: 1, orders: 0, brands: 1 }],
+    ['a handful of everything', { styles: 3, colors: 1, sizes: 2, orders: 4, brands: 2 }],
+  ])('finds no fault with a small world: %s', async (_what, world) => {
+    const { run } = await conformance({ world, life: { ordersPerMinute: 0 } });
+    expect(run.stdout).not.toContain('DIFFERS');
+    expect(run.code).toBe(0);
+  });
+
+  it('says what is missing in the configuration', async () => {
+    const { code, stderr } = await selvedge(['conformance', '--config', '/none.yaml']);
+    expect(code).toBe(78);
+    expect(stderr).toContain('/none.yaml');
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { conforms, report } from '../../src/conformance/report.ts';
+import { ALL_CASES } from '../../src/conformance/suite.ts';
 import { CONTRACT, parameterKind } from '../../src/reference/edge/contract.ts';
 import { runInProcess } from './in-process.ts';
-import { conforms, report } from './report.ts';
-import { ALL_CASES } from './suite.ts';
 
 describe('the conformance suite', () => {
   it('asks for every request and every parameter of the contract, and gets it', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { conforms, report } from '../../src/conformance/report.ts';
+import type { Run } from '../../src/conformance/suite.ts';
 import { runInProcess } from './in-process.ts';
-import { conforms, report } from './report.ts';
-import type { Run } from './suite.ts';
 
 /** A knob, and every case that sees it; the first one names the knob as a remedy. */
 type Planted = readonly [knob: Record<string, object>, seenBy: readonly string[]];

@@ -1,10 +1,13 @@
 /** The suite against a reference service in the same process, on a clock that does not wait. */
+import { createAsker } from '../../src/client/asker.ts';
+import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+import { TRANSPORT_DEFAULTS } from '../../src/client/transport.ts';
+import { type Run, runCases } from '../../src/conformance/suite.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
-import { manualClock } from '../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
-import { type Run, runCases } from './suite.ts';
 
 const WORLD = { brands: 3, styles: 40, colors: 2, sizes: 4, accounts: 2, orders: 160 };
 /** Everything happens as a rule says and not by chance. */
@@ -27,16 +30,23 @@ export async function runInProcess(
   });
   try {
     const { clientId = '', clientSecret = '' } = reference.credentials[key] ?? {};
+    const side = {
+      ...{ key: undefined, clientId, clientSecret, secretMember: 'clientSecret' },
+      ...{ header: 'X-Service-Authorization', scheme: 'plain' as const },
+    };
+    // Its deadlines are of the real clock: the other one stands still while a request is under way.
+    const limits = { gapMs: 0, connections: 40, bodyBytesMax: 16_777_216 };
+    const { deadlines } = TRANSPORT_DEFAULTS;
+    await using asker = createAsker({ ...STRAIGHT, deadlines, ...limits }, systemClock());
     const run = await runCases({
       account: {
-        v1: reference.v1Url,
-        v2: reference.v2Url,
-        clientId,
-        clientSecret,
+        v1: { ...side, baseUrl: reference.v1Url, idMember: 'clientID' },
+        v2: { ...side, baseUrl: reference.v2Url, idMember: 'clientId' },
+        readTokenHeader: 'X-Service-ReadToken',
         readToken: reference.credentials.readOnly?.readToken,
         priced: key === 'b2bDetailed',
       },
-      passing: { wait: (ms) => clock.advance(ms) },
+      passing: { asker, now: clock.now, loginSpacingMs: 6_100, wait: (ms) => clock.advance(ms) },
       ...may,
     });
     return { run, journal: reference.edge.journal.list() };

@@ -13,6 +13,7 @@ const scrubber = createScrubber();
 const context = {
   ...{ env: {}, scrubber, output: createOutput(sink, sink, {}, scrubber.scrub) },
   ask: async () => undefined,
+  askSecret: async () => undefined,
   setExitCode: () => undefined,
 };
 

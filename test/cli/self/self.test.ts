@@ -21,7 +21,7 @@ describe('selvedge completion', () => {
   it('offers commands, options and their choices in bash', async () => {
     const script = join(temporaryFolder(), 'completion.bash');
     writeFileSync(script, (await selvedge(['completion', 'bash'])).stdout);
-    expect(offered(script, 'conf')).toEqual(['config']);
+    expect(offered(script, 'confi')).toEqual(['config']);
     expect(offered(script, 'config', 's')).toEqual(['show', 'schema']);
     expect(offered(script, 'report', 'run', '--fo')).toEqual(['--format']);
     expect(offered(script, 'report', 'run', '--format', '')).toEqual([

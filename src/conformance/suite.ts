@@ -32,6 +32,8 @@ export interface RunOptions {
   readonly writes: boolean;
   /** Without it no limit is run into on purpose. */
   readonly limits: boolean;
+  /** Told which case is tried. */
+  readonly onCase?: ((id: string) => void) | undefined;
 }
 
 export const ALL_CASES: readonly Case[] = [
@@ -47,8 +49,8 @@ export const ALL_CASES: readonly Case[] = [
 const WHY: Readonly<Record<Need, string>> = {
   writes: 'it writes; --writes lets it',
   limits: 'it runs into a limit; --limits lets it',
-  readToken: 'no --read-token was given',
-  v2: 'no --v2 was given',
+  readToken: 'service.v1.readToken is not set',
+  v2: 'service.v2 is not enabled',
 };
 
 function missing(one: Case, options: RunOptions): Need | undefined {
@@ -66,6 +68,7 @@ export async function runCases(options: RunOptions): Promise<Run> {
   const results: Result[] = [];
   for (const one of ALL_CASES) {
     const { id, mark, statement } = one;
+    options.onCase?.(id);
     const need = missing(one, options);
     if (need !== undefined) {
       results.push({ id, mark, statement, outcome: 'not tried', observed: WHY[need] });

@@ -9,12 +9,9 @@ interface Line {
   readonly DeliveryName?: string;
 }
 
-let serial = 0;
-
 /** References that no earlier run has used. */
-function reference(): string {
-  serial += 1;
-  return `conformance-${Date.now()}-${serial}`;
+function reference(api: Api): string {
+  return `conformance-${api.now()}-${api.serial()}`;
 }
 
 async function lines(api: Api, more: Partial<Line> = {}): Promise<Line[]> {
@@ -29,7 +26,7 @@ function post(api: Api, path: string, body: unknown): Promise<Answer> {
 }
 
 async function create(api: Api, more: object = {}): Promise<Row> {
-  const body = { reference: reference(), orderLineItems: await lines(api), ...more };
+  const body = { reference: reference(api), orderLineItems: await lines(api), ...more };
   return api.data(await post(api, '/orders', body), 'POST /orders');
 }
 
@@ -109,8 +106,8 @@ const createCases: readonly Case[] = [
     'reference and orderLineItems are required',
     async (api) => {
       await refuses(api, { orderLineItems: await lines(api) }, 'no reference');
-      await refuses(api, { reference: reference() }, 'no orderLineItems');
-      await refuses(api, { reference: reference(), orderLineItems: [] }, 'no line');
+      await refuses(api, { reference: reference(api) }, 'no orderLineItems');
+      await refuses(api, { reference: reference(api), orderLineItems: [] }, 'no line');
     },
     'writes',
   ),
@@ -120,7 +117,7 @@ const createCases: readonly Case[] = [
     'a barcode that does not exist is answered 422',
     async (api) => {
       const orderLineItems = await lines(api, { barcode: '0000000000000' });
-      await refuses(api, { reference: reference(), orderLineItems }, 'unknown barcode');
+      await refuses(api, { reference: reference(api), orderLineItems }, 'unknown barcode');
     },
     'writes',
   ),
@@ -136,7 +133,7 @@ const createCases: readonly Case[] = [
       const named = await lines(api, { DeliveryName });
       const { salesOrder } = await create(api, { SeasonName, orderLineItems: named });
       demand(salesOrder.orderLineItems[0].delivery === DeliveryName, 'the delivery is lost');
-      const plain = { reference: reference(), orderLineItems: await lines(api) };
+      const plain = { reference: reference(api), orderLineItems: await lines(api) };
       await refuses(api, { ...plain, SeasonName }, 'a season without deliveries');
       await refuses(api, { ...plain, orderLineItems: named }, 'a delivery without season');
       await refuses(api, { ...plain, orderLineItems: named, SeasonName: 'nothing' }, 'no season');
@@ -150,7 +147,7 @@ const createCases: readonly Case[] = [
     'C',
     'a second order with the same reference is created',
     async (api) => {
-      const body = { reference: reference(), orderLineItems: await lines(api) };
+      const body = { reference: reference(api), orderLineItems: await lines(api) };
       const first = await post(api, '/orders', body);
       const second = await post(api, '/orders', body);
       const knobs = { 'orders.duplicateReference': 'conflict' };
@@ -253,7 +250,7 @@ async function confirmed(api: Api): Promise<{ asked: Row; refund: Row }> {
   const { orderId, salesOrder } = await create(api);
   const path = `/orders/${orderId}/pending-refunds`;
   const { barcode } = salesOrder.orderLineItems[0];
-  const body = { reference: reference(), refundLineItems: [{ barcode, quantity: 1 }] };
+  const body = { reference: reference(api), refundLineItems: [{ barcode, quantity: 1 }] };
   const name = 'POST /orders/:orderId/pending-refunds';
   const asked = api.data(await post(api, path, body), name);
   const refund = await api.until(async () => {

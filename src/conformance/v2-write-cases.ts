@@ -1,9 +1,14 @@
 /** Section 5 of the wire contract: writing through V2. */
-import { errorsSchema, portalAnswer, singleSchema } from '../../src/reference/v2/schemas.ts';
+import { errorsSchema, portalAnswer, singleSchema } from '../reference/v2/schemas.ts';
 import { type Answer, type Api, checkShape, type Row } from './api.ts';
 import { type Case, define, demand, given } from './case.ts';
 
-function send(api: Api, method: string, path: string, body?: unknown): Promise<Answer> {
+function send(
+  api: Api,
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<Answer> {
   return api.v2(path, { method, ...(body === undefined ? {} : { body }) });
 }
 
@@ -13,7 +18,7 @@ async function brandId(api: Api): Promise<string> {
 }
 
 async function newStyle(api: Api): Promise<Row> {
-  const styleNo = `CONFORMANCE-${Date.now()}`;
+  const styleNo = `CONFORMANCE-${api.now()}`;
   const brand = { data: { type: 'brand', id: await brandId(api) } };
   const attributes = { styleNo, styleName: 'Conformance' };
   const data = { type: 'style', attributes, relationships: { brand } };

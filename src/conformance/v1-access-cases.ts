@@ -1,7 +1,7 @@
 /** Sections 1 and 2 of the wire contract: log-in, headers, keys, envelope and errors of V1. */
-import { v1Invalid } from '../../src/reference/openapi/v1-answers.ts';
+import { v1Invalid } from '../reference/openapi/v1-answers.ts';
 import { type Api, checkShape, TOKEN_HEADER } from './api.ts';
-import { type Case, define, demand } from './case.ts';
+import { type Case, define, demand, given } from './case.ts';
 
 const CATALOG_PATHS = ['/brands', '/freight', '/seasons', '/variants/stock?page=1&limit=1'];
 /** Numbers that no account has given yet. */
@@ -17,25 +17,39 @@ const MISSING_PATHS = [
   '/variants/stock/0000000000000',
 ];
 
+const KEY_ONLY = 'a key in place of a log-in';
+
 function readTokenHeader(api: Api) {
-  return { headers: { 'X-Service-ReadToken': api.account.readToken ?? '' } };
+  const { readToken = '', readTokenHeader } = api.account;
+  return { headers: { [readTokenHeader]: readToken } };
 }
 
 const loginCases: readonly Case[] = [
   define('v1-login', 'P', 'POST /auth/login takes clientID and clientSecret', async (api) => {
-    const { login } = await api.session('v1');
-    demand(login.status === 200, `status ${login.status}`);
+    const { status } = given((await api.session('v1')).login, KEY_ONLY);
+    const { idMember, secretMember } = api.account.v1;
+    const config = {
+      'service.v1.login.idMember': idMember,
+      'service.v1.login.secretMember': secretMember,
+    };
+    const isUsual = idMember === 'clientID' && secretMember === 'clientSecret';
+    demand(status === 200, `status ${status}`);
+    demand(isUsual, `it takes ${idMember} and ${secretMember}`, { config });
   }),
   define('v1-login-token', 'P', 'the log-in answers data.token', async (api) => {
-    const { pointer } = await api.session('v1');
+    const pointer = given((await api.session('v1')).pointer, KEY_ONLY);
     const config = { 'service.v1.tokenPointer': pointer };
     demand(pointer === '/data/token', `the token stands at ${pointer}`, { config });
   }),
   define('v1-token-header', 'C', `the token goes in ${TOKEN_HEADER}`, async (api) => {
-    const { header } = await api.session('v1');
-    demand(header === TOKEN_HEADER, `it goes in ${header}`, {
-      config: { 'service.v1.tokenHeader': header },
-      knobs: { 'deviations.tokenHeader': header.toLowerCase() },
+    const { header, scheme } = await api.session('v1');
+    const isUsual = header.toLowerCase() === TOKEN_HEADER.toLowerCase() && scheme === 'plain';
+    demand(isUsual, `it goes in ${header}${scheme === 'bearer' ? ', as Bearer' : ''}`, {
+      config: { 'service.v1.tokenHeader': header, 'service.v1.tokenScheme': scheme },
+      knobs: {
+        'deviations.tokenHeader': header.toLowerCase(),
+        ...(scheme === 'bearer' ? { 'dialect.bearer': true } : {}),
+      },
     });
   }),
   define('v1-no-key', 'P', 'a request without key or token is answered 401', async (api) => {
@@ -75,7 +89,7 @@ const loginCases: readonly Case[] = [
     'P',
     'a read-only key on a POST is answered 403',
     async (api) => {
-      const asked = { ...readTokenHeader(api), method: 'POST', body: {} };
+      const asked = { ...readTokenHeader(api), method: 'POST', body: {} } as const;
       const { status } = await api.v1('/orders', asked);
       demand(status === 403, `status ${status}`);
     },

@@ -1,0 +1,64 @@
+/** What `init` and `probe` share: how findings are told, log-ins spaced, descriptions read. */
+import { readFileSync } from 'node:fs';
+import { createAsker } from '../../client/asker.ts';
+import type { Way } from '../../client/http/tunnel.ts';
+import { TRANSPORT_DEFAULTS } from '../../client/transport.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError, toError } from '../../lib/errors.ts';
+import { type Description, parseDescription } from '../../probe/description.ts';
+import type { Finding } from '../../probe/findings.ts';
+import type { Output } from '../output.ts';
+
+const VALUE_CHARS_MAX = 60;
+
+export function tellFinding(output: Output, { setting, value, seen, doubt, isOff }: Finding): void {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const shown = text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX - 1)}…` : text;
+  const off = isOff === true ? ' (not set)' : '';
+  output.note(`${(setting ?? '').padEnd(34)} ${shown}${off}  (${seen})`);
+  if (doubt !== undefined) output.note(`${''.padEnd(34)} ? ${doubt}`);
+}
+
+/** For who has no database yet to remember the last log-in. */
+export function spacedLogIns(clock: Clock, spacingMs: number): () => Promise<void> {
+  let last: number | undefined;
+  return async () => {
+    if (last !== undefined) await clock.sleep(Math.max(0, last + spacingMs - clock.monotonic()));
+    last = clock.monotonic();
+  };
+}
+
+const DESCRIPTION_BYTES_MAX = 33_554_432;
+
+async function fetched(url: string, way: Way, clock: Clock): Promise<string> {
+  const { deadlines } = TRANSPORT_DEFAULTS;
+  const options = { ...way, deadlines, gapMs: 0, bodyBytesMax: DESCRIPTION_BYTES_MAX };
+  await using asker = createAsker(options, clock);
+  const { status, text } = await asker.ask({ method: 'GET', url });
+  if (status === 200) return text;
+  throw new RefusedError('probe.no_description', `GET ${url}: HTTP ${status}`, {
+    hint: 'save the description, and name the file',
+  });
+}
+
+export async function readDescription(
+  source: string,
+  way: Way,
+  clock: Clock,
+): Promise<Description> {
+  const isAddress = /^https?:\/\//.test(source);
+  let text: string;
+  try {
+    text = isAddress ? await fetched(source, way, clock) : readFileSync(source, 'utf8');
+  } catch (error) {
+    if (isAddress) throw error;
+    throw new RefusedError('probe.no_description', toError(error).message, {
+      hint: 'name a file or an address of an OpenAPI description (JSON or YAML)',
+    });
+  }
+  const document = parseDescription(text);
+  if (document) return { source, document };
+  throw new RefusedError('probe.no_description', `${source} is no OpenAPI description`, {
+    hint: 'it must be JSON or YAML, and have paths',
+  });
+}

@@ -1,0 +1,214 @@
+/**
+ * Asks a service without judging: whatever is answered comes back with its status, for those who
+ * find out how an account answers. One request at a time, each a little after the one before; a 429
+ * is waited for and slows down all that follow. Throws RetryLaterError when the service is away.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { tryParseJson } from '../lib/json.ts';
+import { errorOfFailure, retryAfterMs, textOf } from './http/answer.ts';
+import {
+  type AnswerHeaders,
+  type Deadlines,
+  ExchangeFailure,
+  exchange,
+  headerText,
+} from './http/exchange.ts';
+import { createPools, type Pools, proxyFor } from './http/pools.ts';
+import { askedOf, encoded } from './http/request.ts';
+import type { Way } from './http/tunnel.ts';
+
+export interface PlainRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Absolute; a query in it counts beside `query`. */
+  readonly url: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly json?: unknown;
+}
+
+export interface PlainAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly text: string;
+  /** Undefined: it is no JSON, or only the beginning of it. */
+  readonly json: unknown;
+  /** There was more than is kept. */
+  readonly isCut: boolean;
+  /** The service's clock minus ours, by the `Date` header; undefined: there is none. */
+  readonly clockOffsetMs: number | undefined;
+}
+
+/** What the service let pass before it said 429. */
+interface Pace {
+  readonly requestsPerSecond: number;
+}
+
+export interface Asker extends AsyncDisposable {
+  ask(request: PlainRequest): Promise<PlainAnswer>;
+  /** At once, whatever is answered; several may be under way. */
+  askOnce(request: PlainRequest): Promise<PlainAnswer>;
+  /** How many requests were sent. */
+  sent(): number;
+  /** Undefined: it was never too fast. */
+  pace(): Pace | undefined;
+}
+
+export interface AskerOptions extends Way {
+  readonly deadlines: Deadlines;
+  /** From one request to the next. */
+  readonly gapMs: number;
+  /** Under way at the same time, where more than one is asked at once. */
+  readonly connections?: number | undefined;
+  /** Of a body; what is beyond is left unread. */
+  readonly bodyBytesMax: number;
+}
+
+const TOO_FAST = 429;
+const ATTEMPTS_MAX = 6;
+/** Where a 429 does not say how long. */
+const PAUSE_MS = 1_000;
+/** A service that asks for more patience is not waited for. */
+const PAUSE_MS_MAX = 65_000;
+/** The first waits after a 5xx and a broken connection; then it counts as away. */
+const AWAY_WAITS_MS: readonly number[] = [1_000, 4_000];
+const SECOND_MS = 1_000;
+const SLOWER = 0.8;
+
+interface Sent {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly body: Buffer;
+}
+
+/**
+ * Requests per second by what passed before the refusal: a burst holds what was saved up, and what
+ * came in while it lasted.
+ */
+function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: number): number {
+  const limit = Number(headerText(headers, 'x-ratelimit-limit') ?? Number.NaN);
+  if (limit > 0) return limit / Math.max(1, Math.round(pauseMs / SECOND_MS));
+  const last = times.at(-1) ?? 0;
+  const burst = times.filter((at) => at > last - SECOND_MS);
+  const lastedMs = last - (burst[0] ?? last);
+  return Math.max(1, (SLOWER * (burst.length - 1)) / (1 + lastedMs / SECOND_MS));
+}
+
+/** One request, and all of its answer. */
+function createSend(options: AskerOptions, clock: Clock, pools: Pools) {
+  return async (request: PlainRequest): Promise<Sent> => {
+    const { origin: at, pathname, searchParams } = new URL(request.url);
+    const own = [...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)]);
+    const query = { ...Object.fromEntries(own), ...request.query };
+    const asked = { ...request, url: at + pathname, query, priority: 'read' } as const;
+    const { origin, ...rest } = encoded(asked);
+    try {
+      const answer = await exchange(pools.of(origin, true), rest, {
+        deadlines: options.deadlines,
+        bodyBytesMax: Number.POSITIVE_INFINITY,
+        clock,
+        signal: undefined,
+        onBytes: () => undefined,
+      });
+      const { status, headers } = answer;
+      return { status, headers, body: await answer.whole(options.bodyBytesMax) };
+    } catch (error) {
+      if (!(error instanceof ExchangeFailure)) throw error;
+      const via = proxyFor(origin, options)?.url;
+      throw errorOfFailure({ ...askedOf(asked), safe: true, via }, error);
+    }
+  };
+}
+
+function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: number): PlainAnswer {
+  const isCut = body.length > bytesMax;
+  const text = textOf(body);
+  const dateMs = Date.parse(headerText(headers, 'date') ?? '');
+  return {
+    ...{ status, headers, text, isCut },
+    json: isCut ? undefined : tryParseJson(text),
+    clockOffsetMs: Number.isNaN(dateMs) ? undefined : dateMs - nowMs,
+  };
+}
+
+/** The pace, which begins with a guess and gives way to what the service says. */
+function createPacer({ gapMs: gapFirstMs }: AskerOptions, clock: Clock) {
+  const times: number[] = [];
+  let gapMs = gapFirstMs;
+  let pace: Pace | undefined;
+  return {
+    sent: () => times.length,
+    pace: () => pace,
+    note: () => void times.push(clock.monotonic()),
+    async turn() {
+      const last = times.at(-1);
+      if (last !== undefined) await clock.sleep(Math.max(0, last + gapMs - clock.monotonic()));
+    },
+    async slowDown({ headers }: Sent, nameOf: string) {
+      const pauseMs = Math.max(retryAfterMs(headers, clock.now()) ?? PAUSE_MS, SECOND_MS / 2);
+      if (pauseMs > PAUSE_MS_MAX) {
+        throw new RetryLaterError('probe.held', `${nameOf}: HTTP 429, for ${pauseMs / 1000} s`, {
+          hint: 'the service asks for patience: try again then',
+        });
+      }
+      // The first figure may be that of a burst; what is refused again was too fast.
+      const perSecond = pace ? pace.requestsPerSecond * SLOWER : paceOf(headers, times, pauseMs);
+      pace = { requestsPerSecond: perSecond };
+      gapMs = Math.max(gapMs, (SECOND_MS / perSecond) * 1.05);
+      await clock.sleep(pauseMs);
+    },
+  };
+}
+
+export function createAsker(options: AskerOptions, clock: Clock): Asker {
+  const { connections = 1, deadlines, bodyBytesMax } = options;
+  const { connectMs } = deadlines;
+  const pools = createPools({ ...options, connectionsMax: connections, connectMs });
+  const send = createSend(options, clock, pools);
+  const pacer = createPacer(options, clock);
+  const sendOnce = (request: PlainRequest): Promise<Sent> => {
+    pacer.note();
+    return send(request);
+  };
+  /** Waits as often as a service that is away is waited for; false: it has been enough. */
+  const waitFor = async (away: number): Promise<boolean> => {
+    const waitMs = AWAY_WAITS_MS[away];
+    if (waitMs !== undefined) await clock.sleep(waitMs);
+    return waitMs !== undefined;
+  };
+  const ask = async (request: PlainRequest): Promise<PlainAnswer> => {
+    const nameOf = `${request.method} ${new URL(request.url).pathname}`;
+    let away = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      await pacer.turn();
+      let sent: Sent;
+      try {
+        sent = await sendOnce(request);
+      } catch (error) {
+        // A connection that never came about will not do so in a second either.
+        const isPassing = error instanceof RetryLaterError && error.code !== 'transport.not_sent';
+        if (!isPassing || !(await waitFor(away))) throw error;
+        away += 1;
+        continue;
+      }
+      const { status } = sent;
+      if (status === TOO_FAST && attempt < ATTEMPTS_MAX) {
+        await pacer.slowDown(sent, nameOf);
+        continue;
+      }
+      if (status === TOO_FAST) throw new RefusedError('probe.too_fast', `${nameOf}: HTTP 429`);
+      if (status >= 500 && (await waitFor(away))) {
+        away += 1;
+        continue;
+      }
+      return answerOf(sent, bodyBytesMax, clock.now());
+    }
+  };
+  return {
+    ask,
+    askOnce: async (request) => answerOf(await sendOnce(request), bodyBytesMax, clock.now()),
+    sent: pacer.sent,
+    pace: pacer.pace,
+    [Symbol.asyncDispose]: () => pools.destroy(),
+  };
+}

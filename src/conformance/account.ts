@@ -1,0 +1,34 @@
+/** The account as the configuration has it. */
+import type { Config } from '../config/schema.ts';
+import { ConfigError } from '../lib/errors.ts';
+import { Secret } from '../lib/secret.ts';
+import type { Account, Side } from './api.ts';
+
+const revealed = (text: string | Secret): string => (text instanceof Secret ? text.reveal() : text);
+
+type Login = Config['service']['v1']['login'];
+type Way = Pick<Config['service']['v1'], 'tokenHeader' | 'tokenScheme'>;
+
+function side(baseUrl: string, way: Way, login: Login, key: Secret | null): Side {
+  return {
+    ...{ baseUrl, header: way.tokenHeader, scheme: way.tokenScheme, key: key?.reveal() },
+    clientId: login ? revealed(login.clientId) : '',
+    clientSecret: login?.clientSecret.reveal() ?? '',
+    idMember: login?.idMember ?? '',
+    secretMember: login?.secretMember ?? '',
+  };
+}
+
+export function accountOf({ v1, v2 }: Config['service'], priced: boolean): Account {
+  if (v1.login === null && v1.apiKey === null) {
+    throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
+  }
+  const { enabled, baseUrl, login } = v2;
+  return {
+    v1: side(v1.baseUrl, v1, v1.login, v1.apiKey),
+    v2: enabled && baseUrl !== null ? side(baseUrl, v2, login, null) : undefined,
+    readToken: v1.readToken?.reveal(),
+    readTokenHeader: v1.readTokenHeader,
+    priced,
+  };
+}

@@ -1,0 +1,191 @@
+/** What a service publishes about itself (OpenAPI, as JSON or YAML): where it is, what it says. */
+import { parse } from 'yaml';
+import type { Asker } from '../client/asker.ts';
+import { isJsonObject } from '../lib/json.ts';
+import type { TokenWay } from './access.ts';
+import { isShut } from './answers.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+export interface Description {
+  /** Where it was read. */
+  readonly source: string;
+  readonly document: Members;
+}
+
+/** Below the address of an interface. */
+const PLACES = ['/openapi.json', '/openapi.yaml', '/docs/openapi.json', '/swagger.json'];
+
+/** `openapi` names a format that is read here; older ones (`swagger: 2.0`) name other places. */
+export function parseDescription(text: string): Members | undefined {
+  try {
+    // YAML reads JSON as well.
+    const document: unknown = text.trimStart().startsWith('{') ? JSON.parse(text) : parse(text);
+    return isJsonObject(document) && isJsonObject(document.paths) ? document : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined: none is published at one of the usual places. */
+export async function findDescription(
+  asker: Asker,
+  baseUrl: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Description | undefined | 'shut'> {
+  let shut: 'shut' | undefined;
+  for (const place of PLACES) {
+    const url = baseUrl + place;
+    const answer = await asker.ask({ method: 'GET', url, headers });
+    if (isShut(answer)) shut = 'shut';
+    const document = answer.status === 200 ? parseDescription(answer.text) : undefined;
+    if (document) return { source: `GET ${place}`, document };
+  }
+  return shut;
+}
+
+function members(value: unknown): Members {
+  return isJsonObject(value) ? value : {};
+}
+
+/** A schema or parameter in the place of a reference to it. */
+export function resolved(document: Members, value: unknown): Members {
+  let at = members(value);
+  for (let depth = 0; depth < 10 && typeof at.$ref === 'string'; depth += 1) {
+    let found: unknown = document;
+    for (const step of at.$ref.split('/').slice(1)) {
+      found = members(found)[step.replaceAll('~1', '/').replaceAll('~0', '~')];
+    }
+    at = members(found);
+  }
+  return at;
+}
+
+/** Members of a schema, those of its parts (`allOf`, and the first of a choice) as well. */
+export function propertiesOf(document: Members, value: unknown, depth = 0): Members {
+  const schema = resolved(document, value);
+  if (depth > 6) return {};
+  const choices = [schema.anyOf, schema.oneOf].map((one) => (Array.isArray(one) ? one : []));
+  const parts = [...(Array.isArray(schema.allOf) ? schema.allOf : []), ...choices.flat()];
+  const below = parts.map((part) => propertiesOf(document, part, depth + 1));
+  return Object.assign({}, ...below.reverse(), members(schema.properties));
+}
+
+/** Members that a schema demands, those of all its parts (`allOf`) as well. */
+export function requiredOf(document: Members, value: unknown, depth = 0): readonly string[] {
+  const { required, allOf } = resolved(document, value);
+  const parts = Array.isArray(allOf) && depth <= 6 ? allOf : [];
+  const below = parts.flatMap((part) => requiredOf(document, part, depth + 1));
+  return [...(Array.isArray(required) ? required.map(String) : []), ...below];
+}
+
+/** `/orders/{}`: as paths are compared, whatever their parameters are called. */
+function pathShape(path: string): string {
+  return path.replaceAll(/\{[^}]*\}|:\w+/g, '{}').replace(/\/$/, '');
+}
+
+export function operationOf(
+  { document }: Description,
+  method: string,
+  path: string,
+): Members | undefined {
+  const wanted = pathShape(path);
+  for (const [name, item] of Object.entries(members(document.paths))) {
+    // Some write the base address into each path.
+    const shape = pathShape(name);
+    if (shape !== wanted && !shape.replace(/^\/api\/v\d/, '').startsWith(wanted)) continue;
+    if (shape !== wanted && shape.replace(/^\/api\/v\d/, '') !== wanted) continue;
+    const operation = members(item)[method.toLowerCase()];
+    if (isJsonObject(operation)) return { ...operation, shared: members(item).parameters };
+  }
+  return undefined;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly isRequired: boolean;
+}
+
+export function queryOf({ document }: Description, operation: Members): readonly Parameter[] {
+  const own = Array.isArray(operation.parameters) ? operation.parameters : [];
+  const shared = Array.isArray(operation.shared) ? operation.shared : [];
+  return [...shared, ...own]
+    .map((one) => resolved(document, one))
+    .filter((one) => one.in === 'query')
+    .map((one) => ({ name: String(one.name), isRequired: one.required === true }));
+}
+
+function contentSchema(content: unknown): unknown {
+  const [first] = Object.values(members(content));
+  return members(first).schema;
+}
+
+export function bodySchemaOf({ document }: Description, operation: Members): unknown {
+  return contentSchema(resolved(document, operation.requestBody).content);
+}
+
+/** The schema of its success. */
+export function answerSchemaOf({ document }: Description, operation: Members): unknown {
+  const responses = members(operation.responses);
+  const [status] = ['200', '201', '2XX'].filter((one) => one in responses);
+  return contentSchema(resolved(document, responses[status ?? 'default']).content);
+}
+
+/** The level of the account, where the version is one. */
+export function versionOf({ document }: Description): string | undefined {
+  const { version } = members(document.info);
+  const text = typeof version === 'string' ? version.replace(/^v/i, '') : '';
+  return /^\d+\.\d+\.\d+$/.test(text) ? text : undefined;
+}
+
+/** Headers and schemes by its `securitySchemes`. */
+export function waysOf({ document }: Description): readonly TokenWay[] {
+  const schemes = members(members(document.components).securitySchemes);
+  return Object.values(schemes).flatMap((value): readonly TokenWay[] => {
+    const { type, in: where, name, scheme, description } = resolved(document, value);
+    const isBearer = /\bbearer\b/i.test(String(description ?? ''));
+    if (type === 'http' && /^bearer$/i.test(String(scheme))) {
+      return [{ header: 'Authorization', scheme: 'bearer' }];
+    }
+    if (type !== 'apiKey' || where !== 'header' || typeof name !== 'string') return [];
+    return [{ header: name, scheme: isBearer ? 'bearer' : 'plain' }];
+  });
+}
+
+/** Members of the log-in's body by their names. */
+export function loginNamesOf(description: Description): readonly [string, string] | undefined {
+  const operation = operationOf(description, 'POST', '/auth/login');
+  if (!operation) return undefined;
+  const schema = bodySchemaOf(description, operation);
+  const names = Object.keys(propertiesOf(description.document, schema));
+  const secret = names.find((name) => /secret|password/i.test(name));
+  const id = names.find((name) => name !== secret && /id$|user|client|key/i.test(name));
+  return id !== undefined && secret !== undefined ? [id, secret] : undefined;
+}
+
+/** How the freight of a new order is spelled; undefined: it does not say, or takes both. */
+export function freightSpellingOf(description: Description): string | undefined {
+  const operation = operationOf(description, 'POST', '/orders');
+  if (!operation) return undefined;
+  const schema = bodySchemaOf(description, operation);
+  const names = Object.keys(propertiesOf(description.document, schema));
+  const spellings = ['freight', 'Freight'].filter((name) => names.includes(name));
+  return spellings.length === 1 ? spellings[0] : undefined;
+}
+
+/** Parameters of the season's list that may name the season. */
+export function seasonParametersOf(description: Description): readonly string[] {
+  const operation = operationOf(description, 'GET', '/variants/season');
+  if (!operation) return [];
+  const names = queryOf(description, operation).map(({ name }) => name);
+  return names.filter((name) => /season/i.test(name));
+}
+
+/** The last part of the path of pending refunds. */
+export function pendingRefundsOf({ document }: Description): string | undefined {
+  const shapes = Object.keys(members(document.paths)).map(pathShape);
+  const found = shapes.map((shape) =>
+    /\/orders\/\{\}\/(.*pend.*refund[^{]*|.*refund[^{]*pend.*)$/i.exec(shape),
+  );
+  return found.find((one) => one && !one[1]?.includes('{'))?.[1];
+}

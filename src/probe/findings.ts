@@ -1,0 +1,20 @@
+/** What was found out about an account, and on what it was seen. */
+
+export interface Finding {
+  /** Its place in the configuration; undefined: nothing is to be set, it is only told. */
+  readonly setting: string | undefined;
+  /** As it is written there. */
+  readonly value: unknown;
+  /** What was asked, and how it was answered. */
+  readonly seen: string;
+  /** Why a person should look at it before it is relied on. */
+  readonly doubt?: string | undefined;
+  /** Too doubtful to be set: it is written as a comment. */
+  readonly isOff?: boolean | undefined;
+}
+
+/** Hears of findings as they come, and of what is looked for. */
+export interface Witness {
+  found(finding: Finding): void;
+  looking(what: string): void;
+}

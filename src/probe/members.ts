@@ -1,0 +1,120 @@
+/** Members of variants that an account names otherwise, matched by the words of their names. */
+import { isJsonObject } from '../lib/json.ts';
+import type { Row } from './answers.ts';
+import type { Witness } from './findings.ts';
+
+type Place = 'variant' | 'details';
+
+export interface MemberName {
+  readonly of: Place;
+  readonly ours: string;
+  readonly theirs: string;
+}
+
+/** Names of the contract (docs/wire.md, "V1 shapes"). */
+const NAMES: Readonly<Record<Place, readonly string[]>> = {
+  variant: [
+    ...['barcode', 'quantity', 'variantType', 'seasonName', 'colorCode', 'b2cSalePrice'],
+    ...['priceOriginal', 'wspPrice', 'careLabelWash', 'careLabelIron', 'careLabelDry'],
+    ...['careLabelDryClean', 'careLabelBleach', 'details', 'pricing'],
+  ],
+  details: [
+    ...['styleNo', 'brandName', 'styleName', 'styleNameWebshop', 'colorName', 'size', 'price'],
+    ...['wspPrice', 'currency', 'designer', 'styleDescription', 'wash', 'category', 'quality'],
+    ...['type', 'gender', 'b2bHidden', 'colorActive', 'tags', 'customsTariffNumber'],
+    ...['countryOfOrigin', 'weight', 'images'],
+  ],
+};
+
+/** Words that mean the same. */
+const SAME: Readonly<Record<string, string>> = {
+  ...{ no: 'number', nr: 'number', num: 'number', colour: 'color', desc: 'description' },
+  ...{ text: 'description', wholesale: 'wsp', purchase: 'wsp', ean: 'barcode', gtin: 'barcode' },
+  ...{ qty: 'quantity', amount: 'quantity', stock: 'quantity', tariff: 'customstariff' },
+  ...{ customs: 'customstariff', hs: 'customstariff', retail: 'price', image: 'images' },
+  ...{ tag: 'tags', country: 'country', origin: 'country', sex: 'gender', label: 'name' },
+};
+
+/** Names that no rule of words leads to. */
+const OTHERS: Readonly<Record<string, string>> = {
+  ...{ style: 'styleNo', stylecode: 'styleNo', itemno: 'styleNo', itemnumber: 'styleNo' },
+  ...{ articleno: 'styleNo', articlenumber: 'styleNo', brand: 'brandName', color: 'colorName' },
+  ...{ colour: 'colorName', colourname: 'colorName' },
+  ...{ sizename: 'size', recommendedretailprice: 'price', rrp: 'price', wsp: 'wspPrice' },
+  ...{ wholesaleprice: 'wspPrice', currencycode: 'currency', description: 'styleDescription' },
+  ...{ hscode: 'customsTariffNumber', origin: 'countryOfOrigin', weightgrams: 'weight' },
+  ...{ washing: 'wash', season: 'seasonName', ean: 'barcode', gtin: 'barcode', qty: 'quantity' },
+};
+
+/** `style_number`, `styleNo` and `Style-Nr` are the same words. */
+function wordsOf(name: string): string {
+  const words = name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[\s_.-]+/)
+    .filter((word) => word !== '' && word !== 'of')
+    .map((word) => SAME[word] ?? word);
+  return [...new Set(words)].sort().join(' ');
+}
+
+/** What of the contract a name means; undefined: nothing that is known. */
+function meaningOf(name: string, place: Place): string | undefined {
+  const bare = name.toLowerCase().replaceAll(/[^a-z\d]/g, '');
+  const names = NAMES[place];
+  const other = OTHERS[bare];
+  if (other !== undefined && names.includes(other)) return other;
+  return names.find((one) => wordsOf(one) === wordsOf(name));
+}
+
+/** The name in the contract, wherever it stands there. */
+export function ourNameFor(theirs: string): string | undefined {
+  return meaningOf(theirs, 'details') ?? meaningOf(theirs, 'variant');
+}
+
+function unknownIn(rows: readonly Row[], place: Place): readonly MemberName[] {
+  const present = new Set(rows.flatMap((row) => Object.keys(row)));
+  const taken = new Set<string>();
+  return [...present].flatMap((theirs) => {
+    if (NAMES[place].includes(theirs)) return [];
+    const ours = meaningOf(theirs, place);
+    if (ours === undefined || present.has(ours) || taken.has(ours)) return [];
+    taken.add(ours);
+    return [{ of: place, ours, theirs }];
+  });
+}
+
+/** Names that were seen and mean nothing here: they are kept as they are. */
+function restOf(rows: readonly Row[], place: Place, known: readonly MemberName[]): string[] {
+  const present = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const mapped = new Set(known.map(({ theirs }) => theirs));
+  return present.filter((name) => !NAMES[place].includes(name) && !mapped.has(name));
+}
+
+export function proposeMembers(
+  witness: Witness,
+  rows: readonly Row[],
+  own: readonly MemberName[],
+): void {
+  if (rows.length === 0) return;
+  const details = rows.map((row) => row.details).filter(isJsonObject);
+  const isFlat = details.length === 0 && rows.some((row) => Object.keys(row).length > 4);
+  const setting = 'service.v1.members';
+  const isOwn = ({ of, theirs }: MemberName): boolean =>
+    own.some((one) => one.of === of && one.theirs === theirs);
+  const inside = isFlat ? [] : unknownIn(details, 'details');
+  const beside = isFlat
+    ? unknownIn(rows, 'variant').filter(({ theirs }) => !NAMES.details.includes(theirs))
+    : unknownIn(rows, 'variant');
+  const found = [...inside, ...beside];
+  const value = [...own, ...found.filter((one) => !isOwn(one))];
+  const from = `${isFlat ? 'members' : 'details'} of ${rows.length} variants (detailed=true)`;
+  if (found.length > 0) {
+    const names = found.map(({ ours, theirs }) => `${theirs} for ${ours}`).join(', ');
+    const doubt = 'the names were matched by their words: look whether they mean the same';
+    witness.found({ setting, value, seen: `${from}: ${names}`, doubt });
+  } else witness.found({ setting, value: own, seen: `${from} have the known names` });
+  const rest = isFlat ? [] : restOf(details, 'details', found);
+  if (rest.length === 0) return;
+  const seen = `kept as they are, without a column: ${rest.slice(0, 12).join(', ')}`;
+  witness.found({ setting: undefined, value: 'further members of details', seen });
+}

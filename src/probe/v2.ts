@@ -1,0 +1,161 @@
+/** V2: where its collections stand, how they are paged, and whether fields may be named. */
+import type { PlainAnswer } from '../client/asker.ts';
+import { modelledFields, RESOURCE_PATHS, type ResourceType } from '../client/v2/resources.ts';
+import type { Config } from '../config/schema.ts';
+import { isJsonObject } from '../lib/json.ts';
+import { isGood, isMissing, isShut, statusOf, textOf, wordsOf } from './answers.ts';
+import type { Talk } from './talk.ts';
+
+type V2 = Config['service']['v2'];
+
+const STREAMS: Readonly<Record<ResourceType, string>> = {
+  style: 'styles',
+  styleColor: 'styleColors',
+  color: 'colors',
+  brand: 'pdmBrands',
+  type: 'types',
+  gender: 'genders',
+  country: 'countries',
+};
+
+const OTHER_PATHS: Readonly<Partial<Record<ResourceType, readonly string[]>>> = {
+  styleColor: ['style-colors', 'styleColors', 'stylecolors', 'style_colors'],
+  brand: ['brands'],
+  type: ['types', 'style-types', 'styleTypes'],
+  gender: ['genders', 'style-genders'],
+  country: ['countries', 'countries-of-origin', 'country-of-origins'],
+};
+
+/** Those whose path is a setting. */
+const SETTABLE = ['styleColor', 'brand', 'type', 'gender', 'country'] as const;
+type Settable = (typeof SETTABLE)[number];
+
+const isSettable = (type: ResourceType): type is Settable => SETTABLE.some((one) => one === type);
+
+function rowsIn({ json }: PlainAnswer): readonly unknown[] | undefined {
+  const data = isJsonObject(json) ? json.data : undefined;
+  return Array.isArray(data) ? data : undefined;
+}
+
+function nextOf({ json }: PlainAnswer): string | undefined {
+  const links = isJsonObject(json) && isJsonObject(json.links) ? json.links : {};
+  return textOf(links.next);
+}
+
+function idsOf(answer: PlainAnswer): string {
+  return (rowsIn(answer) ?? []).map((row) => (isJsonObject(row) ? String(row.id) : '')).join();
+}
+
+async function findCollections(
+  talk: Talk,
+  own: V2,
+): Promise<readonly (readonly [ResourceType, string])[]> {
+  const { witness } = talk;
+  const there: [ResourceType, string][] = [];
+  for (const type of [
+    'style',
+    'styleColor',
+    'color',
+    'brand',
+    'type',
+    'gender',
+    'country',
+  ] as const) {
+    const configured = isSettable(type) ? own.paths[type] : RESOURCE_PATHS[type];
+    let missing: PlainAnswer | undefined;
+    let path: string | undefined;
+    for (const one of new Set([configured, ...(OTHER_PATHS[type] ?? [])])) {
+      witness.looking(`/pdm/${one}`);
+      const answer = await talk.get(`/pdm/${one}`, { 'page[limit]': 1 });
+      if (!isGood(answer)) missing = answer;
+      else path = one;
+      if (path !== undefined || !isMissing(answer)) break;
+    }
+    const stream = `streams.${STREAMS[type]}.enabled`;
+    if (path === undefined) {
+      const seen = `GET /pdm/${configured}: ${missing ? wordsOf(missing).slice(0, 60) : ''}`;
+      const doubt = missing && isMissing(missing) ? undefined : 'it may be a right that is missing';
+      witness.found({ setting: stream, value: false, seen, doubt });
+      continue;
+    }
+    there.push([type, path]);
+    const seen = `GET /pdm/${path}: 200`;
+    if (isSettable(type)) witness.found({ setting: `service.v2.paths.${type}`, value: path, seen });
+  }
+  return there;
+}
+
+async function findPaging(talk: Talk, own: V2, path: string): Promise<void> {
+  const { witness } = talk;
+  const setting = 'service.v2.paging';
+  const first = await talk.get(path, { 'page[limit]': 1 });
+  const meta = isJsonObject(first.json) && isJsonObject(first.json.meta) ? first.json.meta : {};
+  const token = textOf(meta.pageToken);
+  if (nextOf(first) === undefined && token === undefined) {
+    const doubt = 'there is one page only, or none that leads on';
+    witness.found({ setting, value: own.paging, seen: `GET ${path}`, doubt });
+    return;
+  }
+  if (token !== undefined) {
+    const query = { 'page[limit]': 1, 'page[token]': token, 'page[offset]': 1 };
+    const second = await talk.get(path, query);
+    if (isGood(second) && idsOf(second) !== idsOf(first)) {
+      const seen = 'meta.pageToken and page[offset]=1 give the second row';
+      witness.found({ setting, value: 'token', seen });
+      return;
+    }
+  }
+  const seen = token === undefined ? 'there is no meta.pageToken' : 'its page token leads nowhere';
+  witness.found({ setting, value: 'links', seen: `${seen}, and links.next is given` });
+}
+
+async function findPageLimit(talk: Talk, own: V2, path: string): Promise<void> {
+  for (const limit of new Set([own.pageLimit, 250, 100, 50])) {
+    const answer = await talk.get(path, { 'page[limit]': limit });
+    if (!isGood(answer)) continue;
+    const seen = `page[limit]=${limit} is taken`;
+    talk.witness.found({ setting: 'service.v2.pageLimit', value: limit, seen });
+    return;
+  }
+}
+
+async function findSparse(
+  talk: Talk,
+  own: V2,
+  there: readonly (readonly [ResourceType, string])[],
+): Promise<void> {
+  const setting = 'service.v2.sparseFields';
+  for (const [type, path] of there) {
+    const fields = modelledFields(type).join(',');
+    const answer = await talk.get(`/pdm/${path}`, { 'page[limit]': 1, [`fields_${type}`]: fields });
+    if (isGood(answer)) continue;
+    const seen = `fields_${type}=${fields}: ${wordsOf(answer)}`;
+    talk.witness.found({ setting, value: false, seen });
+    return;
+  }
+  if (there.length === 0) return;
+  talk.witness.found({
+    setting,
+    value: own.sparseFields,
+    seen: 'the fields that are mirrored may be named',
+  });
+}
+
+export async function probeV2(talk: Talk, own: V2): Promise<void> {
+  const { witness } = talk;
+  const there = await findCollections(talk, own);
+  const [first] = there;
+  if (!first) {
+    const shut = await talk.get('/pdm/styles', { 'page[limit]': 1 });
+    const seen = isShut(shut) ? `GET /pdm/styles: ${statusOf(shut)}` : 'no collection was found';
+    const doubt = 'V2 has nothing that this account may read';
+    witness.found({ setting: 'service.v2.enabled', value: false, seen, doubt });
+    return;
+  }
+  const path = `/pdm/${first[1]}`;
+  await findPaging(talk, own, path);
+  await findPageLimit(talk, own, path);
+  await findSparse(talk, own, there);
+  const seen = `${there.length} collections below /pdm were answered`;
+  witness.found({ setting: 'service.v2.enabled', value: true, seen });
+}
