@@ -92,7 +92,7 @@ export function createLoginGate(
 }
 
 /** How a token stands in its header: alone, or behind the word "Bearer" (RFC 6750). */
-export type TokenScheme = 'plain' | 'bearer';
+type TokenScheme = 'plain' | 'bearer';
 
 interface KeyCredential {
   readonly kind: 'key';

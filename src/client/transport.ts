@@ -87,7 +87,7 @@ interface TransportStats {
   readonly bytesReceived: number;
   /** The service's clock minus ours, by the last `Date` header; undefined: none was seen. */
   readonly clockOffsetMs: number | undefined;
-  /** What answers have otherwise than the contract says, and is read all the same: how often. */
+  /** Counts of dialects: forms beside the contract that were read all the same. */
   readonly dialects: Readonly<Record<string, number>>;
 }
 
@@ -102,7 +102,7 @@ export interface Sender {
   stream(request: HttpRequest): Promise<StreamAnswer>;
   /** Takes secrets out of what the service says, before it is kept as the words of an error. */
   readonly scrub: Scrubber['scrub'];
-  /** Counts what an answer to the request has otherwise than the contract says. */
+  /** Counts a form beside the contract that an answer to the request had. */
   note(request: Pick<HttpRequest, 'tally'>, what: string): void;
 }
 
@@ -125,7 +125,7 @@ export interface TransportDeps {
 /** An answer that is no success is read up to this: it may tell of each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;
 
-/** What a cache has kept for longer is told. */
+/** Answers that a cache has kept for longer are told. */
 const AGE_TOLD_MS = 60_000;
 /** Whatever it says: nothing is kept for longer. */
 const AGE_MS_MAX = 30 * 86_400_000;

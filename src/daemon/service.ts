@@ -129,7 +129,7 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
-  /** Of the daemon; a command tells nothing. */
+  /** The daemon's; a command logs nothing. */
   readonly log?: Logger;
   /** Ends the wait for a log-in that nobody needs any more. */
   readonly stop: AbortSignal;
@@ -173,7 +173,7 @@ export function wayOf({ caFile, proxy, clientCertificate }: Config['service']): 
   return { ...way, proxy: { url, credentials: { user: name, password } } };
 }
 
-/** What the log says of the way to the service: dialects once each, the pace when it leaves its own. */
+/** Logs each dialect once, and the pace when it leaves the configured one or is back there. */
 function tellers(log: Logger | undefined): Pick<TransportDeps, 'onDialect' | 'onPace'> {
   let isSlowed = false;
   return {

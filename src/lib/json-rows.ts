@@ -8,7 +8,8 @@
  * too long comes in short (json-rows/long-row.ts).
  *
  * The scanner proves structure only: brackets match, strings end, commas separate, nothing is
- * cut off. Whether a row is JSON in every detail is seen by whoever parses it (json-rows/rows-of.ts).
+ * cut off. Whether a row is JSON in every detail is seen by whoever parses it
+ * (json-rows/rows-of.ts).
  */
 
 import { withoutNames } from './json-rows/keyed.ts';
@@ -42,8 +43,8 @@ export interface RowScanOptions {
   /** Member names from the root to the array; empty: the document itself is the array. */
   readonly path: readonly string[];
   /**
-   * Where else it may stand. Given, it may also be an object by number: `{"0": …, "1": …}`. The
-   * first that is found is it.
+   * Other places of the array. If they are given, it may also be an object by number
+   * (`{"0": …, "1": …}`). The first place that fits counts.
    */
   readonly others?: readonly (readonly string[])[] | undefined;
   /** Segments end where the row index is a multiple of this. */
@@ -65,7 +66,7 @@ export interface RowScanEnd {
   readonly rest: unknown;
   /** Whether the array was there at all. */
   readonly found: boolean;
-  /** Where it was found. */
+  /** The place that it was found in. */
   readonly at: readonly string[] | undefined;
   /** Whether it was an object by number; the first row is null in the rest then. */
   readonly isKeyed: boolean;
@@ -244,7 +245,7 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  /** What stands before the row of an object by number, or the row: always an object. */
+  /** Takes the next piece of an object by number: a name, its colon, or the row. */
   #nameOrRow(byte: number, at: number): number {
     if (this.#place === 'row_value' && byte === OPEN_OBJECT) return this.#beginRow(byte, at);
     const isName = this.#place === 'next_row' && byte === QUOTE;

@@ -1,6 +1,6 @@
 /**
- * Whether the limit of requests is what everybody waits for: told by the daemon while it is so, and
- * by nobody else, because only it sees its requests.
+ * Says whether the limit of requests is the bottleneck. Only the daemon sees its requests, so it
+ * notes their pace in the database while somebody waits for it.
  */
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
@@ -33,14 +33,14 @@ export async function readPace(db: Db): Promise<ServicePace | null> {
 const FRESH_MS = 60_000;
 /** Less is the pulse of any pull. */
 const BUSY_MIN = 0.5;
-/** What is over sooner matters to nobody. */
+/** A backlog that is over sooner matters to nobody. */
 const WAIT_MS_MIN = 10_000;
 
 /** Requests for what waits in the database: an order with its deliveries, a push with its looks. */
 const PER_ORDER = 2;
 const PER_PUSH = 4;
 
-/** What waits for requests: those of the status. */
+/** The work that waits for requests, from the status. */
 interface Backlog {
   readonly pace: ServicePace | null;
   /** Orders that wait to be read. */
@@ -64,5 +64,6 @@ export function bottleneckOf(
   const setting = `service.limits.requestsPerSecond: ${perSecondMax}`;
   const why = perSecond < perSecondMax ? `the service takes no more; ${setting}` : setting;
   const about = formatDuration(Math.round(waitMs / 1_000) * 1_000);
-  return `the limit of ${rate}/s is the bottleneck: ${waiting} requests waiting, about ${about} (${why})`;
+  const backlog = `${waiting} requests waiting, about ${about}`;
+  return `the limit of ${rate}/s is the bottleneck: ${backlog} (${why})`;
 }

@@ -67,7 +67,7 @@ function unlessForeign(error: unknown): never {
   throw isForeign ? new RetryLaterError(error.code, error.message, { cause: error }) : error;
 }
 
-/** What a cache has kept for longer is no reading of now. */
+/** An answer that a cache has kept for longer is no reading of now. */
 const AGE_MS_MAX = 60_000;
 
 /** Since when what was read is so; throws when that is too long ago. */

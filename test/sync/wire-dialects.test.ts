@@ -1,4 +1,4 @@
-/** What a run tells of answers that are not as the contract has them, and of those out of caches. */
+/** Runs over answers that are not as the contract has them, or come out of caches. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';

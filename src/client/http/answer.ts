@@ -151,7 +151,7 @@ export function errorOfPage(asked: Asked, text: string): SelvedgeError {
   return new InDoubtError('transport.in_doubt', unknown);
 }
 
-/** What begins like no JSON, and is none. */
+/** Tells text that begins like no JSON. */
 export function isNoJson(text: string): boolean {
   return isPage(text) || !/^\s*(?:[{["\d-]|true|false|null)/.test(text);
 }
@@ -192,12 +192,13 @@ const TOO_FAST = 429;
 const UNAVAILABLE = 503;
 
 /**
- * What who stands before the service says without asking it, in JSON of another form. Not in here:
- * 404 and 410, which a gateway says for a moment while the service moves; 409, which is about a
- * state; 503, which caches also say when the service has taken the request and kept silent.
+ * Statuses that prove a refusal in JSON of another form: gateways give them without asking the
+ * service, else the service gives them itself. Not in here: 404 and 410, which a gateway says for a
+ * moment while the service moves; 409, which is about a state; 503, which caches also say when the
+ * service has taken the request and kept silent.
  */
 const PROVED_BARE: ReadonlySet<number> = new Set([400, 401, 403, 405, 413, 415, 422]);
-/** The same in plain words. */
+/** Statuses that prove it in plain words. */
 const PROVED_BY_WORDS: ReadonlySet<number> = new Set([400, 422]);
 
 /** Whether the answer proves that a write was not carried out, or that the service has decided. */
@@ -208,10 +209,10 @@ function isProof(status: number, said: Said | undefined): boolean {
   return said !== undefined && proved.has(status);
 }
 
-/** Of many lines the first tell enough; the error has them all. */
+/** The first of many lines tell enough; the error has them all. */
 const LINES_TOLD = 5;
 
-/** What the answer says, for a message. */
+/** The words of the answer, for a message. */
 function wordsOf(asked: Asked, said: Said | undefined, text: string): string {
   if (!said || said.kind === 'text') {
     const excerpt = told(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');

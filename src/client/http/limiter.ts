@@ -1,9 +1,9 @@
 /**
- * How fast (pace.ts) and how wide we talk to the service, and who goes first. Decisions and pushes overtake reads, reads overtake pulls; inside one
- * priority it is first come, first served. A slot or two stays free for the hasty, so that long
- * pulls cannot fill every place. Nobody is overtaken for ever: of what starts, reads and
- * pulls get a fifth each while they wait, so that a storm of events does not end the pulls. What a
- * person asks is one request now and then: it waits for two others at the most.
+ * Decides how fast (pace.ts) and how wide we talk to the service, and who goes first. Decisions and
+ * pushes overtake reads, reads overtake pulls; inside one priority the first comes first. A slot or
+ * two stays free for the hasty, so that long pulls cannot fill every place. Nobody is overtaken for
+ * ever: reads and pulls get a fifth each of what starts while they wait, so that a storm of events
+ * does not end the pulls. A person asks one thing now and then: it waits for two others at most.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { createPace, type Pace, type PaceDeps, type PaceFigures } from './pace.ts';
@@ -23,7 +23,7 @@ export interface Limiter {
   acquire(priority: Priority, signal?: AbortSignal): Promise<() => void>;
   /** Nobody starts before this many milliseconds have passed (the service said "too fast"). */
   pause(ms: number): void;
-  /** What was answered to a request that started then (monotonic ms): the pace learns from it. */
+  /** Both tell the pace what was answered to a request; it learns from that. */
   tooFast: Pace['tooFast'];
   taken: Pace['taken'];
   pace(): PaceFigures;

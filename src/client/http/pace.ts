@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 export interface PaceFigures {
   /** In force; undefined: no limit. */
   readonly perSecond: number | undefined;
-  /** As configured. */
+  /** The configured one. */
   readonly perSecondMax: number | undefined;
   /** For how long in all somebody has waited for nothing but the pace, ms. */
   readonly heldMs: number;
@@ -50,7 +50,7 @@ const SLOWER = 0.85;
 /** Refused again so soon: it is far too fast. */
 const MUCH_SLOWER = 0.5;
 const AGAIN_MS = 10_000;
-/** One request in ten seconds; who is refused even then is held by `Retry-After` alone. */
+/** A request in ten seconds is always tried; `Retry-After` alone holds it back further. */
 const PER_SECOND_MIN = 0.1;
 
 /** Up so much, at most so often: near the true limit one request in a few hundred is refused. */

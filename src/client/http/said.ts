@@ -28,7 +28,7 @@ export interface Said {
 
 const NO_REASON = 'no reason given';
 
-export function lineOf(value: unknown): string {
+function lineOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
 }
 

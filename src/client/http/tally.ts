@@ -26,7 +26,7 @@ export interface WireTally extends Tally {
   take(): WireCounts;
   /** The bytes since the last call of this one. */
   takeBytes(): number;
-  /** What was noted since the beginning, and how often. */
+  /** Counts by what was noted since the beginning. */
   notes(): Readonly<Record<string, number>>;
   /** The age of the oldest answer since the beginning, ms. */
   ageMs(): number;

@@ -13,8 +13,8 @@ export interface OutgoingProxy {
   readonly credentials: { readonly user: string; readonly password: Secret } | undefined;
 }
 
-/** What we show to a service that wants to know its clients (mTLS). */
-export interface ClientCertificate {
+/** Our certificate, for a service that asks its clients for one (mTLS). */
+interface ClientCertificate {
   /** PEM: the certificate, and those between it and its authority. */
   readonly certText: string;
   /** PEM. */

@@ -130,7 +130,7 @@ export async function list<T>(
   return { ...checkRows(schema, raws), raws, count, startedAt };
 }
 
-/** Of a list below an order. */
+/** Options of a list below an order. */
 export interface BelowOptions extends CallOptions {
   /** Resolves when the order is there, if its caller reads it anyway. */
   readonly order?: Promise<Read<unknown>> | undefined;

@@ -34,7 +34,7 @@ const OWN: ReadonlySet<string> = new Set([
 
 interface Opened {
   readonly data: unknown;
-  /** As it says; undefined: it does not. */
+  /** The status that it names; undefined: it names none. */
   readonly status: number | undefined;
   /** How it differs from the contract. */
   readonly dialect?: string;
@@ -121,7 +121,7 @@ export const NO_CONTENT = 204;
 
 interface Enveloped extends Omit<Answer<unknown>, 'value'> {
   readonly data: unknown;
-  /** It says itself that it is a success: it is the service's own. */
+  /** The answer names itself a success: the service wrote it. */
   readonly isOwn: boolean;
 }
 
@@ -208,7 +208,7 @@ export function rowsIn(data: unknown, member: string): FoundRows | undefined {
   return found && { dialect: `data=[] (${member})`, ...found };
 }
 
-/** What the service counts of a list; what cannot be read is not known. */
+/** The count that the service gives of a list; one that cannot be read is unknown. */
 export function countIn(data: unknown): number | undefined {
   const count = isJsonObject(data) ? data.count : undefined;
   return countSchema.safeParse(count).data ?? undefined;

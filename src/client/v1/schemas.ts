@@ -246,7 +246,7 @@ export const pendingRefundSchema = z.looseObject({
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 
-/** Of what was made: the number decides alone, so that its digits are taken as well. */
+/** The number of a thing that was made; it alone decides, so that its digits are taken too. */
 const madeId = z.union(
   [z.int().positive(), z.string().regex(DIGITS).transform(Number)],
   'neither a number nor its digits',

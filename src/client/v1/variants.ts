@@ -92,7 +92,7 @@ export interface PullRequest {
   readonly onPage?: (() => void) | undefined;
 }
 
-/** Where the list stands, and where it may stand without an envelope or its name. */
+/** The place of the list, and its places without an envelope or a name. */
 const PATH = ['data', 'variants'];
 const OTHERS = [['variants'], ['data'], []];
 
@@ -115,7 +115,7 @@ interface Envelope {
   readonly count: number | undefined;
 }
 
-/** How the list stands there otherwise than the contract says; throws where there is none. */
+/** The form of the list if it is beside the contract; throws if there is none. */
 function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, data: unknown) {
   if (isKeyed) return 'variants={"0": …}';
   if (found) return at?.at(-1) === 'variants' ? undefined : 'data=[] (variants)';
@@ -140,7 +140,7 @@ function envelopeOf(
 
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
 
-/** In place of a body that did not come: 204 says that there are no rows, and nothing else does. */
+/** Stands in for a body that did not come: 204 alone says that there are no rows. */
 function nothing(sender: Sender, request: HttpRequest, { status }: { status: number }): Buffer {
   if (status !== NO_CONTENT) throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   sender.note(request, 'variants=204');

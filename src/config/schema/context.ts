@@ -157,7 +157,7 @@ function isSigningSecret(secret: Secret): boolean {
   return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
 }
 
-/** What is wrong with a private key; undefined: nothing. */
+/** The mistake in a private key; undefined: none. */
 function keyProblem(pem: string): { readonly message: string; readonly hint: string } | undefined {
   if (pem.includes('ENCRYPTED')) {
     const hint = 'nobody is there to type its password: openssl pkey -in <key> -out <plain key>';

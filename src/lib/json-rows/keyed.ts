@@ -11,7 +11,7 @@ export function isRowNumber(name: string | undefined): boolean {
   return name !== undefined && NUMBER.test(name);
 }
 
-/** Behind what stands between the end of a row and the next one: its comma, name and colon. */
+/** The index of the next row, behind its comma, name and colon. */
 function nextRow(bytes: Uint8Array, from: number, name: ValueScanner): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== OPEN_OBJECT) {

@@ -24,7 +24,7 @@ export class RestScanner {
   readonly #bytesMax: number;
   readonly #parts: Buffer[] = [];
   readonly #frames: Frame[] = [];
-  /** Where the array may stand. */
+  /** The places of the array. */
   #paths: readonly (readonly string[])[];
   #foundAt: readonly string[] | undefined;
   #isKeyed = false;
@@ -48,7 +48,7 @@ export class RestScanner {
     return this.#foundAt;
   }
 
-  /** It is an object by number, and no array. */
+  /** The list is an object by number, and no array. */
   get isKeyed(): boolean {
     return this.#isKeyed;
   }

@@ -23,7 +23,7 @@ export interface LiveReadings {
     readonly active: number;
     /** How many may start in a second now; undefined: as many as want to. */
     readonly perSecond: number | undefined;
-    /** What answers had otherwise than the contract says, and how often. */
+    /** Counts of forms beside the contract that were read. */
     readonly dialects: Readonly<Record<string, number>>;
     readonly logins: Readonly<Record<'done' | 'refused' | 'failed', number>>;
   };

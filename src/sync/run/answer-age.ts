@@ -7,7 +7,7 @@ import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run, RunEnd } from './ledger.ts';
 
-/** What is older is told with the run. */
+/** Older answers are told with the run. */
 const TOLD_MS = 60_000;
 
 /** The number of the last run that had begun by then: of nothing newer is known that it was. */

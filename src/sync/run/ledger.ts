@@ -61,7 +61,7 @@ export interface RunEnd {
   readonly countOff?: Readonly<Record<string, number>> | undefined;
   /** Absent: the run changed nothing that needs a look, and none that did is over. */
   readonly changes?: ChangesEnd | undefined;
-  /** Of the oldest answer, if caches have kept some; absent: they came from the service. */
+  /** Age of the oldest answer, if caches have kept some; absent: none has. */
   readonly ageMs?: number;
 }
 

@@ -23,7 +23,7 @@ function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Not
   }
 }
 
-/** What an answer means that is no such document as its reader wants. */
+/** The error for an answer that is no such document as its reader wants. */
 function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Error {
   if (error instanceof ExchangeFailure) return errorOfFailure(asked, error);
   if (error instanceof SelvedgeError) return error;
@@ -32,7 +32,7 @@ function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Er
   return errorOfBrokenAnswer(asked, error);
 }
 
-/** What `decode` makes of the whole body; it may throw what the answer means. */
+/** Decodes the whole body; `decode` may throw what the answer means. */
 export async function decodedWhole<T>(
   answer: RawAnswer,
   asked: Asked,

@@ -26,7 +26,7 @@ const NEAR_CHARS_MAX = 40;
 const LABEL = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
 
 interface Declared {
-  /** As it was written, in small letters; undefined: none, or one that nobody knows. */
+  /** The name in small letters; undefined: none was named, or one that nobody knows. */
   readonly label: string | undefined;
   /** The name of the decoder. */
   readonly encoding: string | undefined;
@@ -53,7 +53,7 @@ function utf16In(head: Buffer, { label, encoding }: Declared): string | undefine
   return label?.startsWith('utf-16') ? encoding : undefined;
 }
 
-/** Where the first bytes stand that are not UTF-8, in words. */
+/** The place of the first bytes that are not UTF-8, in words. */
 function behind(bytes: Buffer): string {
   const text = bytes.toString();
   const at = text.indexOf('\ufffd');
@@ -94,7 +94,7 @@ function openEnd(bytes: Buffer): number {
 }
 
 export interface ToUtf8 {
-  /** What is whole of the text so far; the chunk itself, where that is UTF-8 already. */
+  /** Gives the whole characters so far; the chunk itself, if that is UTF-8 already. */
   push(chunk: Buffer): Buffer;
   /** The rest. Both throw where bytes are not of their charset. */
   end(): Buffer;
@@ -197,7 +197,7 @@ export function utf8Of(body: Buffer, contentType: string | undefined, note: Note
   return rest.length === 0 ? text : Buffer.concat([text, rest]);
 }
 
-/** As text, for a message: what is not of its charset is shown as such. */
+/** The text for a message: bytes that are not of the charset are shown as U+FFFD. */
 export function looseTextOf(body: Buffer, contentType: string | undefined): string {
   try {
     return textOf(utf8Of(body, contentType, () => undefined));

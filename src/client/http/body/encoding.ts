@@ -10,7 +10,7 @@ import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from 
 import { createGathered } from '../gathered.ts';
 import type { Note } from './charset.ts';
 
-/** What requests say that they take. */
+/** The codings that every request asks for. */
 export const ACCEPTED_CODINGS = 'gzip, br';
 
 /** The body is of a coding that cannot be taken off, or is damaged. */
@@ -78,7 +78,7 @@ function codingsBy(head: Uint8Array, named: readonly string[], note: Note): read
 }
 
 export interface BodyLimit {
-  /** Of what the body becomes. */
+  /** Bounds the body as it unpacks. */
   readonly bytesMax: number;
   readonly note: Note;
 }
