@@ -59,23 +59,23 @@ interface Use {
 
 function orderBodies(freight: 'freight' | 'Freight') {
   const text = 'x';
-  const line = { barcode: text, quantity: 1, priceMinor: 1, deliveryName: text };
+  const line = { barcode: text, quantity: 1, priceUnits: 1, deliveryName: text };
   const place = { address: text, city: text, zip: text, countryCode: 'DK', address2: text };
   const person = { firstName: text, lastName: text, phone: text, email: text, company: text };
   const most = {
     ...{ reference: text, comment: text, seasonName: text, lines: [line] },
     shippingAddress: { ...place, ...person, provinceCode: text, accountNo: text },
     freight: {
-      ...{ freightAmountMinor: 1, freightType: text, parcelShopId: text, warehouseCode: text },
+      ...{ freightAmountUnits: 1, freightType: text, parcelShopId: text, warehouseCode: text },
     },
   };
-  const least = { reference: text, lines: [{ barcode: text, quantity: 1, priceMinor: 1 }] };
+  const least = { reference: text, lines: [{ barcode: text, quantity: 1, priceUnits: 1 }] };
   return { most: orderBody(most, freight), least: orderBody(least, freight) };
 }
 
 function refundBodies() {
   const least = { barcode: 'x', quantity: 1 };
-  const most = { ...least, priceMinor: 1, refundType: 'return/credit', restock: true };
+  const most = { ...least, priceUnits: 1, refundType: 'return/credit', restock: true };
   return {
     most: pendingRefundBody({ reference: 'x', comment: 'x', lines: [most] }),
     least: pendingRefundBody({ reference: 'x', lines: [least] }),

@@ -35,7 +35,7 @@ it('asks for an order that is not there yet until it is, without telling anybody
   expect(await daemon.store.db.selectFrom('incident').selectAll().execute()).toEqual([]);
 });
 
-it('reads an order that is there, although the account does not know one of its lists', async () => {
+it('reads an order of an account that does not know one of its lists', async () => {
   const reference = await startTestReference({
     world: { styles: 6, orders: 1 },
     life: { ordersPerMinute: 0, packAfter: '1h' },
