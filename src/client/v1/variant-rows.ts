@@ -9,6 +9,7 @@ import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-ro
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { acceptorOf } from '../accept.ts';
 import { type CheckedRows, checkRows, type Reject } from '../rows.ts';
+import { nested } from './flat-variant.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
 /** What is different in a row that repeats the variant before it. */
@@ -35,9 +36,10 @@ const acceptsVariant = acceptorOf(variantSchema);
 export function variantsOf(bytes: Uint8Array, mayBeDeep = false): CheckedRows<Variant> {
   const parsed = rowsOf(bytes);
   const checked = checkRows(variantSchema, parsed.rows, acceptsVariant, mayBeDeep);
-  if (parsed.broken.length === 0) return checked;
+  const rows = checked.rows.map(nested);
+  if (parsed.broken.length === 0) return { rows, rejects: checked.rejects };
   const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
-  return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
+  return { rows, rejects: [...checked.rejects, ...broken] };
 }
 
 const MINUS = 0x2d;
