@@ -6,7 +6,9 @@
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
-import { errorOfFailure, retryAfterMs, textOf } from './http/answer.ts';
+import { errorOfFailure, retryAfterMs } from './http/answer.ts';
+import { looseTextOf } from './http/body/charset.ts';
+import { wholeBody } from './http/body/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,
@@ -111,7 +113,8 @@ function createSend(options: AskerOptions, clock: Clock, pools: Pools) {
         onBytes: () => undefined,
       });
       const { status, headers } = answer;
-      return { status, headers, body: await answer.whole(options.bodyBytesMax) };
+      const limit = { bytesMax: options.bodyBytesMax, note: () => undefined, mayCut: true };
+      return { status, headers, body: await wholeBody(answer, limit) };
     } catch (error) {
       if (!(error instanceof ExchangeFailure)) throw error;
       const via = proxyFor(origin, options)?.url;
@@ -122,7 +125,7 @@ function createSend(options: AskerOptions, clock: Clock, pools: Pools) {
 
 function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: number): PlainAnswer {
   const isCut = body.length > bytesMax;
-  const text = textOf(body);
+  const text = looseTextOf(body, headerText(headers, 'content-type'));
   const dateMs = Date.parse(headerText(headers, 'date') ?? '');
   return {
     ...{ status, headers, text, isCut },

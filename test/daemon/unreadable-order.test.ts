@@ -35,22 +35,23 @@ it('asks for an order that is not there yet until it is, without telling anybody
   expect(await daemon.store.db.selectFrom('incident').selectAll().execute()).toEqual([]);
 });
 
-it('reads an order of an account that does not know one of its lists', async () => {
+it('reads orders without a list that the account lacks, and names the setting', async () => {
   const reference = await startTestReference({
-    world: { styles: 6, orders: 1 },
+    world: { styles: 6, orders: 3 },
     life: { ordersPerMinute: 0, packAfter: '1h' },
   });
   vi.spyOn(reference.world.book.pendingRefunds, 'ofOrder').mockImplementation(() => {
     throw notFound('The endpoint was');
   });
   const daemon = await startTestDaemon(reference, testConfig(reference));
-  await until('the order with its details', () =>
+  const incident = await until('the incident', () =>
     daemon.store.db
-      .selectFrom('sales_order')
-      .select('order_id')
-      .where('details_read_at', 'is not', null)
+      .selectFrom('incident')
+      .select('detail')
+      .where('kind', '=', 'level_too_high')
       .executeTakeFirst(),
   );
-  const incidents = await daemon.store.db.selectFrom('incident').select('kind').execute();
-  expect(incidents.filter(({ kind }) => kind === 'order_unreadable')).toEqual([]);
+  expect(incident.detail).toMatch(/service\.v1\.level.*or streams\.orders\.pendingRefunds: false/);
+  const rows = await daemon.store.db.selectFrom('incident').select('kind').execute();
+  expect(rows.map(({ kind }) => kind)).toEqual(['level_too_high']);
 });

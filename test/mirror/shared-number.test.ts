@@ -4,6 +4,7 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createOrderReader, type OrderReaderDeps } from '../../src/sync/read-order.ts';
 import { createHouse } from '../decisions/support.ts';
+import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 
 async function startReads() {
@@ -27,7 +28,10 @@ async function startReads() {
   };
   const also = { refunds: false, pendingRefunds: false };
   const sequence = createReadSequence(store, clock);
-  const readOrder = createOrderReader({ store, v1, also, sequence, clock });
+  const readOrder = createOrderReader({
+    ...{ store, v1, also, sequence, clock },
+    levels: await levelsOf(store, clock),
+  });
   const { signal } = new AbortController();
   const read = async (orderId: number): Promise<void> => {
     await clock.advance(1_000);

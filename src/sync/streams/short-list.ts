@@ -1,11 +1,17 @@
 /** Streams of short lists that come in one answer: brands, freight options, seasons. */
-import type { CallOptions } from '../../client/calls.ts';
 import type { CheckedRows, Reject } from '../../client/rows.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
-import type { ListEntity } from '../../mirror/list.ts';
-import type { Fuse, Stream } from '../stream.ts';
+import { type ListEntity, unitedByKey } from '../../mirror/list.ts';
+import type { Fuse, PartCount, Stream, StreamRun } from '../stream.ts';
+
+interface ReadList extends Listing<unknown> {
+  /** What speaks against having read all of it, in words. */
+  readonly doubts?: readonly string[];
+  /** Where it was read in several pieces: what the service counted of each. */
+  readonly counts?: readonly PartCount[];
+}
 
 function isNameless(raw: unknown, member: string): boolean {
   if (!isJsonObject(raw)) return false;
@@ -28,17 +34,7 @@ export interface ShortList {
   readonly name: string;
   readonly entity: ListEntity;
   readonly fuse: Fuse;
-  readonly read: (call: CallOptions) => Promise<Listing<unknown>>;
-}
-
-/** One record of each key. One answer cannot have moved: what repeats a key there belongs to it. */
-function unitedByKey(
-  { wireKey, unite = ([first]) => first }: ListEntity,
-  records: readonly unknown[],
-): readonly unknown[] {
-  const keyOf = (record: unknown) => (isJsonObject(record) ? record[wireKey] : undefined);
-  const byKey = Map.groupBy(records, keyOf);
-  return [...byKey.values()].map((of) => (of.length === 1 ? of[0] : unite(of)));
+  readonly read: (call: StreamRun['call']) => Promise<ReadList>;
 }
 
 export function createShortListStream({ name, entity, fuse, read }: ShortList): Stream {
@@ -58,9 +54,10 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
         const segment = { firstRow: 0, rowCount: rows, digest, read };
         await listPage({ done: true, drift }, entity, rows === 0 ? [] : [segment]);
       }
+      const { doubts = [] } = list;
       const counted = { what: 'the list', unit: 'rows', first: count, last: count };
-      const counts = [{ part: '', ...counted, came: rows + nameless }];
-      return { expectedRows: rows, counts, doubts: [], parts: new Map([['', rows]]) };
+      const counts = list.counts ?? [{ part: '', ...counted, came: rows + nameless }];
+      return { expectedRows: rows, counts, doubts, parts: new Map([['', rows]]) };
     },
   };
 }
