@@ -5,6 +5,7 @@
  *   npm run campaign -- pull [options]        test/sync/campaign/run.ts
  *   npm run campaign -- decisions [options]   test/decisions/campaign/run.ts
  *   npm run campaign -- outbox [options]      test/outbox/campaign/run.ts
+ *   npm run campaign -- dialects [options]    test/dialects/run.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
 
@@ -12,6 +13,7 @@ const CAMPAIGNS = new Map([
   ['pull', () => import('./sync/campaign/run.ts')],
   ['decisions', () => import('./decisions/campaign/run.ts')],
   ['outbox', () => import('./outbox/campaign/run.ts')],
+  ['dialects', () => import('./dialects/run.ts')],
 ]);
 const { argv } = process;
 const name = argv[2] ?? '';
