@@ -6,6 +6,7 @@
  *   npm run campaign -- decisions [options]   test/decisions/campaign/run.ts
  *   npm run campaign -- outbox [options]      test/outbox/campaign/run.ts
  *   npm run campaign -- spelling [options]    test/outbox/spelling/run.ts
+ *   npm run campaign -- dialects [options]    test/dialects/run.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
 
@@ -14,6 +15,7 @@ const CAMPAIGNS = new Map([
   ['decisions', () => import('./decisions/campaign/run.ts')],
   ['outbox', () => import('./outbox/campaign/run.ts')],
   ['spelling', () => import('./outbox/spelling/run.ts')],
+  ['dialects', () => import('./dialects/run.ts')],
 ]);
 const { argv } = process;
 const name = argv[2] ?? '';

@@ -8,7 +8,7 @@ import { runSeed } from './campaign/seed.ts';
 
 describe('pulls from a service that misbehaves', () => {
   it.each([1, 2])('end with what the service has: seed %i', async (seed) => {
-    const { problems, faults } = await runSeed(seed, 1);
+    const { problems, faults } = await runSeed(seed, { rounds: 1 });
     expect(problems).toEqual([]);
     expect(faults).toBeGreaterThan(5);
   });

@@ -12,6 +12,7 @@ import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { createScrubber } from '../../../src/lib/secret.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../../src/reference/reference.ts';
+import { drawDialects } from '../../dialects/drawn.ts';
 import type { CalmClock } from './calm-clock.ts';
 import { rulesText, settingsText, type Text } from './rules.ts';
 import { iso } from './truth.ts';
@@ -46,7 +47,7 @@ export interface CampaignHouse extends AsyncDisposable {
   readonly errors: string[];
 }
 
-function startSide(seed: number, clock: CalmClock): Promise<Reference> {
+function startSide(seed: number, clock: CalmClock, dialects: boolean): Promise<Reference> {
   return startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
@@ -58,6 +59,7 @@ function startSide(seed: number, clock: CalmClock): Promise<Reference> {
         ...{ ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '2m', shipAfter: '5h' },
         ...{ repackAfter: '90m', cancelAfter: '50m', cancelShare: 0.1, splitShare: 0.2 },
       },
+      ...(dialects ? { dialect: drawDialects(seed) } : {}),
     }),
     clock,
     log: silentLogger(),
@@ -116,9 +118,10 @@ export async function openHouse(
   seed: number,
   clock: CalmClock,
   random: Random,
+  dialects = false,
 ): Promise<CampaignHouse> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-decisions-'));
-  const reference = await startSide(seed, clock);
+  const reference = await startSide(seed, clock, dialects);
   const file = writeConfig(folder, reference, seed);
   const errors: string[] = [];
   const write = (text: Text): void =>

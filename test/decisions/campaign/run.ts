@@ -1,7 +1,7 @@
 /**
  * The decisions at full size, as a command:
  *
- *   npm run campaign -- decisions [--seeds 50] [--first 1] [--hours 24]
+ *   npm run campaign -- decisions [--seeds 50] [--first 1] [--hours 24] [--dialects]
  *
  * Seed by seed (seed.ts), each so many simulated hours. One line a seed and a summary; exits 1 when
  * a delivery was accepted or rejected that must not have been, or is left without a reason, or a
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '50' },
     first: { type: 'string', default: '1' },
     hours: { type: 'string', default: '24' },
+    dialects: { type: 'boolean', default: false },
   },
 });
 const number = wholeNumber();
@@ -42,7 +43,7 @@ function seedLine(figures: SeedFigures): string {
 const leftOver = createLeftOverJudge();
 let wrong = 0;
 for (let seed = first; seed < first + seeds; seed += 1) {
-  const ended = await runSeed(seed, hours);
+  const ended = await runSeed(seed, hours, values.dialects);
   const figures = { ...ended, problems: [...ended.problems, ...(await leftOver())] };
   if (figures.problems.length > 0) wrong += 1;
   process.stdout.write(`${seedLine(figures)}\n`);

@@ -43,11 +43,12 @@ function counted(names: readonly string[]): Record<string, number> {
   return counts;
 }
 
-export async function runSeed(seed: number, hours: number): Promise<SeedFigures> {
+/** @param dialects the account speaks dialects, drawn by the seed. */
+export async function runSeed(seed: number, hours: number, dialects = false): Promise<SeedFigures> {
   const began = performance.now();
   const clock = calmClock(STARTS_AT);
   const random = seededRandom(seed);
-  await using house = await openHouse(seed, clock, random);
+  await using house = await openHouse(seed, clock, random, dialects);
   const watch = { now: clock.now, wall: house.wall, listsSoldOut: listsSoldOut(seed) };
   const truth = new Truth(house.reference, watch);
   const life: Life = { clock, random, house, truth, isOver: seed % OVER_EVERY === 0 };

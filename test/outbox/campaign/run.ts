@@ -2,6 +2,7 @@
  * The outbox at full size, as a command:
  *
  *   npm run campaign -- outbox [--seeds 50] [--first 1] [--orders 2000] [--refunds 500] [--kills 6]
+ *     [--dialects]
  *
  * Seed by seed (seed.ts) through all four doors, with faults and real kills. One line a seed and a
  * summary; exits 1 when anything is lost, doubled or otherwise wrong.
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     orders: { type: 'string', default: '2000' },
     refunds: { type: 'string', default: '500' },
     kills: { type: 'string', default: '6' },
+    dialects: { type: 'boolean', default: false },
   },
 });
 const number = wholeNumber();
@@ -25,6 +27,7 @@ const size = {
   orders: number(values.orders),
   refunds: number(values.refunds),
   kills: number(values.kills),
+  dialects: values.dialects,
 };
 
 function say(text: string): void {

@@ -15,6 +15,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../../src/reference/reference.ts';
+import { drawDialects } from '../../dialects/drawn.ts';
 import { type ChildDaemon, childDaemon } from '../../support/daemon-process.ts';
 import { DOORS, type Door, type DoorName, openDoors, type Paper } from './doors.ts';
 import { troubleKnobs } from './faults.ts';
@@ -27,6 +28,8 @@ export interface SeedWish {
   readonly orders: number;
   readonly refunds: number;
   readonly kills: number;
+  /** The account speaks dialects, drawn by the seed. */
+  readonly dialects?: boolean;
 }
 
 export interface SeedFigures extends Verdict {
@@ -69,7 +72,7 @@ const SETTLE_MS_MAX = 1_200_000;
 const RECEIPTS_MS_MAX = 60_000;
 const REPEATED_SHARE = 0.1;
 
-function startTroubled({ seed }: SeedWish, random: Random): Promise<Reference> {
+function startTroubled({ seed, dialects }: SeedWish, random: Random): Promise<Reference> {
   return startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
@@ -81,6 +84,7 @@ function startTroubled({ seed }: SeedWish, random: Random): Promise<Reference> {
       paging: { orders: 100 },
       journal: { size: 1_000_000 },
       ...troubleKnobs(random, TROUBLE),
+      ...(dialects ? { dialect: drawDialects(seed) } : {}),
     }),
     clock: systemClock(),
     log: silentLogger(),

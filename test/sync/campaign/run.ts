@@ -1,7 +1,7 @@
 /**
  * The long version of the fault tests, as a command:
  *
- *   npm run campaign -- pull [--seeds 200] [--first 1] [--kills 50] [--rows 100000]
+ *   npm run campaign -- pull [--seeds 200] [--first 1] [--kills 50] [--rows 100000] [--dialects]
  *
  * Every stream against a service that misbehaves, seed by seed (seed.ts), and a pull of many rows
  * that is killed at random points, in both paging modes (kill.ts). One line a seed, one a mode, a
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     first: { type: 'string', default: '1' },
     kills: { type: 'string', default: '50' },
     rows: { type: 'string', default: '100000' },
+    dialects: { type: 'boolean', default: false },
   },
 });
 const [seeds, first, kills, rows] = [values.seeds, values.first, values.kills, values.rows].map(
@@ -79,7 +80,7 @@ function streamTable(seeds: readonly SeedFigures[]): string {
 const leftOver = createLeftOverJudge();
 const all: SeedFigures[] = [];
 for (let seed = first ?? 1; seed < (first ?? 1) + (seeds ?? 0); seed += 1) {
-  const ended = await runSeed(seed);
+  const ended = await runSeed(seed, { dialects: values.dialects });
   const figures = { ...ended, problems: [...ended.problems, ...(await leftOver())] };
   all.push(figures);
   say(seedLine(figures));

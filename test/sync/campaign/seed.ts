@@ -17,6 +17,7 @@ import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
 import { createLevelWatch } from '../../../src/sync/traits/level-watch.ts';
+import { drawDialects } from '../../dialects/drawn.ts';
 import { clientsOf, FUSE, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
 import { runnerOf, STILL } from '../support.ts';
@@ -201,13 +202,20 @@ function noteStrikes(figures: StreamFigures, { edge }: Reference, after: number)
   return entries.at(-1)?.n ?? after;
 }
 
-async function startSeed(scope: AsyncDisposableStack, seed: number): Promise<Reference> {
+async function startSeed(
+  scope: AsyncDisposableStack,
+  seed: number,
+  dialects: boolean,
+): Promise<Reference> {
   const world = { styles: 10, colors: 2, sizes: 6, seasons: 2, brands: 5, orders: 12, seed };
   const sizes = { paging: { orders: 4 }, journal: { size: 100_000 } };
   const reference = await startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
-    knobs: parseKnobs({ ...STILL, life: LIFE, world, ...sizes }),
+    knobs: parseKnobs({
+      ...{ ...STILL, life: LIFE, world, ...sizes },
+      ...(dialects ? { dialect: drawDialects(seed) } : {}),
+    }),
     clock: systemClock(),
     log: silentLogger(),
   });
@@ -215,15 +223,24 @@ async function startSeed(scope: AsyncDisposableStack, seed: number): Promise<Ref
   return reference;
 }
 
-/** `rounds`: how often every stream is pulled while things go wrong. */
-export async function runSeed(seed: number, rounds = 3): Promise<SeedFigures> {
+export interface SeedWish {
+  /** How often every stream is pulled while things go wrong. */
+  readonly rounds?: number;
+  /** The account speaks dialects, drawn by the seed. */
+  readonly dialects?: boolean;
+}
+
+export async function runSeed(
+  seed: number,
+  { rounds = 3, dialects = false }: SeedWish = {},
+): Promise<SeedFigures> {
   const clock = systemClock();
   const startedAt = clock.monotonic();
   const random = seededRandom(seed);
   const mode = seed % 2 === 0 ? 'stream' : 'pages';
   const follow = seed % 4 < 2 ? 'token' : 'links';
   await using scope = new AsyncDisposableStack();
-  const reference = await startSeed(scope, seed);
+  const reference = await startSeed(scope, seed, dialects);
   const house = await openHouse(scope, reference, { mode, follow });
   const gone = new Set<string>();
   const shaking = shake(reference, random, gone);

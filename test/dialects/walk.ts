@@ -1,0 +1,248 @@
+/**
+ * One account in its dialect, walked end to end: the streams become complete, an order that the ERP
+ * hands in is confirmed, its packed delivery is decided and accepted, a pending refund is confirmed.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Secret } from '../../src/lib/secret.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import type { Setting } from '../config/config-of.ts';
+import { startFastReference } from '../e2e/support.ts';
+import { type RunningDaemon, startTestDaemon, testConfig } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const TOKEN = 'the-token-of-the-erp-0123456789';
+
+const SETTINGS = `
+version: 1
+mode: live
+tables:
+  up_to: { DKK: 900000, SEK: 900000, NOK: 900000, EUR: 900000, GBP: 900000, USD: 900000,
+    JPY: 90000000, KWD: 900000 }
+`;
+
+const RULES = `
+rules:
+  - id: accept-covered
+    title: In stock, priced as ordered
+    action: accept
+    mode: live
+    when:
+      - delivery.quantity > 0
+      - delivery.amount <= tables.up_to[order.currency]
+      - delivery.lines.all(line, line.missing == 0)
+`;
+
+const STREAMS = [
+  'brands',
+  'freight',
+  'seasons',
+  'stock',
+  'season',
+  'orders',
+  'ordersFull',
+] as const;
+type StreamName = (typeof STREAMS)[number];
+
+export interface Account {
+  readonly knobs?: Readonly<Record<string, unknown>>;
+  /** What such an account needs in the configuration: `service.v1.currency: EUR`. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Streams that its level does not have. */
+  readonly without?: readonly StreamName[];
+}
+
+export interface Outcome {
+  /** Streams that are not complete. */
+  readonly incomplete: readonly string[];
+  /** `confirmed`, or how the document ended and why. */
+  readonly order: string;
+  /** Status at the service of the order's delivery. */
+  readonly delivery: string;
+  readonly refund: string;
+  /** Orders at the service under our reference or with our lines. */
+  readonly made: number;
+  readonly incidents: readonly string[];
+}
+
+const WORLD = { styles: 4, colors: 2, sizes: 3, brands: 2, seasons: 2, accounts: 2, orders: 2 };
+const LIFE = {
+  ...{ packAfter: '100ms', packJitter: 0, splitShare: 0, cancelShare: 0, shipAfter: '1h' },
+  ...{ confirmRefundAfter: '100ms', restocksPerMinute: 0, preOrderShare: 0 },
+};
+const WALK_MS_MAX = 30_000;
+
+interface House {
+  readonly reference: Reference;
+  readonly daemon: RunningDaemon;
+  readonly post: (path: string, document: object) => Promise<Receipt>;
+}
+
+const receiptSchema = z.looseObject({
+  documentId: z.int().nullable(),
+  state: z.string(),
+  final: z.boolean().optional(),
+  problems: z.array(z.looseObject({ message: z.string() })).optional(),
+  nextStep: z.string().optional(),
+});
+type Receipt = z.output<typeof receiptSchema>;
+
+/** Waits for it, or gives what there is when the walk has lasted too long. */
+async function settled<T>(look: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> {
+  const clock = systemClock();
+  const end = clock.monotonic() + WALK_MS_MAX;
+  for (;;) {
+    const found = await look();
+    if (isOver(found) || clock.monotonic() > end) return found;
+    await clock.sleep(20);
+  }
+}
+
+async function openHouse({ knobs, settings }: Account): Promise<House> {
+  const { life, world, ...rest } = z
+    .looseObject({ life: z.looseObject({}).optional(), world: z.looseObject({}).optional() })
+    .parse(knobs ?? {});
+  const reference = await startFastReference({
+    ...{ ...rest, world: { ...WORLD, ...world }, life: { ...LIFE, ...life } },
+  });
+  const all: Readonly<Record<string, unknown>> = {
+    'intake.clients': [{ name: 'erp', token: new Secret('token', TOKEN) }],
+    'service.limits.loginSpacing': '0s',
+    'service.retry.delayMin': '20ms',
+    'service.retry.delayMax': '50ms',
+    'streams.stock.enabled': true,
+    'streams.season.enabled': true,
+    'outbox.delayMin': '50ms',
+    'outbox.lookEvery': '1s',
+    'outbox.quietTime': '2s',
+    ...settings,
+  };
+  const overrides: Setting[] = Object.entries(all).map(([path, value]) => ({ path, value }));
+  const folder = temporaryFolder();
+  const config = testConfig(reference, { folder, overrides, rules: RULES });
+  writeFileSync(join(folder, 'rules', 'settings.yaml'), SETTINGS);
+  const daemon = await startTestDaemon(reference, config);
+  const url = await settled(
+    async () => {
+      try {
+        const text: unknown = JSON.parse(readFileSync(join(folder, 'data', 'local.json'), 'utf8'));
+        return z.object({ url: z.string() }).parse(text).url;
+      } catch {
+        return undefined;
+      }
+    },
+    (found) => found !== undefined,
+  );
+  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+  const post: House['post'] = async (path, document) => {
+    const request = { method: 'POST', headers, body: JSON.stringify(document) };
+    return receiptSchema.parse(await (await fetch(`${url}${path}`, request)).json());
+  };
+  return { reference, daemon, post };
+}
+
+async function incompleteOf({ daemon }: House, without: readonly string[]): Promise<string[]> {
+  const rows = await daemon.store.db
+    .selectFrom('stream_state')
+    .select(['stream', 'complete_at'])
+    .execute();
+  const complete = new Set(rows.flatMap((row) => (row.complete_at === null ? [] : [row.stream])));
+  return STREAMS.filter((name) => !complete.has(name) && !without.includes(name));
+}
+
+async function endOf({ daemon }: House, reference: string): Promise<string> {
+  const ended = await settled(
+    async () =>
+      daemon.store.db
+        .selectFrom('outbox')
+        .select(['state', 'last_error', 'desk_reason', 'ended_at'])
+        .where('reference', '=', reference)
+        .executeTakeFirst(),
+    (row) => row?.ended_at !== null || row.desk_reason !== null,
+  );
+  if (!ended) return 'not in the outbox';
+  const why = ended.desk_reason ?? ended.last_error;
+  return ended.state === 'confirmed' || why === null ? ended.state : `${ended.state}: ${why}`;
+}
+
+interface Document {
+  readonly reference: string;
+  readonly [member: string]: unknown;
+}
+
+async function handIn(house: House, path: string, document: Document): Promise<string> {
+  const { state, problems = [] } = await house.post(path, document);
+  if (state === 'refused') return `refused: ${problems.map(({ message }) => message).join('; ')}`;
+  return endOf(house, document.reference);
+}
+
+/** A variant that is in stock, as the mirror has it. */
+async function articleOf({ daemon }: House) {
+  return daemon.store.db
+    .selectFrom('stock_variant')
+    .select(['barcode', 'wsp_price'])
+    .where('deleted_at', 'is', null)
+    .where('quantity', '>', 5)
+    .orderBy('barcode')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+const ADDRESS = {
+  ...{ firstName: 'Ann', lastName: 'Shop', address: 'Road 1', city: 'Town', zip: '8000' },
+  ...{ countryCode: 'DK', phone: '1', email: 'a@example.com' },
+};
+
+/** Walks the account, and gives how far that came. */
+export async function walk(account: Account): Promise<Outcome> {
+  const house = await openHouse(account);
+  const { reference, daemon } = house;
+  const without = account.without ?? [];
+  const incomplete = await settled(
+    () => incompleteOf(house, without),
+    (names) => names.length === 0,
+  );
+  const article = await articleOf(house);
+  const lines = [{ barcode: article?.barcode ?? 'none', quantity: 2, price: '40.00' }];
+  const freight = { amount: '0.00', type: 'Standard' };
+  const [option] = await daemon.store.db
+    .selectFrom('freight_option')
+    .select('freight_type')
+    .where('deleted_at', 'is', null)
+    .limit(1)
+    .execute();
+  const own = `PO #7 Åse ${without.length}`;
+  const order = await handIn(house, '/api/orders', {
+    ...{ reference: own, lines, shippingAddress: ADDRESS },
+    freight: option ? { ...freight, type: option.freight_type } : { amount: '0.00' },
+  });
+  const placed = () => reference.world.book.orders.all.slice(WORLD.orders);
+  const delivery = await settled(
+    async () => {
+      const [made] = placed();
+      const packed = made ? reference.world.book.deliveries.ofOrder(made.orderId) : [];
+      return packed.map(({ status }) => status).join(', ') || 'none';
+    },
+    (statuses) => statuses === 'accepted' || order !== 'confirmed',
+  );
+  const refund = await handIn(house, '/api/pending-refunds', {
+    ...{
+      reference: 'RF-1',
+      orderReference: own,
+      lines: [{ barcode: lines[0]?.barcode, quantity: 1 }],
+    },
+  });
+  const incidents = await daemon.store.db
+    .selectFrom('incident')
+    .select(['kind', 'key'])
+    .where('resolved_at', 'is', null)
+    .execute();
+  const made = placed().length;
+  await daemon.stop();
+  return {
+    ...{ incomplete, order, delivery, refund, made },
+    incidents: incidents.map(({ kind, key }) => `${kind} ${key}`),
+  };
+}
