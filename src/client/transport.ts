@@ -277,17 +277,13 @@ async function sendOnce<T>(
   }
 }
 
-async function* streamed(
+function streamed(
   wire: Wire,
   request: HttpRequest,
   { answer, asked, release }: Opened,
 ): AsyncGenerator<Buffer, void, undefined> {
   const note = (what: string): void => wire.note(request, what);
-  try {
-    yield* textStream(answer, asked, { bytesMax: wire.options.streamBytesMax, note });
-  } finally {
-    release();
-  }
+  return textStream(answer, asked, { bytesMax: wire.options.streamBytesMax, note }, release);
 }
 
 /** Repeats a GET on the written schedule; anything else is tried once. */

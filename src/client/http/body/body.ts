@@ -48,11 +48,12 @@ export async function decodedWhole<T>(
   }
 }
 
-/** The body as it comes. */
+/** The body as it comes; `onEnd` is called when it is read, or left. */
 export async function* textStream(
   answer: RawAnswer,
   asked: Asked,
   limit: BodyLimit,
+  onEnd: () => void,
 ): AsyncGenerator<Buffer, void, undefined> {
   const transcoder = createToUtf8(headerText(answer.headers, 'content-type'), limit.note);
   let isFirst = true;
@@ -70,5 +71,7 @@ export async function* textStream(
     if (rest.length > 0) yield rest;
   } catch (error) {
     throw errorOfBody(asked, undefined, error);
+  } finally {
+    onEnd();
   }
 }

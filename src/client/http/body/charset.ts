@@ -122,7 +122,7 @@ class Transcoder implements ToUtf8 {
     if (chunk.length === 0) return chunk;
     if (this.#isFirst) this.#begin(chunk);
     if (this.#decoder) return this.#decode(chunk);
-    if (this.#open.length === 0 && isAscii(chunk)) return chunk;
+    if (this.#mode === 'undecided' && this.#open.length === 0 && isAscii(chunk)) return chunk;
     const bytes = this.#open.length === 0 ? chunk : Buffer.concat([this.#open, chunk]);
     const end = bytes.length - openEnd(bytes);
     const whole = bytes.subarray(0, end);

@@ -107,10 +107,7 @@ async function* unpacked(
   const decoders = codings.toReversed().map((name) => DECODERS[name]?.(first));
   const chain = decoders.filter((decoder) => decoder !== undefined);
   const last = chain.at(-1);
-  if (!last) {
-    yield* source;
-    return;
-  }
+  if (!last) return;
   // Its failure comes out at the end of the chain.
   const feeding = pipeline([Readable.from(source), ...chain]).catch(() => undefined);
   try {
@@ -135,7 +132,11 @@ export async function* streamedBody(
     const source = answer.stream();
     const head = await headOf(source);
     const codings = head.length === 0 ? [] : codingsBy(head, named, note);
-    for await (const chunk of unpacked(withHead(head, source), codings, head[0] ?? 0)) {
+    const isPlain = codings.length === 0;
+    if (isPlain && head.length > 0) yield head;
+    bytes = isPlain ? head.length : 0;
+    const chunks = isPlain ? source : unpacked(withHead(head, source), codings, head[0] ?? 0);
+    for await (const chunk of chunks) {
       bytes += chunk.length;
       if (bytes > bytesMax) throw new ExchangeFailure('too_large', true, undefined);
       yield chunk;
