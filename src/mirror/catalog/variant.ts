@@ -35,8 +35,8 @@ const COLUMNS = [
 const GUARDED: GuardedColumns = {
   groups: ['brand_name', 'season_name'],
   quantity: 'quantity',
-  prices: ['price', 'wsp_price', 'price_original', 'b2c_sale_price', 'net_price'],
-  needed: ['price', 'wsp_price', 'style_no', 'brand_name'],
+  prices: ['price', 'wsp_price', 'net_price', 'price_original', 'b2c_sale_price'],
+  needed: ['price', 'wsp_price', 'net_price', 'style_no', 'brand_name'],
   currency: 'currency',
   details: ['style_name', 'color_name', 'size', 'category', 'gender'],
 };
