@@ -174,7 +174,10 @@ function createWorkers(
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
     refresherClock: pulse.clockOf('refresher'),
-    onRead: () => decisions.nudge(),
+    onRead() {
+      decisions.nudge();
+      causes.nudge();
+    },
   });
   const sync = createSync(config, {
     ...{ store, random, log, sequence, service, traits },
@@ -184,6 +187,7 @@ function createWorkers(
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
+      causes.nudge();
       outbox.onOrdersRead();
       events?.runEnded?.(result);
     },

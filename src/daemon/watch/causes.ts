@@ -18,7 +18,9 @@ export interface CauseWatchDeps {
   readonly timeZone: string;
 }
 
-const LOOK_MS = 10_000;
+const LOOK_MS = 30_000;
+/** Between two looks, however much is read. */
+const PAUSE_MS = 1_000;
 
 /** Brings the incidents up to now. */
 export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps): Promise<void> {
@@ -37,13 +39,24 @@ export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps
   }
 }
 
-export function createCauseWatch(deps: CauseWatchDeps): Worker {
+export interface CauseWatch extends Worker {
+  /** Something was read. */
+  nudge(): void;
+}
+
+export function createCauseWatch(deps: CauseWatchDeps): CauseWatch {
+  const { clock } = deps;
+  let wake = new AbortController();
   return {
     name: 'causes',
+    nudge: () => wake.abort(),
     async run(signal) {
       while (!signal.aborted) {
+        wake = new AbortController();
         await tellCauses(deps);
-        await deps.clock.sleep(LOOK_MS, signal).catch(() => undefined);
+        await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+        const either = AbortSignal.any([signal, wake.signal]);
+        await clock.sleep(LOOK_MS, either).catch(() => undefined);
       }
     },
   };
