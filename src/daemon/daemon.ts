@@ -47,6 +47,7 @@ import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts'
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
+import { createCauseWatch } from './watch/causes.ts';
 import { tellFailing } from './watch/failing.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
@@ -173,7 +174,10 @@ function createWorkers(
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
     refresherClock: pulse.clockOf('refresher'),
-    onRead: () => decisions.nudge(),
+    onRead() {
+      decisions.nudge();
+      causes.nudge();
+    },
   });
   const sync = createSync(config, {
     ...{ store, random, log, sequence, service, traits },
@@ -183,6 +187,7 @@ function createWorkers(
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
+      causes.nudge();
       outbox.onOrdersRead();
       events?.runEnded?.(result);
     },
@@ -198,6 +203,10 @@ function createWorkers(
   const onListening = (): void => listening.resolve();
   let isOpen = false;
   const { meter } = inbox;
+  const causes = createCauseWatch({
+    ...{ store, clock, log: log.child({ room: 'causes' }) },
+    timeZone: config.service.v1.timeZone,
+  });
   const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
   const health = createHealth(config, {
     ...{ store, clock, lease, service, meter, space, checkpoints, ...watch, isOpen: () => isOpen },
@@ -213,7 +222,7 @@ function createWorkers(
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[renewer, space, keeper, guard, ...outbox.workers, ...decisions.workers],
+      ...[renewer, space, keeper, causes, guard, ...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,

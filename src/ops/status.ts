@@ -11,6 +11,7 @@ import {
 } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
+import { openCauses, type ToldCause } from './causes/cause.ts';
 import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
@@ -68,6 +69,8 @@ export interface Status {
   readonly openIncidents: number;
   /** The same by kind, such as `rules_invalid` or `reject_breaker`. */
   readonly incidents: Readonly<Record<string, number>>;
+  /** What is not understood, and what to do about each. */
+  readonly causes: readonly ToldCause[];
   /** Parts of the daemon that fail again and again. */
   readonly failingWorkers: readonly FailingWorker[];
   /** Deliveries whose hold has lasted its time and that wait for a person. */
@@ -245,6 +248,7 @@ export async function readStatus(
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),
     incidents,
+    causes: await openCauses(db),
     failingWorkers: await readFailingWorkers(db),
     holdsOverdue: incidents.hold_expired ?? 0,
     rejectsWaiting: await countRejects(db),

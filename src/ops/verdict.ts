@@ -84,6 +84,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     ...found.configuredStops.map(
       (kind): Finding => ({ grade: 'warning', text: `the configuration stops sending: ${kind}` }),
     ),
+    ...found.causes.map(({ says }): Finding => ({ grade: 'warning', text: says })),
     ...streamFindings(found, config),
     ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
     ...warning(dead > 0, `${dead} pushes given up`),

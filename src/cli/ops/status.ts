@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
+import { visible } from '../../lib/text/visible.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
@@ -86,6 +87,10 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
+  for (const { says, advice } of status.causes) {
+    output.line(`not known   ${visible(says)}`);
+    output.line(`            ${visible(advice)}`);
+  }
   output.line(`outbox      ${counts(status.outbox)}`);
   const foreign = Object.entries(status.foreignEvents).map(
     ([key, count]) => `; ${count} of another account (${key}) led to no read`,

@@ -55,6 +55,12 @@ function checkStops({ outboxStops, decisionsStop }: Installation): Finding[] {
   return stops.length > 0 ? stops : [fine('stops', 'nobody has stopped anything')];
 }
 
+/** Nothing has failed where something is not understood, and yet nothing may be decided. */
+function checkCauses({ causes }: Installation): Finding[] {
+  const found = causes.map(({ says, advice }) => bad('understood', says, advice));
+  return found.length > 0 ? found : [fine('understood', 'everything that the service says')];
+}
+
 function checkLastEvent({ events, relay, level }: Installation): Finding {
   if (!hasAtLevel(level, 'orderParts')) {
     return skipped('last event', `level ${level} has no events`);
@@ -75,6 +81,7 @@ function checkFreshness(found: Installation): Finding[] {
     openIncidents === 0
       ? fine('incidents', 'none open')
       : odd('incidents', `${openIncidents} open`, '"selvedge report run incidents" names each'),
+    ...checkCauses(found),
     ...checkStops(found),
   ];
 }

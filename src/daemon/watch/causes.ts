@@ -1,0 +1,63 @@
+/**
+ * Tells people of what is not understood: one incident and one alarm in the log for each cause,
+ * which ends by itself once the cause is gone.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { CAUSE_KINDS } from '../../ops/causes/cause.ts';
+import { readCauses } from '../../ops/causes/read.ts';
+import { openDetail, reconcileIncidents, updateIncident } from '../../store/incidents.ts';
+import type { Store } from '../../store/store.ts';
+import type { Worker } from '../supervisor.ts';
+
+export interface CauseWatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** service.v1.timeZone. */
+  readonly timeZone: string;
+}
+
+const LOOK_MS = 30_000;
+/** Between two looks, however much is read. */
+const PAUSE_MS = 1_000;
+
+/** Brings the incidents up to now. */
+export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps): Promise<void> {
+  const causes = await readCauses(store.db, timeZone);
+  const now = clock.now();
+  const { opened, ended } = await reconcileIncidents(store.db, CAUSE_KINDS, causes, now);
+  for (const { kind, detail } of opened) {
+    const { says, advice } = detail;
+    log.error({ alarm: kind, advice }, says);
+  }
+  if (ended > 0) log.info({ ended }, 'what was not understood is understood, or gone');
+  for (const cause of causes) {
+    const told = await openDetail(store.db, cause);
+    if (told === JSON.stringify(cause.detail)) continue;
+    await updateIncident(store.db, cause, now);
+  }
+}
+
+export interface CauseWatch extends Worker {
+  /** Something was read. */
+  nudge(): void;
+}
+
+export function createCauseWatch(deps: CauseWatchDeps): CauseWatch {
+  const { clock } = deps;
+  let wake = new AbortController();
+  return {
+    name: 'causes',
+    nudge: () => wake.abort(),
+    async run(signal) {
+      while (!signal.aborted) {
+        wake = new AbortController();
+        await tellCauses(deps);
+        await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+        const either = AbortSignal.any([signal, wake.signal]);
+        await clock.sleep(LOOK_MS, either).catch(() => undefined);
+      }
+    },
+  };
+}

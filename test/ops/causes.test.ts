@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { checkRows } from '../../src/client/rows.ts';
+import { deliverySchema, salesOrderSchema, variantSchema } from '../../src/client/v1/schemas.ts';
+import { tellCauses } from '../../src/daemon/watch/causes.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writeRows } from '../../src/mirror/entity.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { openCauses } from '../../src/ops/causes/cause.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const LINE = { barcode: 'B', quantity: 2, fulfilledQuantity: 2, price: 10 };
+
+async function start() {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  let seq = 0;
+  const from = () => {
+    seq += 1;
+    return { source: `run:${seq}`, readSeq: seq, at: clock.now() };
+  };
+  const order = (orderId: number, more: object = {}) => {
+    const raw = { orderId, status: 'pending', currency: 'EUR', orderLineItems: [LINE], ...more };
+    const { rows } = checkRows(salesOrderSchema, [raw]);
+    return store.transaction((tx) => writeOrders(tx, rows, from()));
+  };
+  const delivery = (orderDeliveryId: number, orderId: number, more: object = {}) => {
+    const ids = { orderDeliveryId, orderId, status: 'pending' };
+    const { rows } = checkRows(deliverySchema, [{ ...ids, fulfilledLineItems: [LINE], ...more }]);
+    return store.transaction((tx) => writeDeliveries(tx, rows, from()));
+  };
+  const variant = (raw: object) => {
+    const rows = checkRows(variantSchema, [raw]).rows.map(STOCK_VARIANT.toRow);
+    return store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, from()));
+  };
+  const told = async () => {
+    await tellCauses({ store, clock, log: silentLogger(), timeZone: 'UTC' });
+    return openCauses(store.db);
+  };
+  const incidents = async () => {
+    const rows = store.db.selectFrom('incident').select(['kind', 'entity', 'key']);
+    return (await rows.where('resolved_at', 'is', null).execute()).map(
+      (row) => `${row.kind} ${row.entity} ${row.key}`,
+    );
+  };
+  return { clock, store, order, delivery, variant, told, incidents };
+}
+
+describe('what is not understood', () => {
+  it('is nothing where all is as the contract has it', async () => {
+    const { order, delivery, told } = await start();
+    await order(1);
+    await delivery(11, 1);
+    expect(await told()).toEqual([]);
+  });
+
+  it('is told once for each word of a status, with the setting, until it is known', async () => {
+    const { order, delivery, told, incidents } = await start();
+    for (const id of [1, 2, 3]) {
+      await order(id);
+      await delivery(10 + id, id, { status: id === 3 ? 'im "Lager"' : 'parked' });
+    }
+    await order(4, { status: 'on_hold' });
+    const [first] = await told();
+    expect(first).toEqual({
+      says: '2 deliveries (such as 12) have the status "parked", which nobody knows: none is decided',
+      advice:
+        'say what it means (pending|accepted|rejected|canceled): ' +
+        'service.v1.statuses: [{ of: delivery, says: parked, means: … }]',
+    });
+    expect((await incidents()).sort()).toEqual([
+      'unknown_status delivery im "Lager"',
+      'unknown_status delivery parked',
+      'unknown_status sales_order on_hold',
+    ]);
+    await delivery(11, 1);
+    await delivery(13, 3);
+    await order(4);
+    const left = await told();
+    expect(left).toMatchObject([{ says: expect.stringMatching(/^1 deliveries \(such as 12\)/) }]);
+  });
+
+  it('is told once for each member that cannot be read, in whichever line, with what came', async () => {
+    const { order, delivery, variant, told, incidents } = await start();
+    const odd = { ...LINE, fulfilledQuantity: '2,5' };
+    await order(1, { shippingAddress: { countryCode: { of: 'DK' } }, SeasonName: [7] });
+    await delivery(11, 1, { fulfilledLineItems: [odd, odd] });
+    await delivery(12, 1, { fulfilledLineItems: [LINE, LINE, odd] });
+    await delivery(13, 1, { fulfilledLineItems: 'none' });
+    await variant({ barcode: 'B', details: { wspPrice: '9,9' } });
+    const says = (await told()).map((one) => one.says);
+    expect(says).toEqual([
+      'fulfilledLineItems.fulfilledQuantity of 2 deliveries cannot be read ' +
+        '(came as "2,5", for example in 11): it is unknown',
+      'fulfilledLineItems of 1 deliveries cannot be read ' +
+        '(came as "none", for example in 13): it is unknown',
+      'shippingAddress.countryCode of 1 orders cannot be read ' +
+        '(came as {"of":"DK"}, for example in 1): it is unknown',
+      'SeasonName of 1 orders cannot be read (came as [7], for example in 1): it is unknown',
+      'quantity of 1 variants in stock cannot be read ' +
+        '(is missing, for example in B): it is unknown',
+      'details.wspPrice of 1 variants in stock cannot be read ' +
+        '(came as "9,9", for example in B): it is unknown',
+    ]);
+    expect((await told())[0]?.advice).toContain('selvedge api GET /orders/1/deliveries');
+    expect(await incidents()).toHaveLength(6);
+  });
+
+  it('is the currency of orders, with the setting', async () => {
+    const { order, delivery, told } = await start();
+    await order(1, { currency: null });
+    await order(2, { currency: '978' });
+    await order(3);
+    for (const id of [1, 2, 3]) await delivery(10 + id, id);
+    expect(await told()).toEqual([
+      {
+        says:
+          'the currency of 2 of the newest pending deliveries (such as of order 2) is not known: ' +
+          'the order names "978", which is no code',
+        advice: 'set service.v1.currency, for example EUR',
+      },
+    ]);
+  });
+
+  it('is a time to come, with the zone that it may be of, until it is read in that zone', async () => {
+    const { clock, order, delivery, told, incidents } = await start();
+    const in2h = (ms = 0) => new Date(clock.now() + 2 * 3_600_000 + ms).toISOString();
+    await order(1, { createdAt: in2h(-2_000) });
+    await delivery(11, 1, { createdAt: in2h(-1_000) });
+    const [cause] = await told();
+    expect(cause?.says).toBe(
+      'times of the service are 2h ahead of this clock (order 1; read as UTC)',
+    );
+    expect(cause?.advice).toContain('service.v1.timeZone');
+    expect(await incidents()).toEqual(['clock_ahead service createdAt']);
+    const now = { createdAt: new Date(clock.now() - 1_000).toISOString() };
+    await order(1, now);
+    await delivery(11, 1, now);
+    expect(await told()).toEqual([]);
+  });
+
+  it('is a number that two orders have', async () => {
+    const { order, delivery, told } = await start();
+    for (const id of [1, 2]) await order(id);
+    await delivery(7, 1);
+    await delivery(7, 2);
+    const [cause] = await told();
+    expect(cause?.says).toContain('7 in orders 1 and 2');
+  });
+
+  it('is a stream that ends with the same doubt again and again', async () => {
+    const { store, told } = await start();
+    const state = { due_at: 0, last_run_id: null, complete_at: null, complete_rows: null };
+    await store.db
+      .insertInto('stream_state')
+      .values({ stream: 'stock', ...state, last_error: null, requested: null })
+      .execute();
+    const run = (reason: string, outcome: 'partial' | 'complete' = 'partial') =>
+      store.db
+        .insertInto('sync_run')
+        .values({
+          ...{ stream: 'stock', cause: 'schedule', started_at: 1, ended_at: 2, read_seq: 1 },
+          ...{ options: '{}', checkpoint: '{}', reason, outcome, released_at: null },
+        })
+        .execute();
+    for (const rows of [3, 4, 5]) await run(`${rows} rows cannot be read`);
+    expect(await told()).toEqual([]);
+    await run('6 rows cannot be read');
+    expect(await told()).toMatchObject([
+      { says: 'stock was not complete 4 times in a row: 6 rows cannot be read' },
+    ]);
+    await run('', 'complete');
+    expect(await told()).toEqual([]);
+  });
+});
