@@ -4,11 +4,14 @@ import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import type { CallOptions, Read } from '../calls.ts';
+import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
+import { rowReader } from '../rows.ts';
 import { readText } from '../tolerant/values.ts';
+import type { Sender } from '../transport.ts';
 import { oneByBrand } from './brands.ts';
 import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
-import { ask } from './envelope.ts';
+import { ask, oddData } from './envelope.ts';
 import { nested } from './flat-variant.ts';
 import {
   type Brand,
@@ -78,7 +81,17 @@ export function seasonNameOf(raw: unknown): string | undefined {
   return keyText.safeParse(readText(name)).data;
 }
 
-const oneVariantSchema = z.looseObject({ variant: variantSchema });
+const oneVariantSchema = z.looseObject({ variant: z.unknown() });
+const readVariant = rowReader(variantSchema);
+
+/** One variant, read as a row of a list is. */
+async function askVariant(catalog: Sender, request: HttpRequest): Promise<Read<Variant>> {
+  const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
+  const found = readVariant(nested(value.variant));
+  if ('value' in found) return { value: found.value, startedAt };
+  const { path, reason } = found.problem;
+  throw oddData(request, { path: `variant.${path}`, reason });
+}
 
 /**
  * The parameters that ask for more than the default, as far as the level knows them. What is the
@@ -132,8 +145,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const shows = isOld ? {} : asked(options, level);
       return oneByBrand(options.brands, 'variant', barcode, async (brandName) => {
         const request = get(wire, path, call, { brandName, ...shows });
-        const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
-        return { value: nested(value.variant), startedAt };
+        return askVariant(catalog, request);
       });
     },
     seasonVariants(seasonName, { detailed, detailedPricing }, call) {
@@ -146,8 +158,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const shows = asked(options, { detailed, detailedPricing });
       return oneByBrand(options.brands, 'seasonVariant', barcode, async (brandName) => {
         const request = get(wire, path, call, { brandName, ...season, ...shows });
-        const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
-        return { value: nested(value.variant), startedAt };
+        return askVariant(catalog, request);
       });
     },
   };

@@ -47,11 +47,10 @@ function createSegmentReader(): ReadSegment {
   const read = rowReader(variantSchema, acceptsVariant);
   return (bytes, mayBeDeep = false, parse = JSON.parse) => {
     const parsed = rowsOf(bytes, parse);
-    const checked = readRows(read, parsed.rows, mayBeDeep);
-    const rows = checked.rows.map(nested);
-    if (parsed.broken.length === 0) return { rows, rejects: checked.rejects };
+    const checked = readRows(read, parsed.rows.map(nested), mayBeDeep);
+    if (parsed.broken.length === 0) return checked;
     const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
-    return { rows, rejects: [...checked.rejects, ...broken] };
+    return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
   };
 }
 
