@@ -1,4 +1,5 @@
 /** Which streams the daemon pulls. */
+import { streamsNotAtLevel } from './level.ts';
 import type { Config } from './schema.ts';
 
 type Streams = Config['streams'];
@@ -14,7 +15,7 @@ export const PDM_STREAMS = [
   'countries',
 ] as const;
 
-/** The settings of each, without those that are switched off, by themselves or with V2. */
+/** The settings of each, without those that are switched off, or are not at the account's level. */
 export function pulledStreams({
   streams,
   service,
@@ -22,9 +23,11 @@ export function pulledStreams({
   Record<string, Pick<Streams['orders'], 'schedule' | 'freshness'>>
 > {
   const ofV2 = new Set<string>(PDM_STREAMS);
+  const notThere = streamsNotAtLevel({ streams, service });
   return Object.fromEntries(
     Object.entries(streams).filter(
-      ([name, { enabled }]) => enabled && (service.v2.enabled || !ofV2.has(name)),
+      ([name, { enabled }]) =>
+        enabled && notThere[name] === undefined && (service.v2.enabled || !ofV2.has(name)),
     ),
   );
 }

@@ -7,7 +7,7 @@
  * workers, of which the outbox first turns what was on its way into doubt. A start that fails
  * leaves nothing behind and says why.
  */
-import { missingAtLevel } from '../client/v1/level.ts';
+import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
 import { healthRoutes } from '../console/health-routes.ts';
@@ -32,6 +32,8 @@ import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
 import { groupCommits } from '../store/transaction/group-commit.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
+import { readSeasons } from '../sync/streams/seasons.ts';
+import { createTraits, type Traits } from '../sync/traits/traits.ts';
 import { callRoutes } from './commands/call.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
@@ -39,6 +41,7 @@ import { createInbox } from './inbox.ts';
 import { createOutbox } from './outbox.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
+import { readAlso } from './streams.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
@@ -128,6 +131,7 @@ function createWorkers(
     readonly store: SqliteStore;
     readonly lease: Lease;
     readonly service: Service;
+    readonly traits: Traits;
     readonly rules: RulesInForce;
     readonly killSwitch: KillSwitch;
     readonly stops: OutboxStops;
@@ -140,17 +144,18 @@ function createWorkers(
   },
 ): Workers {
   const { store, lease, service, rules, space, pulse, socket, watch } = parts;
-  const { killSwitch, stops, guard, systemKeys } = parts;
+  const { killSwitch, stops, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
   const readOrder = createOrderReader({
-    ...{ store: grouped, v1: service.v1, sequence, clock },
-    also: config.streams.orders,
+    ...{ store: grouped, v1: service.v1, sequence, clock, levels: traits.levels },
+    also: readAlso(config),
   });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
-    ...{ stops, requestRun: (stream) => sync.requestRun(stream) },
+    ...{ stops, levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
+    seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
@@ -170,7 +175,8 @@ function createWorkers(
     onRead: () => decisions.nudge(),
   });
   const sync = createSync(config, {
-    ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync'), threadsClock: clock },
+    ...{ store, random, log, sequence, service, traits },
+    ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
     mayPull: () => space.allows('pull') && guard.hold() === undefined,
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
@@ -184,6 +190,9 @@ function createWorkers(
   guard.onKnown(() => {
     for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
   });
+  // A level without events loses none.
+  const hasEvents = hasAtLevel(config.service.v1.level, 'orderParts');
+  const meters = hasEvents ? [inbox.lossMeter] : [];
   const listening = Promise.withResolvers<void>();
   const onListening = (): void => listening.resolve();
   let isOpen = false;
@@ -204,7 +213,7 @@ function createWorkers(
   return {
     workers: [
       ...[renewer, space, keeper, guard, ...outbox.workers, ...decisions.workers],
-      ...[inbox.refresher, inbox.listener, inbox.lossMeter, sync.planner, ...erp.doors, local],
+      ...[inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
     reload: decisions.reload,
@@ -227,6 +236,9 @@ function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
   const { level } = config.service.v1;
   for (const { name, since, consequence } of missingAtLevel(level)) {
     log.warn({ level, since, consequence }, `the account's level lacks ${name}`);
+  }
+  for (const stream of Object.keys(streamsNotAtLevel(config))) {
+    log.warn({ stream, level }, `the stream ${stream} does not exist at this level`);
   }
 }
 
@@ -272,6 +284,8 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     ...{ ...deps, store, hold: guard.hold, stop: stopping.signal },
   });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
+  const { level } = config.service.v1;
+  const traits = await createTraits({ store, clock, log, level }, service.brands);
   const space = watchSpace(config, clock, log);
   await space.look();
   const { dataDir } = config;
@@ -286,7 +300,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
   };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, rules, space, pulse, watch, killSwitch, stops, guard },
+    ...{ store, lease, service, traits, rules, space, pulse, watch, killSwitch, stops, guard },
     systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });

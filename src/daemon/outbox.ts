@@ -1,4 +1,5 @@
 /** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
+import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { outboxRoutes, outboxStopRoutes } from '../console/outbox-routes.ts';
@@ -36,6 +37,7 @@ import type { SpaceWatch } from '../store/space.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
+import type { LevelWatch } from '../sync/traits/level-watch.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
 
@@ -47,6 +49,9 @@ export interface OutboxDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
+  readonly levels: LevelWatch;
+  /** The seasons, in the way that the account lists them. */
+  readonly seasons: V1Client['seasons'];
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
   readonly space: Pick<SpaceWatch, 'allows'>;
@@ -117,7 +122,7 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
 
 function createCheck(
   { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
-  { store, clock, sequence, service: { v1 }, requestRun }: OutboxDeps,
+  { store, clock, sequence, service: { v1 }, seasons, requestRun }: OutboxDeps,
 ): OrderCheck {
   const { detailed, detailedPricing, includeVariantsOnOrder } = streams.stock;
   const levels = {
@@ -131,7 +136,12 @@ function createCheck(
     store,
     rules: { freight: outbox.freight, level: service.v1.level },
     articles: createArticles({ store, clock, v1, sequence, levels, requestRun }),
-    shortLists: createShortLists({ store, clock, v1, sequence }),
+    shortLists: createShortLists({
+      store,
+      clock,
+      v1: { seasons, freight: v1.freight },
+      sequence,
+    }),
   });
 }
 
@@ -140,7 +150,7 @@ function createKinds(
   deps: OutboxDeps,
   ordering: Pick<OrderKindDeps, 'onOrdered' | 'watchedSince'>,
 ): OutboxKind[] {
-  const { store, clock, readOrder } = deps;
+  const { store, clock, readOrder, levels } = deps;
   const { v1, v2 } = deps.service;
   const { freightSpelling } = service.v1;
   return [
@@ -150,10 +160,11 @@ function createKinds(
       finder: createOrderFinder(v1),
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
+      level: service.v1.level,
       check: createCheck({ outbox, service, streams }, deps),
     }),
-    createPendingRefundKind({ store, v1, readOrder }),
-    createRefundStatusKind({ v1, readOrder }),
+    createPendingRefundKind({ store, v1, readOrder, levels }),
+    createRefundStatusKind({ v1, readOrder, levels }),
     createStyleKind({ v2, enabled: outbox.styles, store, clock, sequence: deps.sequence }),
   ];
 }

@@ -16,6 +16,7 @@ import {
   type Transport,
   type TransportDeps,
 } from '../client/transport.ts';
+import type { Brands } from '../client/v1/brands.ts';
 import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
 import { createV2Client, type V2Client } from '../client/v2/client.ts';
@@ -28,6 +29,7 @@ import { type Scrubber, Secret } from '../lib/secret.ts';
 import { HELD_BY } from '../outbox/waiting.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
+import { createBrands } from './brands.ts';
 
 const LOGIN_KEY = 'last_login_at';
 
@@ -116,6 +118,8 @@ export interface Service {
   readonly unheld: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
+  /** Whether V1's lists want a brand named. */
+  readonly brands: Brands;
   /** For calls that only a person makes; undefined while V2 is not enabled. */
   readonly raw: { readonly v1: RawTarget; readonly v2: RawTarget | undefined };
   /** Waits until a log-in may be sent, and remembers it. The sessions ask for themselves. */
@@ -224,7 +228,8 @@ export async function createService(
     createSession(credential, { transport, clock, scrubber, gate, onLogin });
   const { hold = () => undefined } = deps;
   const v2 = createV2(config.v2, (credential) => held(session(credential), hold));
-  const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
+  const { readToken, readTokenHeader, paging, pageLimit, baseUrl, level } = config.v1;
+  const brands = await createBrands(config.v1, deps);
   const sender = session(v1Credential(config.v1));
   const v1Options = {
     baseUrl,
@@ -232,6 +237,8 @@ export async function createService(
     seasonParameter: config.v1.seasonParameter,
     paths: config.v1.paths,
     dialect: config.v1,
+    level,
+    brands,
     variants: {
       ...VARIANT_LIST_DEFAULTS,
       mode: paging,
@@ -252,6 +259,6 @@ export async function createService(
   // A person's own call is looked at by that person.
   const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
   const { pass: mayLogIn } = gate;
-  const clients = { v1, unheld, v2: v2?.client };
+  const clients = { v1, unheld, v2: v2?.client, brands };
   return { transport, ...clients, raw, mayLogIn, logins: () => ({ ...logins }) };
 }

@@ -1,6 +1,7 @@
 /** Which streams the configuration asks for, and when. */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
+import { hasAtLevel, STREAM_NEEDS } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { PDM_STREAMS } from '../config/streams.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -8,12 +9,16 @@ import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
 import type { PlannedStream } from '../sync/planner.ts';
+import type { ReadAlso } from '../sync/read-order.ts';
 import type { Stream } from '../sync/stream.ts';
+import { atLevel } from '../sync/streams/at-level.ts';
 import { createOrdersStream } from '../sync/streams/orders.ts';
 import { createPdmStream } from '../sync/streams/pdm.ts';
 import { createSeasonStream } from '../sync/streams/season.ts';
+import { readSeasons } from '../sync/streams/seasons.ts';
 import { createShortListStream } from '../sync/streams/short-list.ts';
 import { createStockStream } from '../sync/streams/stock.ts';
+import type { Traits } from '../sync/traits/traits.ts';
 
 type Streams = Config['streams'];
 
@@ -24,6 +29,8 @@ export interface StreamSources {
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   readonly onRefreshRequested: () => void;
+  /** What is learned of the account; undefined: nothing is pulled. */
+  readonly traits?: Traits | undefined;
   /** How often the loss meter wants a sweep; undefined: as scheduled. */
   readonly sweepPace?: (() => number | undefined) | undefined;
 }
@@ -39,12 +46,23 @@ function planned(
   return enabled ? [{ stream, schedule, jitterMs: jitter, ...more }] : [];
 }
 
-function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[] {
+/** What is read with each order, as far as the configuration wants it and the level has it. */
+export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service'>): ReadAlso {
+  const { refunds, pendingRefunds } = streams.orders;
+  const { level } = service.v1;
+  return {
+    refunds: refunds && hasAtLevel(level, 'orderParts'),
+    pendingRefunds: pendingRefunds && hasAtLevel(level, 'pendingRefunds'),
+  };
+}
+
+function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
+  const { streams } = config;
   const { store, v1, clock, onRefreshRequested } = sources;
   const deps = { v1, clock, db: () => store.db, onRefreshRequested };
   const { orders, ordersFull } = streams;
   const { fuse, closedOrders } = ordersFull;
-  const options = { fuse, closedOrders, also: orders };
+  const options = { fuse, closedOrders, also: readAlso(config) };
   return [
     ...planned(createOrdersStream(deps, { name: 'orders', ...options }), orders, {
       pace: sources.sweepPace,
@@ -54,7 +72,21 @@ function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[]
   ];
 }
 
-function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
+/** Those that the account's level has; where it turns out to lack one, the level is too high. */
+function atItsLevel(
+  { service }: Pick<Config, 'service'>,
+  { v1, traits }: StreamSources,
+  planned: PlannedStream,
+): PlannedStream[] {
+  const { level } = service.v1;
+  const capability = STREAM_NEEDS[planned.stream.name];
+  if (capability === undefined) return [planned];
+  if (!hasAtLevel(level, capability)) return [];
+  return [{ ...planned, stream: atLevel(planned.stream, { v1, traits, capability, level }) }];
+}
+
+function catalogStreams(config: Config, sources: StreamSources): PlannedStream[] {
+  const { v1, traits } = sources;
   const { brands, freight, seasons, stock, season } = config.streams;
   const { paging: mode, pageLimit: pageRows } = config.service.v1;
   const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
@@ -68,7 +100,7 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
         level: { detailed, detailedPricing, includeVariantsOnOrder },
         fuse: stock.fuse,
         unlisted: stock.unlisted,
-        ...{ mode, pageRows },
+        ...{ mode, pageRows, traits },
       }),
       stock,
     ),
@@ -76,7 +108,7 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
       createSeasonStream(v1, {
         level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
         fuse: season.fuse,
-        ...{ mode, pageRows },
+        ...{ mode, pageRows, traits },
       }),
       season,
     ),
@@ -89,9 +121,9 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
     ...short(seasons, {
       name: 'seasons',
       entity: SEASON,
-      read: (call) => v1.seasons(call),
+      read: (call) => readSeasons({ v1, traits }, call),
     }),
-  ];
+  ].flatMap((one) => atItsLevel(config, sources, one));
 }
 
 /** What makes the same answer another row: who reads it, and by which names. */
@@ -102,10 +134,10 @@ function readingOf({ service }: Config): string {
 
 export function plannedStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { streams } = config;
-  const { v1, v2 } = sources;
+  const { v2 } = sources;
   const all = [
-    ...orderStreams(streams, sources),
-    ...catalogStreams(config, v1),
+    ...orderStreams(config, sources),
+    ...catalogStreams(config, sources),
     ...PDM_STREAMS.flatMap((name) =>
       v2 ? planned(createPdmStream(v2, name, streams[name].fuse), streams[name]) : [],
     ),

@@ -1,4 +1,5 @@
 /** The pulls as the configuration describes them: planner, threads, and what a person may do. */
+import { streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { syncRoutes } from '../console/sync-routes.ts';
@@ -13,6 +14,7 @@ import { createSyncOperations, type SyncOperations } from '../sync/operations.ts
 import { createPlanner } from '../sync/planner.ts';
 import { requestRun } from '../sync/request-run.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
+import type { Traits } from '../sync/traits/traits.ts';
 import type { Alone } from './commands/alone.ts';
 import type { Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
@@ -26,6 +28,7 @@ export interface SyncDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
+  readonly traits: Traits;
   readonly sequence: ReadSequence;
   /** False while pulls must wait, because the disk is nearly full. */
   readonly mayPull: () => boolean;
@@ -69,7 +72,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants, streams });
   const operations = createSyncOperations({
-    ...{ store, clock, variants },
+    ...{ store, clock, variants, notAtLevel: streamsNotAtLevel(config) },
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
     onAccepted: deps.onAccepted,
@@ -89,5 +92,7 @@ export function operationsAlone({ config, clock, store, service }: Alone): SyncO
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const variants = createVariantPages({ store, clock });
   const nudge = (): void => undefined;
-  return createSyncOperations({ store, clock, variants, streams, nudge, onAccepted: nudge });
+  const notAtLevel = streamsNotAtLevel(config);
+  const common = { store, clock, variants, streams, notAtLevel };
+  return createSyncOperations({ ...common, nudge, onAccepted: nudge });
 }

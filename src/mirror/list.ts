@@ -44,6 +44,16 @@ export interface ListEntity extends EntityDefinition {
   readonly unite?: (records: readonly unknown[]) => unknown;
 }
 
+/** One record of each key. One answer cannot have moved: what repeats a key there belongs to it. */
+export function unitedByKey(
+  { wireKey, unite = ([first]) => first }: ListEntity,
+  records: readonly unknown[],
+): readonly unknown[] {
+  const keyOf = (record: unknown) => (isJsonObject(record) ? record[wireKey] : undefined);
+  const byKey = Map.groupBy(records, keyOf);
+  return [...byKey.values()].map((of) => (of.length === 1 ? of[0] : unite(of)));
+}
+
 export interface ListPlace {
   readonly stream: string;
   /** '' for a list in one piece, else the name of the part. */

@@ -1,4 +1,5 @@
 /** The whole installation: the database, and what stands beside it in the folders. */
+import { missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { newestBackup } from '../store/backup/manifest.ts';
 import { logBytesOf } from '../store/care/checkpoints.ts';
@@ -10,6 +11,9 @@ import { configuredStops } from './brakes.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
+  /** Of the account's V1 (`service.v1.level`), and what it does not have. */
+  readonly level: string;
+  readonly lacks: readonly string[];
   /**
    * For how long a daemon that runs has not been able to write into the database, at least: its
    * disk has become read-only, another program holds the database, or it was suspended. Null: it
@@ -38,13 +42,16 @@ function newestBackupAt(config: Config, now: number): number | undefined {
 }
 
 export async function readInstallation(db: Db, config: Config, now: number): Promise<Installation> {
-  const status = await readStatus(db, now, freshnessOf(config));
+  const absent = streamsNotAtLevel(config);
+  const status = await readStatus(db, now, freshnessOf(config), absent);
   // The lock tells of a kill at once; the lease only once it has run out.
   const isLocked = isFolderLocked(lockFile(config.dataDir));
   const backupAt = newestBackupAt(config, now);
   const silentMs = now - (status.daemon.leaseEndsAt ?? now);
   return {
     ...status,
+    level: config.service.v1.level,
+    lacks: missingAtLevel(config.service.v1.level).map(({ name }) => name),
     silentMs: isLocked === true && silentMs > 0 ? silentMs : null,
     daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
     sendingPaused: pauseReason(config.dataDir) ?? null,

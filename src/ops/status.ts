@@ -23,6 +23,8 @@ export interface StreamStatus {
   readonly paused: boolean;
   /** The configuration has it switched off: what is here is from before. */
   readonly off: boolean;
+  /** The level of the account, which does not have it; null: it has. */
+  readonly notAtLevel: string | null;
   readonly dueInMs: number;
   /** Older than the configuration allows. */
   readonly stale: boolean;
@@ -83,6 +85,9 @@ export interface Status {
 /** How old the data of each stream may get that is pulled. */
 export type FreshnessMs = Readonly<Record<string, number>>;
 
+/** Streams that are wanted and do not exist at the account's level, each with it. */
+type NotAtLevel = Readonly<Record<string, string>>;
+
 export function freshnessOf(config: Pick<Config, 'streams' | 'service'>): FreshnessMs {
   return Object.fromEntries(
     Object.entries(pulledStreams(config)).map(([name, { freshness }]) => [name, freshness]),
@@ -99,6 +104,7 @@ async function streamStatuses(
   db: Db,
   now: number,
   freshnessMs: FreshnessMs,
+  notAtLevel: NotAtLevel,
 ): Promise<StreamStatus[]> {
   const states = await db.selectFrom('stream_state').selectAll().orderBy('stream').execute();
   const running = await db
@@ -107,17 +113,27 @@ async function streamStatuses(
     .where('outcome', '=', 'running')
     .execute();
   const open = new Set(running.map((row) => row.stream));
-  return states.map((state) => ({
-    stream: state.stream,
-    ageMs: state.complete_at === null ? null : now - state.complete_at,
-    rows: state.complete_rows,
-    running: open.has(state.stream),
-    paused: state.paused === 1,
-    off: freshnessMs[state.stream] === undefined,
-    dueInMs: state.due_at - now,
-    stale: now - (state.complete_at ?? 0) > (freshnessMs[state.stream] ?? Infinity),
-    lastError: state.last_error,
-  }));
+  const known = new Set(states.map(({ stream }) => stream));
+  const never = Object.entries(notAtLevel).filter(([stream]) => !known.has(stream));
+  const absent = never.map(([stream, level]): StreamStatus => {
+    const nothing = { ageMs: null, rows: null, running: false, paused: false, stale: false };
+    return { stream, ...nothing, off: true, notAtLevel: level, dueInMs: 0, lastError: null };
+  });
+  const present = states.map(
+    (state): StreamStatus => ({
+      stream: state.stream,
+      ageMs: state.complete_at === null ? null : now - state.complete_at,
+      rows: state.complete_rows,
+      running: open.has(state.stream),
+      paused: state.paused === 1,
+      off: freshnessMs[state.stream] === undefined,
+      notAtLevel: notAtLevel[state.stream] ?? null,
+      dueInMs: state.due_at - now,
+      stale: now - (state.complete_at ?? 0) > (freshnessMs[state.stream] ?? Infinity),
+      lastError: notAtLevel[state.stream] === undefined ? state.last_error : null,
+    }),
+  );
+  return [...present, ...absent].sort((a, b) => (a.stream < b.stream ? -1 : 1));
 }
 
 async function countDeliveries(db: Db) {
@@ -185,7 +201,12 @@ export async function countRejects(db: Db): Promise<number> {
   return Number(row.count);
 }
 
-export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs): Promise<Status> {
+export async function readStatus(
+  db: Db,
+  now: number,
+  freshnessMs: FreshnessMs,
+  notAtLevel: NotAtLevel = {},
+): Promise<Status> {
   const lease = await db
     .selectFrom('lease')
     .selectAll()
@@ -213,7 +234,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
       leaseEndsAt: lease?.expires_at || null,
     },
     schema: schema?.version ?? 0,
-    streams: await streamStatuses(db, now, freshnessMs),
+    streams: await streamStatuses(db, now, freshnessMs, notAtLevel),
     ...(await countDeliveries(db)),
     outbox: asRecord(outbox),
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },

@@ -1,4 +1,5 @@
 /** Whether somebody should look, for `selvedge status --check`: one line and an exit code. */
+import { hasAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
@@ -58,6 +59,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
   const dead = outbox.dead ?? 0;
   const resting = restingWith(freeBytes, config.store);
   const isFull = freeBytes < sendFloor;
+  const hasEvents = hasAtLevel(config.service.v1.level, 'orderParts');
   const full = `full: ${resting}`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
@@ -68,7 +70,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     }),
     ...critical(found.accountHold !== null, `the account is not known: ${found.accountHold}`),
     ...critical(isFull, `the disk is ${full}`),
-    ...critical(relay?.state === 'silent', 'no event comes while orders change'),
+    ...critical(hasEvents && relay?.state === 'silent', 'no event comes while orders change'),
     ...warning(!isFull && resting !== undefined, `the disk is nearly ${full}`),
     ...warning(
       logBytes > LOG_BYTES_MAX,

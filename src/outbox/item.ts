@@ -100,8 +100,8 @@ export interface SendCall {
  */
 export interface OutboxKind {
   readonly kind: string;
-  /** Why no document of this kind is taken, where the configuration has it off. */
-  readonly off?: string | undefined;
+  /** Why a document is not taken at all, where configuration or level rule it out. */
+  off?(document: JsonObject): Problem | undefined;
   /**
    * A 409 after which the effect is not there is the last word; else it is tried again. Only for
    * what makes nothing new.

@@ -2,6 +2,7 @@
 import { isNotFound } from '../client/http/answer.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
+import type { Capability } from '../config/level.ts';
 import {
   ConflictError,
   LoginAgainError,
@@ -9,6 +10,7 @@ import {
   RetryLaterError,
   toError,
 } from '../lib/errors.ts';
+import type { Problem } from './documents.ts';
 import type { FlightProblem } from './item.ts';
 import type { AttemptClass } from './ledger.ts';
 
@@ -26,6 +28,21 @@ export type ReadOrder = (
   readonly order: SalesOrder;
   readonly deliveries: readonly SalesOrderDelivery[];
 }>;
+
+/** What the account has of the interface, as far as its level and its answers tell. */
+export interface Levels {
+  /** `service.v1.level`. */
+  readonly level: string;
+  /** Why it is not there, in words for the one who wants it; undefined: it is. */
+  whyNot(capability: Capability): string | undefined;
+  /** The service has answered for `about`, and not for what belongs to it. */
+  missing(capability: Capability, error: Error, about: string): Promise<void>;
+}
+
+/** What a document hears that the account cannot take. */
+export function turnedOff(message: string | undefined, path = 'kind'): Problem | undefined {
+  return message === undefined ? undefined : { path, message };
+}
 
 /** The result, or undefined when the service has no such thing. */
 export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {

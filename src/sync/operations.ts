@@ -25,6 +25,8 @@ import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
 import type { SeenBy, Stream } from './stream.ts';
 
 export interface OperationsDeps extends SettleDeps {
+  /** Streams that are wanted and do not exist at the account's level, each with it. */
+  readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
   /** Something is due or no longer paused. */
   readonly nudge: () => void;
@@ -63,6 +65,12 @@ export function unknownStream(name: string, names: readonly string[]): RefusedEr
 function known(deps: OperationsDeps, name: string): Stream {
   const stream = deps.streams.find((one) => one.name === name);
   if (stream) return stream;
+  const level = deps.notAtLevel?.[name];
+  if (level !== undefined) {
+    throw new RefusedError('sync.not_at_level', `${name} does not exist at level ${level}`, {
+      hint: 'if the account has it, raise service.v1.level',
+    });
+  }
   const names = deps.streams.map((one) => one.name);
   throw unknownStream(name, names);
 }

@@ -20,7 +20,9 @@ interface StreamOverview {
   readonly paused: boolean;
   /** Epoch ms. */
   readonly dueAt: number;
-  /** Null: the configuration has the stream switched off. */
+  /** The level of the account, which does not have the stream; null: it has. */
+  readonly notAtLevel: string | null;
+  /** Null: the configuration has the stream switched off, or it is not at the account's level. */
   readonly schedule: string | null;
   /** The times that the schedule names next, epoch ms; jitter comes on top. */
   readonly nextTimes: readonly number[];
@@ -62,6 +64,7 @@ export async function listStreams(
   db: Db,
   settings: Readonly<Record<string, StreamSettings>>,
   now: number,
+  notAtLevel: Readonly<Record<string, string>> = {},
 ): Promise<StreamOverview[]> {
   const rows = await db
     .selectFrom('stream_state as state')
@@ -70,18 +73,30 @@ export async function listStreams(
     .select('run.outcome as last_outcome')
     .orderBy('state.stream')
     .execute();
-  return rows.map((row) => ({
-    stream: row.stream,
-    paused: row.paused === 1,
-    dueAt: row.due_at,
-    ...planOf(settings[row.stream], row.complete_at, now),
-    completeAt: row.complete_at,
-    completeRows: row.complete_rows,
-    lastRunId: row.last_run_id,
-    lastOutcome: row.last_outcome,
-    failures: row.failures,
-    lastError: row.last_error,
-  }));
+  const known = new Set(rows.map(({ stream }) => stream));
+  const never = Object.entries(notAtLevel).filter(([stream]) => !known.has(stream));
+  const absent = never.map(([stream, level]): StreamOverview => {
+    const nothing = { completeAt: null, completeRows: null, lastRunId: null, lastOutcome: null };
+    const plan = planOf(undefined, null, now);
+    const at = { stream, paused: false, dueAt: 0, notAtLevel: level };
+    return { ...at, ...plan, ...nothing, failures: 0, lastError: null };
+  });
+  const present = rows.map(
+    (row): StreamOverview => ({
+      stream: row.stream,
+      notAtLevel: notAtLevel[row.stream] ?? null,
+      paused: row.paused === 1,
+      dueAt: row.due_at,
+      ...planOf(settings[row.stream], row.complete_at, now),
+      completeAt: row.complete_at,
+      completeRows: row.complete_rows,
+      lastRunId: row.last_run_id,
+      lastOutcome: row.last_outcome,
+      failures: row.failures,
+      lastError: notAtLevel[row.stream] === undefined ? row.last_error : null,
+    }),
+  );
+  return [...present, ...absent].sort((a, b) => (a.stream < b.stream ? -1 : 1));
 }
 
 function overviewOf(row: Selectable<Tables['sync_run']>) {

@@ -5,10 +5,18 @@
  * before the first request leaves, so that a slow answer cannot overwrite what a later read has
  * found.
  */
+
+import type { Read } from '../client/calls.ts';
 import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
-import type { Listing } from '../client/v1/calls.ts';
+import type { BelowOptions, Listing } from '../client/v1/calls.ts';
 import type { V1Client } from '../client/v1/client.ts';
-import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
+import type {
+  PendingRefund,
+  SalesOrder,
+  SalesOrderDelivery,
+  SalesOrderRefund,
+} from '../client/v1/schemas.ts';
+import type { Capability } from '../config/level.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
@@ -20,6 +28,7 @@ import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { readSeqAsOf } from './run/answer-age.ts';
+import type { LevelWatch } from './traits/level-watch.ts';
 
 interface OrderRequest {
   /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
@@ -47,24 +56,106 @@ export interface OrderReaderDeps {
   readonly store: Store;
   readonly v1: Pick<V1Client, 'order' | 'deliveries' | 'refunds' | 'pendingRefunds'>;
   readonly also: ReadAlso;
+  readonly levels: LevelWatch;
   readonly sequence: ReadSequence;
   readonly clock: Clock;
 }
 
-/** The contract has this list from nowhere (C): an account may do without it. */
-function unlessUnknown(error: unknown): never {
-  if (!(error instanceof RefusedError)) throw error;
-  const { code, message, lines } = error;
-  const hint = 'if every order is refused so, set streams.orders.pendingRefunds: false';
-  throw new RefusedError(code, message, { cause: error, lines, hint });
-}
-
 const FOREIGN: ReadonlySet<string> = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE]);
+
+function isForeign(error: unknown): error is RefusedError {
+  return error instanceof RefusedError && FOREIGN.has(error.code);
+}
 
 /** A page of what stands before the service, maybe for a moment, does not refuse the order. */
 function unlessForeign(error: unknown): never {
-  const isForeign = error instanceof RefusedError && FOREIGN.has(error.code);
-  throw isForeign ? new RetryLaterError(error.code, error.message, { cause: error }) : error;
+  if (!isForeign(error)) throw error;
+  throw new RetryLaterError(error.code, error.message, { cause: error });
+}
+
+/** What is listed below an order, as far as the account has it. */
+interface Below {
+  readonly deliveries: Listing<SalesOrderDelivery> | undefined;
+  readonly refunds: Listing<SalesOrderRefund> | undefined;
+  readonly pendingRefunds: Listing<PendingRefund> | undefined;
+}
+
+/** What has left, or left in part, stands in a delivery. */
+const HAS_DELIVERIES = /^(partially_)?fulfilled$/;
+
+const UNKNOWN = 'HTTP 404 in place of the list';
+
+/** The three lists below an order, each as long as the account seems to have it. */
+function createPartReader(
+  { v1, levels }: OrderReaderDeps,
+  orderId: number,
+  call: BelowOptions & { readonly order: Promise<Read<SalesOrder>> },
+) {
+  /** Notes that it is not there; only while the order is answered for, that tells anything. */
+  const missing = async (capability: Capability, error: Error): Promise<undefined> => {
+    await call.order;
+    await levels.missing(capability, error, String(orderId));
+  };
+  /** An empty list may be a 404 as well: only where there must be rows, none is no list. */
+  const told = async <T>(list: Listing<T>): Promise<Listing<T> | undefined> => {
+    if (!list.isUnknown) await levels.answered('orderParts');
+    else if (HAS_DELIVERIES.test((await call.order).value.status ?? '')) {
+      await missing('orderParts', new Error(UNKNOWN));
+      return levels.isThere('orderParts') ? list : undefined;
+    }
+    return list;
+  };
+  const part = async <T>(read: () => Promise<Listing<T>>): Promise<Listing<T> | undefined> => {
+    if (!levels.isThere('orderParts')) return undefined;
+    try {
+      return await read();
+    } catch (error) {
+      if (!isForeign(error)) throw error;
+      await missing('orderParts', error);
+      return levels.isThere('orderParts') ? unlessForeign(error) : undefined;
+    }
+  };
+  return {
+    deliveries: async () => {
+      const list = await part(() => v1.deliveries(orderId, call));
+      return list && told(list);
+    },
+    refunds: () => part(() => v1.refunds(orderId, call)),
+    /** `refunds`: the list of those; where that is empty without a 404, so would this one be. */
+    async pendingRefunds(refunds: Promise<Listing<unknown> | undefined>) {
+      if (!levels.isThere('pendingRefunds')) return undefined;
+      const list = await v1.pendingRefunds(orderId, call).catch((error: unknown) => {
+        if (error instanceof RefusedError) return error;
+        throw error;
+      });
+      if (list instanceof RefusedError) return missing('pendingRefunds', list);
+      if (!list.isUnknown) await levels.answered('pendingRefunds');
+      const others = list.isUnknown ? await refunds : undefined;
+      if (!others || others.isUnknown || others.rows.length > 0) return list;
+      return missing('pendingRefunds', new Error(UNKNOWN));
+    },
+  };
+}
+
+/**
+ * Reads what belongs to an order. An account that has no such lists keeps no order back: that is
+ * noted, and once it is sure, the list counts as not read.
+ */
+async function readBelow(
+  deps: OrderReaderDeps,
+  orderId: number,
+  call: BelowOptions & { readonly order: Promise<Read<SalesOrder>> },
+  wanted: boolean,
+): Promise<Below> {
+  const { also } = deps;
+  const parts = createPartReader(deps, orderId, call);
+  const reading = also.refunds && wanted ? parts.refunds() : Promise.resolve(undefined);
+  const [deliveries, refunds, pendingRefunds] = await Promise.all([
+    parts.deliveries(),
+    reading,
+    also.pendingRefunds && wanted ? parts.pendingRefunds(reading) : undefined,
+  ]);
+  return { deliveries, refunds, pendingRefunds };
 }
 
 /** What a cache has kept for longer is no reading of now. */
@@ -85,22 +176,15 @@ function oldestOf(
 }
 
 export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
-  const { store, v1, sequence, clock, also } = deps;
+  const { store, v1, sequence, clock } = deps;
   return async (orderId, { cause, priority, signal, refunds: wanted = false }) => {
     const startedAt = clock.now();
     const readSeq = await sequence.next();
     const call = { priority, signal };
     const reading = v1.order(orderId, call).catch(unlessForeign);
-    const below = { ...call, order: reading };
-    // Only while the order is answered for, a page may tell that there is no such list.
-    const unlessAway = (error: unknown): Promise<never> => reading.then(() => unlessUnknown(error));
-    const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
+    const [order, { deliveries, refunds, pendingRefunds }] = await Promise.all([
       reading,
-      v1.deliveries(orderId, below).catch(unlessForeign),
-      also.refunds && wanted ? v1.refunds(orderId, below).catch(unlessForeign) : undefined,
-      also.pendingRefunds && wanted
-        ? v1.pendingRefunds(orderId, below).catch(unlessAway)
-        : undefined,
+      readBelow(deps, orderId, { ...call, order: reading }, wanted),
     ]);
     // A little is made up for; what a cache has kept for long decides nothing.
     const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
@@ -127,6 +211,6 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
       if (wanted) await noteDetailsRead(tx, orderId, oldest);
     });
-    return { order: order.value, deliveries: deliveries.rows };
+    return { order: order.value, deliveries: deliveries?.rows ?? [] };
   };
 }

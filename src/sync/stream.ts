@@ -105,6 +105,8 @@ export interface StreamEnd {
   readonly suspicion?: string | undefined;
   /** Of a list: how many rows each of its parts has. */
   readonly parts?: ReadonlyMap<string, number>;
+  /** The same of what the fuse's share holds for by itself: each season, or brand. */
+  readonly guarded?: ReadonlyMap<string, number>;
   /** Rows could slip between its pages, although the list need not be paged. */
   readonly canSlip?: boolean;
 }
@@ -123,8 +125,13 @@ export interface Stream {
     readonly isPaged: boolean;
     /** Written off the main thread: a list of variants. */
     readonly isLong: boolean;
-    /** Of a list in parts: the part of a row by its key. The fuse's share holds for each part. */
-    readonly partOf?: (key: string) => string;
+    /** How many of these keys belong to each of what is guarded by itself. */
+    readonly rowsByPart?: (
+      db: Db,
+      keys: readonly SqlValue[],
+    ) => Promise<ReadonlyMap<string, number>>;
+    /** Below so many rows the share holds no part back: one of five sold out is no alarm. */
+    readonly partRowsMin?: number;
     /** In place of the keys of the segments. */
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
     /**

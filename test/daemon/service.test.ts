@@ -7,6 +7,9 @@ import { createService, type Service } from '../../src/daemon/service.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { BRAND } from '../../src/mirror/catalog/names.ts';
+import { writeRows } from '../../src/mirror/entity.ts';
 import type { Store } from '../../src/store/store.ts';
 import { answerJson, envelope, type Handler, rejection, startFaulty } from '../client/support.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
@@ -177,4 +180,27 @@ it('remembers its log-in over a restart', async () => {
   await second;
   expect(clock.monotonic()).toBeGreaterThanOrEqual(6_000);
   expect(begin).toBeLessThan(6_000);
+});
+
+it('remembers which lists want a brand, as long as address and level stay', async () => {
+  const store = await temporaryStore();
+  const from = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction(async (tx) => {
+    const brands = ['North', 'South'].map((brandName) => BRAND.toRow({ brandName }));
+    await writeRows(tx, BRAND, brands, from);
+    const variant = { barcode: '1', quantity: 1, details: { brandName: 'South' } };
+    await writeStockVariants(tx, [variant], from);
+  });
+  const { start } = await startWay({});
+  const first = await start(store);
+  expect(first.brands.isNeeded('stock')).toBe(false);
+  expect(await first.brands.learn('stock')).toBe(true);
+  expect(await first.brands.learn('variant')).toBe(true);
+  const again = await start(store);
+  const reads = ['stock', 'season', 'variant'] as const;
+  expect(reads.filter((read) => again.brands.isNeeded(read))).toEqual(['stock', 'variant']);
+  expect(await again.brands.candidates('1')).toEqual(['South', 'North']);
+  expect(await again.brands.candidates('2')).toEqual(['North', 'South']);
+  const elsewhere = await startWay({});
+  expect((await elsewhere.start(store)).brands.isNeeded('stock')).toBe(false);
 });

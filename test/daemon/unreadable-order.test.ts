@@ -35,9 +35,9 @@ it('asks for an order that is not there yet until it is, without telling anybody
   expect(await daemon.store.db.selectFrom('incident').selectAll().execute()).toEqual([]);
 });
 
-it('says which setting leaves out a list that the account does not have', async () => {
+it('reads orders without a list that the account lacks, and names the setting', async () => {
   const reference = await startTestReference({
-    world: { styles: 6, orders: 1 },
+    world: { styles: 6, orders: 3 },
     life: { ordersPerMinute: 0, packAfter: '1h' },
   });
   vi.spyOn(reference.world.book.pendingRefunds, 'ofOrder').mockImplementation(() => {
@@ -48,8 +48,10 @@ it('says which setting leaves out a list that the account does not have', async 
     daemon.store.db
       .selectFrom('incident')
       .select('detail')
-      .where('kind', '=', 'order_unreadable')
+      .where('kind', '=', 'level_too_high')
       .executeTakeFirst(),
   );
-  expect(incident.detail).toContain('set streams.orders.pendingRefunds: false');
+  expect(incident.detail).toMatch(/service\.v1\.level.*or streams\.orders\.pendingRefunds: false/);
+  const rows = await daemon.store.db.selectFrom('incident').select('kind').execute();
+  expect(rows.map(({ kind }) => kind)).toEqual(['level_too_high']);
 });

@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { guarded } from '../../src/daemon/doctor/finding.ts';
+import { checkLacks, checkLevel, checkV2Version } from '../../src/daemon/doctor/level.ts';
 import { checkFolder, checkSchedules } from '../../src/daemon/doctor/machine.ts';
 import { type Ask, checkListeners, checkV1, checkV2 } from '../../src/daemon/doctor/network.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -20,6 +21,43 @@ it.each([
   const ask = async () => ({ tookMs: 1, clockOffsetMs });
   const findings = await checkV1(config, { ask, clock: manualClock() });
   expect(findings.find(({ check }) => check === 'clock')?.grade).toBe(grade);
+});
+
+function described(version: unknown): Ask {
+  return async ({ path }) => {
+    if (path !== '/openapi.json') throw new Error(`${path} was not asked for`);
+    return { tookMs: 1, clockOffsetMs: null, json: { openapi: '3.1.0', info: { version } } };
+  };
+}
+
+it.each([
+  ['1.4.14', 'ok', 'ok'],
+  ['1.4.11', 'warning', 'warning'],
+  ['2.1.3', 'warning', 'ok'],
+  [undefined, 'skipped', 'skipped'],
+])('holds a description of version %s against what is configured', async (version, v1, v2) => {
+  const config = testConfig(await startTestReference());
+  const network = { ask: described(version), clock: manualClock() };
+  const [ofV1] = await checkLevel(config, network);
+  expect(ofV1?.grade).toBe(v1);
+  if (v1 === 'warning') expect(ofV1?.advice).toContain(`service.v1.level: "${version}"`);
+  const [ofV2] = await checkV2Version(config, network);
+  expect(ofV2?.grade).toBe(version === '1.4.14' ? 'warning' : v2);
+});
+
+it('takes a description that cannot be read for none', async () => {
+  const config = testConfig(await startTestReference());
+  const network = { ask: () => Promise.reject(new Error('HTTP 404')), clock: manualClock() };
+  expect(await checkLevel(config, network)).toMatchObject([{ grade: 'skipped' }]);
+});
+
+it('has a line for each thing that the level lacks', async () => {
+  const level = { path: 'service.v1.level', value: '1.4.4' };
+  const reference = await startTestReference();
+  const lines = checkLacks(testConfig(reference, { overrides: [level] })).map(({ text }) => text);
+  expect(lines).toHaveLength(4);
+  expect(lines[1]).toMatch(/^level 1\.4\.4 has no pending refunds \(since 1\.4\.11\): /);
+  expect(checkLacks(testConfig(reference))).toMatchObject([{ grade: 'ok' }]);
 });
 
 it('waits for a silent service as long as for one that is as slow as it may be', async () => {

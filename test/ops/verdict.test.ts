@@ -20,7 +20,7 @@ const RELAY: RelayFigures = {
 function stream(ageMs: number | null, more: object = {}) {
   return {
     ...{ stream: 'orders', ageMs, rows: 1, running: false, paused: false, off: false },
-    ...{ dueInMs: 0, stale: true, lastError: null, ...more },
+    ...{ dueInMs: 0, stale: true, lastError: null, notAtLevel: null, ...more },
   };
 }
 

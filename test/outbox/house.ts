@@ -23,6 +23,7 @@ import { openStore, type SqliteStore, type Store } from '../../src/store/store.t
 import { groupCommits } from '../../src/store/transaction/group-commit.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { testConfig, testLogger } from '../support/house.ts';
+import { levelsOf } from '../support/levels.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 export interface HouseParts {
@@ -145,10 +146,13 @@ async function run(
   const sequence = createReadSequence(own, clock);
   const { v1 } = service;
   const also = { refunds: true, pendingRefunds: true };
-  const readOrder = createOrderReader({ store: grouped, v1, also, sequence, clock });
+  const levels = await levelsOf(own, clock, config.service.v1.level);
+  const readOrder = createOrderReader({ store: grouped, v1, also, sequence, clock, levels });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
     ...brakes,
+    levels,
+    seasons: (call) => v1.seasons(call),
     stops: await openOutboxStops({ store: own, clock, log }),
     requestRun: async (stream) => void requested.push(stream),
     onEnded: () => undefined,

@@ -89,7 +89,7 @@ async function houseOf(scene: Scene) {
     ...{ raw: {}, path: '', reason: 'odd' },
   }));
   const kind = createOrderKind({
-    ...{ store, clock, freightSpelling: 'freight' },
+    ...{ store, clock, freightSpelling: 'freight', level: '1.4.14' },
     check: async () => [],
     newest: { withReference: async () => scene.newest ?? [] },
     watchedSince: () => scene.startedAt ?? 0,

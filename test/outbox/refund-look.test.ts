@@ -8,6 +8,7 @@ import { referenceKey } from '../../src/outbox/documents.ts';
 import type { Finding, OutboxItem } from '../../src/outbox/item.ts';
 import { createPendingRefundKind } from '../../src/outbox/kinds/pending-refund.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 import { triedBefore } from './support.ts';
 
@@ -78,6 +79,7 @@ async function look(scene: Scene): Promise<Finding> {
       },
     },
     readOrder: () => Promise.resolve({ order: ORDER, deliveries: [] }),
+    levels: await levelsOf(store, manualClock()),
   });
   const result = answered === undefined ? null : JSON.stringify({ pendingRefundId: answered });
   return kind.look({ ...ITEM, result }, new AbortController().signal);

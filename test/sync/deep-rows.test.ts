@@ -11,6 +11,7 @@ import { createOrderReader } from '../../src/sync/read-order.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 import { FUSE, runsOn } from './pull.ts';
 import { runnerOf, startClients } from './support.ts';
@@ -80,7 +81,10 @@ it.each(DEPTHS)('stop no read of their order: %i brackets', async (depth) => {
   const clock = systemClock();
   const sequence = createReadSequence(store, clock);
   const also = { refunds: false, pendingRefunds: false };
-  const read = createOrderReader({ store, v1, sequence, clock, also });
+  const read = createOrderReader({
+    ...{ store, v1, sequence, clock, also },
+    levels: await levelsOf(store, clock),
+  });
   const request = { cause: 'x', priority: 'read', signal: new AbortController().signal } as const;
   expect(await read(1, request)).toMatchObject({ deliveries: [] });
   expect(await aside()).toMatchObject([{ entity: 'delivery', path: 'odd' }]);

@@ -9,6 +9,7 @@ import { createReadSequence } from '../../src/store/state.ts';
 import { createOrderReader, type OrderReaderDeps } from '../../src/sync/read-order.ts';
 import { missingOpen, orderParts } from '../../src/sync/streams/order-parts.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
+import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startOrders } from './orders-support.ts';
 import { FUSE, runsOn } from './pull.ts';
@@ -37,7 +38,8 @@ async function startReads() {
   };
   const also = { refunds: true, pendingRefunds: true };
   const sequence = createReadSequence(store, clock);
-  const readOrder = createOrderReader({ store, v1, also, sequence, clock });
+  const levels = await levelsOf(store, clock);
+  const readOrder = createOrderReader({ store, v1, also, sequence, clock, levels });
   const { signal } = new AbortController();
   const read = async (refunds: boolean): Promise<void> => {
     await clock.advance(1_000);

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
 import { testLogger } from '../support/house.ts';
+import { levelsOf } from '../support/levels.ts';
 import { FUSE, type SourceOptions } from './pull.ts';
 import { startPull } from './support.ts';
 
@@ -34,6 +35,7 @@ export async function startOrders(
   const also = { refunds: true, pendingRefunds: true };
   const readOrder = createOrderReader({
     ...{ store, v1: pull.v1, sequence: deps.sequence, clock, also },
+    levels: await levelsOf(store, clock),
   });
   const refresher = createRefresher(
     {

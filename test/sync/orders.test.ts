@@ -12,6 +12,7 @@ import type { SqliteStore, Tx } from '../../src/store/store.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { placeOrders } from '../e2e/support.ts';
 import { until } from '../support/house.ts';
+import { levelsOf } from '../support/levels.ts';
 import { startOrders } from './orders-support.ts';
 
 const ORDERS = 12;
@@ -204,6 +205,7 @@ describe('a walk over the orders', () => {
     const readSlowly = createOrderReader({
       ...{ store, v1: { ...v1, deliveries: slow }, sequence: deps.sequence, clock: systemClock() },
       also: { refunds: true, pendingRefunds: true },
+      levels: await levelsOf(store, systemClock()),
     });
     const { signal } = new AbortController();
     const request = { cause: 'event:msg_1', priority: 'read', refunds: true, signal } as const;

@@ -9,6 +9,7 @@ import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { answerJson, envelope } from '../client/support.ts';
+import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 import { FUSE, runsOn } from './pull.ts';
 import { runnerOf, startClients } from './support.ts';
@@ -173,6 +174,7 @@ describe('an order out of a cache', () => {
     const also = { refunds: false, pendingRefunds: false };
     const readOrder = createOrderReader({
       ...{ store, v1, clock, also, sequence: createReadSequence(store, clock) },
+      levels: await levelsOf(store, clock),
     });
     const { signal } = new AbortController();
     const read = () => readOrder(7, { cause: 'event:1', priority: 'read', signal });

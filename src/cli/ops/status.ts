@@ -22,7 +22,8 @@ function ago(ms: number | null): string {
   return ms === null ? 'never' : `${formatDuration(Math.max(0, ms))} ago`;
 }
 
-function doingOf({ off, paused, running, dueInMs }: StreamStatus): string {
+function doingOf({ off, notAtLevel, paused, running, dueInMs }: StreamStatus): string {
+  if (notAtLevel !== null) return `not at level ${notAtLevel}`;
   if (off) return 'off';
   if (paused) return 'paused';
   if (!running) return 'waiting';
@@ -62,6 +63,10 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   }
   output.line(`schema      ${status.schema}`);
   if (status.accountHold !== null) output.line(`account     UNKNOWN: ${status.accountHold}`);
+  if (status.lacks.length > 0) {
+    const lacks = status.lacks.join('; ');
+    output.line(`level       ${status.level} is without: ${lacks} ("selvedge doctor" tells more)`);
+  }
   if (status.sendingPaused !== null) output.line(`sending     PAUSED: ${status.sendingPaused}`);
   if (status.decisionsStop !== null) {
     const { actor, reason, at } = status.decisionsStop;

@@ -1,5 +1,6 @@
 /** `selvedge sync list`, `sync runs` and `sync show`: how the pulls are doing. */
 import { Command } from 'commander';
+import { streamsNotAtLevel } from '../../config/level.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -41,13 +42,15 @@ export function syncList(context: CliContext): Command {
     .action(async (options: Pick<Options, 'json'>, command: Command) => {
       const now = systemClock().now();
       const streams = await withMirror(command, context, (db, _store, config) =>
-        listStreams(db, pulledStreams(config), now),
+        listStreams(db, pulledStreams(config), now, streamsNotAtLevel(config)),
       );
       if (options.json === true) {
         context.output.json(streams);
         return;
       }
-      const next = ({ schedule, paused, dueAt }: (typeof streams)[number]): string => {
+      const next = (stream: (typeof streams)[number]): string => {
+        const { schedule, notAtLevel, paused, dueAt } = stream;
+        if (notAtLevel !== null) return `not at level ${notAtLevel}`;
         if (schedule === null) return 'off';
         if (paused) return 'paused';
         return dueAt <= now ? 'now' : `in ${formatDuration(dueAt - now)}`;

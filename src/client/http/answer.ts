@@ -176,7 +176,7 @@ export const NO_SUCH_PAGE = 'service.no_such_page';
 export const NOT_FOUND_BARE = 'service.not_found_bare';
 
 /** Whether the service says that it has no such thing. */
-export function isNotFound(error: unknown): boolean {
+export function isNotFound(error: unknown): error is RefusedError {
   return error instanceof RefusedError && NOT_FOUND.has(error.code);
 }
 

@@ -5,6 +5,7 @@ import { isPerhapsNotFound } from '../http/answer.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
+import type { Brands } from './brands.ts';
 import type { Dialect, Interpreter } from './dialect.ts';
 import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from './envelope.ts';
 import type { VariantListOptions } from './variants.ts';
@@ -21,6 +22,10 @@ export interface V1Options {
   readonly paths?: { readonly pendingRefunds: string };
   /** How the account says what the contract says otherwise; default: as the contract does. */
   readonly dialect?: Dialect;
+  /** What the account has (config/level.ts), such as `1.4.2`; undefined: everything. */
+  readonly level?: string | undefined;
+  /** Whether variants are asked for brand by brand; undefined: they are not. */
+  readonly brands?: Brands | undefined;
 }
 
 export interface V1Wire {
@@ -34,6 +39,8 @@ export interface V1Wire {
 /** A list: the good rows, the bad ones put aside, and what the service counted. */
 export interface Listing<T> extends CheckedRows<T> {
   readonly count: number | undefined;
+  /** A 404 came in its place, which a list without rows may mean, or an address that is not there. */
+  readonly isUnknown?: boolean;
   /** Epoch ms of the request. */
   readonly startedAt: number;
 }
@@ -160,6 +167,6 @@ export async function listBelow<T>(
     if (!isPerhapsNotFound(error)) throw error;
     const { startedAt } = await (call?.order ?? askOrder(wire, orderId, call));
     sender.note(request, `${member}=404`);
-    return { rows: [], rejects: [], count: undefined, startedAt };
+    return { rows: [], rejects: [], count: undefined, startedAt, isUnknown: true };
   }
 }

@@ -1,12 +1,18 @@
 /** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
 import { z } from 'zod';
+import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import type { CallOptions, Read } from '../calls.ts';
+import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
+import { rowReader } from '../rows.ts';
 import { readText } from '../tolerant/values.ts';
-import { get, type Listing, list, pull, type V1Wire } from './calls.ts';
-import { ask } from './envelope.ts';
+import type { Sender } from '../transport.ts';
+import { oneByBrand } from './brands.ts';
+import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
+import { ask, oddData } from './envelope.ts';
+import { nested } from './flat-variant.ts';
 import {
   type Brand,
   brandSchema,
@@ -30,7 +36,12 @@ export interface StockLevel extends VariantLevel {
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
-interface PullOptions extends CallOptions {
+interface BrandedCall extends CallOptions {
+  /** Only what is of this brand; undefined: everything, where the account allows that. */
+  readonly brandName?: string | undefined;
+}
+
+interface PullOptions extends BrandedCall {
   /** `next` of the last batch that was kept. */
   readonly from?: number | undefined;
   /** What is known of the list. */
@@ -39,12 +50,22 @@ interface PullOptions extends CallOptions {
   readonly onPage?: (() => void) | undefined;
 }
 
+interface StockPullOptions extends PullOptions {
+  readonly isOld?: boolean | undefined;
+}
+
 export interface CatalogMethods {
   brands(call?: CallOptions): Promise<Listing<Brand>>;
   freight(call?: CallOptions): Promise<Listing<FreightOption>>;
-  seasons(call?: CallOptions): Promise<Listing<Season>>;
-  stock(level: StockLevel, call?: PullOptions): VariantPull;
-  stockVariant(barcode: string, level: StockLevel, call?: CallOptions): Promise<Read<Variant>>;
+  seasons(call?: BrandedCall): Promise<Listing<Season>>;
+  /** Below level 1.4.0 the list of `/variants`; `isOld`: that one, whatever the level. */
+  stock(level: StockLevel, call?: StockPullOptions): VariantPull;
+  /** Names its brand where the account wants that. */
+  stockVariant(
+    barcode: string,
+    level: StockLevel,
+    call?: CallOptions & Pick<StockPullOptions, 'isOld'>,
+  ): Promise<Read<Variant>>;
   seasonVariant(
     seasonName: string,
     barcode: string,
@@ -60,10 +81,36 @@ export function seasonNameOf(raw: unknown): string | undefined {
   return keyText.safeParse(readText(name)).data;
 }
 
-const oneVariantSchema = z.looseObject({ variant: variantSchema });
+const oneVariantSchema = z.looseObject({ variant: z.unknown() });
+const readVariant = rowReader(variantSchema);
+
+/** One variant, read as a row of a list is. */
+async function askVariant(catalog: Sender, request: HttpRequest): Promise<Read<Variant>> {
+  const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
+  const found = readVariant(nested(value.variant));
+  if ('value' in found) return { value: found.value, startedAt };
+  const { path, reason } = found.problem;
+  throw oddData(request, { path: `variant.${path}`, reason });
+}
+
+/**
+ * The parameters that ask for more than the default, as far as the level knows them. What is the
+ * default is not sent: an older level may refuse a parameter that it has never heard of.
+ */
+function asked({ level }: Pick<V1Options, 'level'>, wanted: StockLevel) {
+  const has = (capability: Parameters<typeof hasAtLevel>[1]): boolean =>
+    level === undefined || hasAtLevel(level, capability);
+  const on = (isOn: boolean | undefined): true | undefined => (isOn ? true : undefined);
+  return {
+    detailed: on(wanted.detailed && has('stockList')),
+    detailedPricing: on(wanted.detailedPricing && has('detailedPricing')),
+    includeVariantsOnOrder: on(wanted.includeVariantsOnOrder && has('variantsOnOrder')),
+  };
+}
 
 export function catalogMethods(wire: V1Wire): CatalogMethods {
   const { catalog, options } = wire;
+  const isOldLevel = options.level !== undefined && !hasAtLevel(options.level, 'stockList');
   const many = (
     path: string,
     query: Readonly<Record<string, string | boolean | undefined>>,
@@ -71,7 +118,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
   ): VariantPull =>
     pullVariants({
       sender: catalog,
-      request: pull(wire, path, call, query),
+      request: pull(wire, path, call, { brandName: call?.brandName, ...query }),
       options: options.variants,
       from: call?.from,
       known: call?.known,
@@ -81,25 +128,38 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
     brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),
     freight: (call) =>
       list(catalog, pull(wire, '/freight', call), 'freightOptions', freightOptionSchema),
-    seasons: (call) => list(catalog, pull(wire, '/seasons', call), 'seasons', seasonSchema),
-    stock: (level, call) => many('/variants/stock', { ...level }, call),
-    async stockVariant(barcode, level, call) {
-      const path = `/variants/stock/${encodeURIComponent(barcode)}`;
-      const request = get(wire, path, call, { ...level });
-      const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
-      return { value: value.variant, startedAt };
-    },
-    async seasonVariant(seasonName, barcode, level, call) {
-      const path = `/variants/season/${encodeURIComponent(barcode)}`;
-      const query = { [options.seasonParameter]: seasonName, ...level };
-      const { value, startedAt } = await ask(
+    seasons: (call) =>
+      list(
         catalog,
-        get(wire, path, call, query),
-        oneVariantSchema,
-      );
-      return { value: value.variant, startedAt };
+        pull(wire, '/seasons', call, { brandName: call?.brandName }),
+        'seasons',
+        seasonSchema,
+      ),
+    stock: (level, call) =>
+      call?.isOld || isOldLevel
+        ? many('/variants', {}, call)
+        : many('/variants/stock', asked(options, level), call),
+    stockVariant(barcode, level, call) {
+      const isOld = call?.isOld || isOldLevel;
+      const path = `${isOld ? '/variants' : '/variants/stock'}/${encodeURIComponent(barcode)}`;
+      const shows = isOld ? {} : asked(options, level);
+      return oneByBrand(options.brands, 'variant', barcode, async (brandName) => {
+        const request = get(wire, path, call, { brandName, ...shows });
+        return askVariant(catalog, request);
+      });
     },
-    seasonVariants: (seasonName, level, call) =>
-      many('/variants/season', { [options.seasonParameter]: seasonName, ...level }, call),
+    seasonVariants(seasonName, { detailed, detailedPricing }, call) {
+      const shows = asked(options, { detailed, detailedPricing });
+      return many('/variants/season', { [options.seasonParameter]: seasonName, ...shows }, call);
+    },
+    seasonVariant(seasonName, barcode, { detailed, detailedPricing }, call) {
+      const path = `/variants/season/${encodeURIComponent(barcode)}`;
+      const season = { [options.seasonParameter]: seasonName };
+      const shows = asked(options, { detailed, detailedPricing });
+      return oneByBrand(options.brands, 'seasonVariant', barcode, async (brandName) => {
+        const request = get(wire, path, call, { brandName, ...season, ...shows });
+        return askVariant(catalog, request);
+      });
+    },
   };
 }

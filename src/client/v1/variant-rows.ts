@@ -15,6 +15,7 @@ import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
 import { acceptorOf } from '../accept.ts';
 import { type CheckedRows, type Reject, readRows, rowReader } from '../rows.ts';
+import { nested } from './flat-variant.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
 /** What is different in a row that repeats the variant before it. */
@@ -46,7 +47,7 @@ function createSegmentReader(): ReadSegment {
   const read = rowReader(variantSchema, acceptsVariant);
   return (bytes, mayBeDeep = false, parse = JSON.parse) => {
     const parsed = rowsOf(bytes, parse);
-    const checked = readRows(read, parsed.rows, mayBeDeep);
+    const checked = readRows(read, parsed.rows.map(nested), mayBeDeep);
     if (parsed.broken.length === 0) return checked;
     const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
     return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };

@@ -1,13 +1,20 @@
 /** A link into the relay's portal: kept nowhere; the audit says who asked for it. */
 import type { PortalLink } from '../../client/portal-link.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
+import { isNoAddress } from '../../sync/traits/level-watch.ts';
 import type { CallerDeps } from './call.ts';
 
 export async function openPortal(
   { store, service, clock }: CallerDeps,
   asker: Asker,
 ): Promise<PortalLink> {
-  const { value: link } = await service.v1.webhookPortal();
+  const { value: link } = await service.v1.webhookPortal().catch((error: unknown) => {
+    if (!isNoAddress(error)) throw error;
+    const { code, message } = error;
+    const hint = 'events came with level 1.3.0 of the interface: what has the account?';
+    throw new RefusedError(code, message, { cause: error, hint });
+  });
   const act = { action: 'portal.open', subject: 'portal', detail: { expiresAt: link.expiresAt } };
   await writeAudit(store.db, { ...asker, ...act }, clock.now());
   return link;

@@ -1,5 +1,6 @@
 /** What the database says, read beside a running daemon. */
 import { sql } from 'kysely';
+import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
@@ -54,16 +55,23 @@ function checkStops({ outboxStops, decisionsStop }: Installation): Finding[] {
   return stops.length > 0 ? stops : [fine('stops', 'nobody has stopped anything')];
 }
 
-function checkFreshness(found: Installation): Finding[] {
-  const { streams, events, relay, openIncidents } = found;
+function checkLastEvent({ events, relay, level }: Installation): Finding {
+  if (!hasAtLevel(level, 'orderParts')) {
+    return skipped('last event', `level ${level} has no events`);
+  }
   const age = events.lastAgeMs;
   const last = age === null ? 'none yet' : `${formatDuration(Math.max(0, age))} ago`;
   const portal = 'is the endpoint subscribed? docs/connect.md; selvedge portal open';
+  return age === null || relay?.state === 'silent'
+    ? odd('last event', last, portal)
+    : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`);
+}
+
+function checkFreshness(found: Installation): Finding[] {
+  const { streams, openIncidents } = found;
   return [
     checkStreams(streams),
-    age === null || relay?.state === 'silent'
-      ? odd('last event', last, portal)
-      : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`),
+    checkLastEvent(found),
     openIncidents === 0
       ? fine('incidents', 'none open')
       : odd('incidents', `${openIncidents} open`, '"selvedge report run incidents" names each'),

@@ -10,6 +10,7 @@ import { checkDatabase } from './database.ts';
 import { checkDropFolder } from './drop-folder.ts';
 import { checkExchange } from './exchange.ts';
 import { type Finding, fine, guarded, odd, skipped } from './finding.ts';
+import { checkLacks, checkLevel, checkV2Version } from './level.ts';
 import {
   checkBackups,
   checkDisk,
@@ -53,6 +54,7 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* await guarded('rules', () => checkRules(config));
   yield* await guarded('schedules', () => checkSchedules(config, now));
   yield* await guarded('sending', () => checkPause(config));
+  yield* checkLacks(config);
   if (!network) {
     yield skipped('network', 'left alone (--offline)');
     return;
@@ -64,7 +66,11 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
     yield skipped('service', 'not asked: first the database', 'see "database"');
   } else {
     yield* await guarded('service V1', () => checkV1(config, network));
+    yield* await guarded('description', () => checkLevel(config, network));
     yield* await guarded('service V2', () => checkV2(config, network));
+    if (config.service.v2.enabled) {
+      yield* await guarded('description', () => checkV2Version(config, network));
+    }
   }
   yield skipped('portal', 'not asked: each link is a way in', 'selvedge portal open');
 }

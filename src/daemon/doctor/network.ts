@@ -4,6 +4,7 @@ import { connect } from 'node:tls';
 import { proxyFor } from '../../client/http/pools.ts';
 import { openTunnel, tlsOf, type Way } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
+import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
 import { askHere } from '../../console/ask.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,7 +23,7 @@ export interface Network {
 export type Ask = (
   call: RawCall,
   signal: AbortSignal,
-) => Promise<Pick<Answered, 'tookMs' | 'clockOffsetMs'>>;
+) => Promise<Pick<Answered, 'tookMs' | 'clockOffsetMs'> & { readonly json?: unknown }>;
 
 const CONNECT_MS = 5_000;
 const OFFSET_MS_MAX = 30_000;
@@ -113,7 +114,7 @@ function askMsMax({ timeouts, limits }: Config['service']): number {
 }
 
 /** A service that keeps silent is asked again and again, which takes minutes. */
-async function asked({ service }: Config, { ask, clock }: Network, call: RawCall) {
+export async function asked({ service }: Config, { ask, clock }: Network, call: RawCall) {
   const { api, path } = call;
   const again = api === 'v2' ? `"selvedge api GET ${path} --v2"` : `"selvedge api GET ${path}"`;
   const hint =
@@ -123,10 +124,16 @@ async function asked({ service }: Config, { ask, clock }: Network, call: RawCall
   return within({ clock, limitMs: askMsMax(service), what, hint }, (signal) => ask(call, signal));
 }
 
+/** An address that the account has at its level. */
+function pathThatIsThere({ service }: Config): string {
+  return hasAtLevel(service.v1.level, 'brandsAndFreight') ? '/brands' : '/orders';
+}
+
 export async function checkV1(config: Config, network: Network): Promise<Finding[]> {
-  const call = { api: 'v1', method: 'GET', path: '/brands' } as const;
+  const path = pathThatIsThere(config);
+  const call = { api: 'v1', method: 'GET', path } as const;
   const { tookMs, clockOffsetMs } = await asked(config, network, call);
-  const found = [fine('service V1', `log-in and GET /brands work, ${tookMs} ms`)];
+  const found = [fine('service V1', `log-in and GET ${path} work, ${tookMs} ms`)];
   if (clockOffsetMs === null) found.push(skipped('clock', 'the service does not tell its time'));
   else if (Math.abs(clockOffsetMs) <= OFFSET_MS_MAX) {
     found.push(fine('clock', `within ${formatDuration(Math.abs(clockOffsetMs))} of the service`));

@@ -4,6 +4,7 @@ import type { RouteGroup } from '../../console/api.ts';
 import { intakeRoutes } from '../../console/intake-routes.ts';
 import { pushRoutes } from '../../console/push-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
 import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
@@ -33,7 +34,8 @@ export function createDoors(
   const { keep, folder, callback, clients } = config.intake;
   const log = deps.log.child({ room: 'intake' });
   const hasRoom = (): boolean => deps.space.allows('receive');
-  const whyOff = (kind: string) => deps.outbox.kinds.find((one) => one.kind === kind)?.off;
+  const whyOff = (kind: string, document: JsonObject) =>
+    deps.outbox.kinds.find((one) => one.kind === kind)?.off?.(document);
   const intake = createIntake({ store, hasRoom, whyOff, onTaken: deps.outbox.nudge });
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };

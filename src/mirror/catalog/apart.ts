@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
-import { forgetList, type ListEntity, RESPELLED_KEYS } from '../list.ts';
+import { forgetList, type ListEntity, RESPELLED_KEYS, unitedByKey } from '../list.ts';
 import { copied } from '../members.ts';
 import { quarantineRows, type RejectedRow } from '../quarantine.ts';
 import type { Provenance } from '../rows/bulk.ts';
@@ -78,7 +78,8 @@ export async function writeShortList(
   provenance: Provenance,
 ): Promise<void> {
   const entity: ListEntity = SHORT_LISTS[stream];
-  const rows = list.rows.map((record) => entity.toRow(structuredClone(record)));
+  const records = unitedByKey(entity, list.rows);
+  const rows = records.map((record) => entity.toRow(structuredClone(record)));
   const { inserted, changed } = await writeRows(tx, entity, rows, provenance);
   await quarantineRows(tx, entity.entity, list.rejects, provenance);
   if (inserted + changed > 0) await forgetList(tx, stream);

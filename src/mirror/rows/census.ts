@@ -13,11 +13,14 @@ export interface ListCensus {
   /** Rows of the mirror that are not deleted. */
   readonly live: number;
   /**
-   * Rows of the list beyond the first of their key, but for those that differ from it (places.ts).
+   * Rows of the list beyond the first of their key in the same part, but for those that differ from
+   * it (places.ts): a variant may well stand in the lists of two brands.
    */
   readonly duplicates: number;
   /** The key of one of them. */
   readonly twice?: SqlValue;
+  /** Keys stand in several parts that are not kept as places yet. */
+  readonly hasNewPlaces?: boolean;
   /** Keys of live rows that the list does not have. */
   readonly missing: readonly SqlValue[];
 }
@@ -65,10 +68,27 @@ async function countOfOwnList(
 async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
   const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
     from segment, json_each(segment.keys) as k where stream = ${stream}
-    group by 1 having count(*) > 1
+    group by part, 1 having count(*) > 1
       and count(*) > (select count(*) from (${placesOf(stream)} and key = k.value))
     limit 1`.execute(db);
   return rows[0]?.key ?? null;
+}
+
+/** Rows beyond the first of their key in the same part of the list. */
+async function countInParts(db: Db | Tx, stream: string): Promise<number> {
+  const { rows } = await sql<{ readonly n: number | null }>`select sum(times - 1) n from (
+    select count(*) times from segment, json_each(segment.keys) as k
+    where stream = ${stream} group by part, k.value having count(*) > 1)`.execute(db);
+  return rows[0]?.n ?? 0;
+}
+
+/** Whether any key that stands in several places of the list is not known to do so. */
+async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
+  const { rows } = await sql`select k.value key
+    from segment, json_each(segment.keys) as k where stream = ${stream}
+      and not exists (select 1 from key_twice t where t.stream = ${stream} and t.key = k.value)
+    group by 1 having count(*) > 1 limit 1`.execute(db);
+  return rows.length > 0;
 }
 
 /**
@@ -87,10 +107,11 @@ export async function takeCensus(
   // With more live rows than that, the run has written some that its list has no more: it was
   // started over, or a part was gone when it went on.
   const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListCensus> => {
-    const places = duplicates > 0 ? await countPlaces(db, stream) : 0;
-    const rest = Math.max(0, duplicates - places);
-    const twice = rest > 0 ? { twice: await firstTwice(db, stream) } : {};
-    return { live, duplicates: rest, ...twice, missing };
+    if (duplicates === 0) return { live, duplicates, missing };
+    const beyond = Math.max(0, duplicates - (await countPlaces(db, stream)));
+    const rest = beyond > 0 ? Math.min(beyond, await countInParts(db, stream)) : 0;
+    if (rest > 0) return { live, duplicates: rest, twice: await firstTwice(db, stream), missing };
+    return { live, duplicates: 0, hasNewPlaces: await hasNewPlaces(db, stream), missing };
   };
   if (own !== undefined && own >= live) return told(own - live, []);
   const distinct = await sql<{ readonly n: number }>`

@@ -9,6 +9,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { meetingOf } from '../corrections.ts';
 import { type Problem, referenceKey } from '../documents.ts';
@@ -56,8 +57,8 @@ export interface IntakeDeps {
   readonly onTaken: () => void;
   /** Whether there is room on the disk for what comes in. */
   readonly hasRoom: () => boolean;
-  /** Why no document of a kind is taken; undefined: it is. */
-  readonly whyOff: (kind: string) => string | undefined;
+  /** Why a document is not taken, whatever it says; undefined: it is. */
+  readonly whyOff: (kind: string, document: JsonObject) => Problem | undefined;
 }
 
 /** Documents in one transaction: each costs a fraction of a millisecond of the event loop. */
@@ -89,9 +90,9 @@ function keyReused(reference: string, documentId: number): Refusal {
   return { ok: false, code: 'key_reused', reference, problems, nextStep };
 }
 
-function kindOff(reference: string, message: string): Refusal {
+function turnedOff(reference: string, problem: Problem): Refusal {
   const nextStep = 'once that is done, hand the same document in again: its reference is free';
-  const problems = [{ path: 'kind', message }];
+  const problems = [problem];
   return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
 
@@ -158,8 +159,8 @@ async function handInOne(
   const { kind, reference, document } = checked;
   const holder = await keyHolder(tx, one, checked);
   if (holder !== undefined) return keyReused(reference, holder);
-  const off = whyOff(kind);
-  if (off !== undefined && (await isNewWork(tx, checked))) return kindOff(reference, off);
+  const off = whyOff(kind, document);
+  if (off !== undefined && (await isNewWork(tx, checked))) return turnedOff(reference, off);
   const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);
   if ('conflict' in result) return conflict(reference, clashOf(result.conflict, document));

@@ -99,6 +99,8 @@ export function createPreflight(
     }
     const sender = kinds.find((one) => one.kind === kind);
     if (!sender) return refusal(reference, [{ path: 'kind', message: 'is not sent from here' }]);
+    const off = sender.off?.(document);
+    if (off) return refusal(reference, [off]);
     try {
       const item = itemOf(kind, reference, document, clock.now());
       return verdictOf(reference, await sender.clear(item, signal));

@@ -10,6 +10,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type FreightSpelling, orderBody } from '../../client/v1/order-body.ts';
+import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { type JsonObject, sha256 } from '../../lib/json.ts';
@@ -23,7 +24,7 @@ import { mirroredOrder, mirroredWithLines, type SeenOrder } from '../evidence/mi
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { FREIGHT_REQUIRED_KEY } from '../preflight/order.ts';
 import type { OrderCheck } from '../preflight/order-check.ts';
-import type { ReadOrder } from '../service.ts';
+import { type ReadOrder, turnedOff } from '../service.ts';
 import { knownBefore, ordersReadAt } from './baseline.ts';
 import { piecesOf } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
@@ -43,6 +44,8 @@ export interface OrderKindDeps {
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
+  /** `service.v1.level`. */
+  readonly level: string;
   readonly check: OrderCheck;
   readonly newest: NewestOrders;
   /** Since when this process has been there. */
@@ -248,6 +251,11 @@ function idempotencyKey({ kind, reference }: OutboxItem): string {
 export function createOrderKind(deps: OrderKindDeps): OutboxKind {
   return {
     kind: 'order',
+    off(document) {
+      const { level } = deps;
+      if (document.seasonName === undefined || hasAtLevel(level, 'preOrders')) return undefined;
+      return turnedOff(refusalAtLevel(level, 'preOrders'), 'seasonName');
+    },
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
     look: (item, signal) => look(deps, item, signal),

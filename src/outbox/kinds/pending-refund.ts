@@ -4,10 +4,12 @@
  * how many like it were there before. What has been asked for already is never asked for again
  * beyond what was ordered.
  */
+import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
 import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts';
-import { RetryLaterError } from '../../lib/errors.ts';
+import { doubtOfLevel } from '../../config/level.ts';
+import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
@@ -21,7 +23,7 @@ import {
 } from '../evidence/refund-reference.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { refundableProblems } from '../preflight/refund.ts';
-import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
+import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 import { mirroredPendingRefund } from '../watch/differences.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { comparePendingRefund } from './compare.ts';
@@ -35,6 +37,7 @@ export interface PendingRefundKindDeps {
     'order' | 'refunds' | 'pendingRefunds' | 'pendingRefund' | 'createPendingRefund'
   >;
   readonly readOrder: ReadOrder;
+  readonly levels: Levels;
 }
 
 function refundOf(item: OutboxItem) {
@@ -58,6 +61,8 @@ async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefi
 }
 
 interface Listed {
+  /** There is no list of pending refunds at all. */
+  readonly isNone: boolean;
   /** Whether a row of them cannot be read: what is not there may be that one. */
   readonly isPartial: boolean;
   readonly pending: readonly PendingRefund[];
@@ -79,7 +84,9 @@ async function listed(
   if (!refunds) return undefined;
   const isUnread = [...pending.rows, ...refunds.rows].some((row) => unreadIn(row).length > 0);
   const isPartial = pending.rejects.length + refunds.rejects.length > 0 || isUnread;
-  return { pending: pending.rows, refunds: refunds.rows, isPartial };
+  // Where a list without rows is no 404, one that is has no address.
+  const isNone = pending.isUnknown === true && !refunds.isUnknown && refunds.rows.length === 0;
+  return { pending: pending.rows, refunds: refunds.rows, isPartial, isNone };
 }
 
 /** Without those of which a person has said that they are not ours. */
@@ -316,6 +323,21 @@ function unfit(path: string, message: string): Clearance {
   return { send: false, finding: { found: 'unfit', problems } };
 }
 
+/**
+ * A page in place of the lists of an order that was answered just now: once it is sure that the
+ * account has none, undefined; until then it is asked again.
+ */
+async function noLists(
+  { levels }: PendingRefundKindDeps,
+  orderId: number,
+  error: unknown,
+): Promise<undefined> {
+  if (!(error instanceof RefusedError) || error.code !== NO_SUCH_PAGE) throw error;
+  await levels.missing('pendingRefunds', error, String(orderId));
+  if (levels.whyNot('pendingRefunds') !== undefined) return undefined;
+  throw new RetryLaterError(error.code, error.message, { cause: error });
+}
+
 async function clear(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
@@ -328,8 +350,17 @@ async function clear(
   const call = { priority: 'push', signal } as const;
   const order = await unlessGone(deps.v1.order(orderId, call));
   if (!order) return unfit(path, `the service has no order ${orderId}`);
-  const lists = await listed(deps, orderId, signal);
-  if (!lists) return unfit(path, `the service has no order ${orderId}`);
+  const lists = await listed(deps, orderId, signal).catch((error: unknown) =>
+    noLists(deps, orderId, error),
+  );
+  if (lists?.isNone) {
+    const error = new Error('HTTP 404 in place of the pending refunds');
+    await deps.levels.missing('pendingRefunds', error, String(orderId));
+  }
+  if (!lists || lists.isNone) {
+    const { hint } = doubtOfLevel(deps.levels.level, 'pendingRefunds');
+    return unfit('', `the service has order ${orderId}, and no pending refunds below it: ${hint}`);
+  }
   if (lists.isPartial || unreadIn(order.value).length > 0) {
     const text = `the refunds of order ${orderId} cannot all be read, or the order itself`;
     throw new RetryLaterError('outbox.refunds_unreadable', text);
@@ -347,6 +378,7 @@ async function clear(
 export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind {
   return {
     kind: 'pending_refund',
+    off: () => turnedOff(deps.levels.whyNot('pendingRefunds')),
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
     look: (item, signal) => look(deps, item, signal),

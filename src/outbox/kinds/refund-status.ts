@@ -5,14 +5,25 @@
 import type { V1Client } from '../../client/v1/client.ts';
 import { readBody } from '../documents.ts';
 import { clearByLook, type Finding, type OutboxKind } from '../item.ts';
-import { type ReadOrder, unlessGone, unreadableStatus } from '../service.ts';
+import {
+  type Levels,
+  type ReadOrder,
+  turnedOff,
+  unlessGone,
+  unreadableStatus,
+} from '../service.ts';
 
 export interface RefundStatusKindDeps {
   readonly v1: Pick<V1Client, 'refund' | 'setRefundStatus'>;
   readonly readOrder: ReadOrder;
+  readonly levels: Pick<Levels, 'whyNot'>;
 }
 
-export function createRefundStatusKind({ v1, readOrder }: RefundStatusKindDeps): OutboxKind {
+export function createRefundStatusKind({
+  v1,
+  readOrder,
+  levels,
+}: RefundStatusKindDeps): OutboxKind {
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const { orderId, orderRefundId, status: wanted } = readBody.refundStatus(item.body);
     const call = { priority: 'push', signal } as const;
@@ -35,6 +46,7 @@ export function createRefundStatusKind({ v1, readOrder }: RefundStatusKindDeps):
   };
   return {
     kind: 'refund_status',
+    off: () => turnedOff(levels.whyNot('orderParts')),
     conflictEnds: true,
     creates: () => false,
     clear: (item, signal) => clearByLook(look, item, signal),

@@ -194,7 +194,7 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
   };
   return {
     kind: 'style',
-    off: enabled && v2 ? undefined : OFF,
+    off: () => (enabled && v2 ? undefined : { path: 'kind', message: OFF }),
     creates: (item) => readBody.style(item.body).styleId === undefined,
     async clear(item, signal): Promise<Clearance> {
       // One of before waits: refused, its reference would be gone for good.

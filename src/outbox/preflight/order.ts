@@ -2,7 +2,7 @@
  * The pre-flight of an order: everything that the mirror can tell before anything is sent. What
  * was never pulled completely cannot be held against an order: that is a warning.
  */
-import { isMissingAtLevel } from '../../client/v1/level.ts';
+import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import { formatAmount } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { currencyOf } from '../../lib/text/told.ts';
@@ -205,6 +205,7 @@ async function seasonProblems(
   db: Db,
   { seasonName, lines }: OrderDocument,
   known: ReadonlySet<string>,
+  { level }: OrderRules,
 ): Promise<FlightProblem[]> {
   if (seasonName === undefined) {
     return lines.flatMap(({ deliveryName }, index) =>
@@ -218,6 +219,9 @@ async function seasonProblems(
       ? [error(`lines[${index}].deliveryName`, 'is missing; a pre-order has one on every line')]
       : [],
   );
+  if (!hasAtLevel(level, 'preOrders')) {
+    return [error('seasonName', refusalAtLevel(level, 'preOrders')), ...missing];
+  }
   if (!known.has('seasons')) return missing;
   const seasons = await db
     .selectFrom('season')
@@ -263,7 +267,7 @@ async function freightProblems(
   if (!freight) {
     const learned = rules.freight === 'learned' && (await readState(db, FREIGHT_REQUIRED_KEY));
     const isRequired =
-      isMissingAtLevel(rules.level, 'orderWithoutFreight') ||
+      !hasAtLevel(rules.level, 'orderWithoutFreight') ||
       rules.freight === 'required' ||
       learned === '1';
     return isRequired ? [error('freight', 'is missing; this account requires it')] : [];
@@ -310,7 +314,7 @@ export async function checkOrder(
   const problems = [
     ...lineProblems(document, variants, known, unreadable),
     ...currencyProblems(document, variants),
-    ...(await seasonProblems(db, document, known)),
+    ...(await seasonProblems(db, document, known, rules)),
     ...(await freightProblems(db, document, known, rules)),
   ];
   const isWhole = known.has('stock') || known.has('season');
@@ -318,7 +322,7 @@ export async function checkOrder(
   if (!isWhole || (isMissing && !isOffered(document, known))) {
     problems.push(warning('lines', 'not checked: the variants were never pulled completely'));
   }
-  if (!document.shippingAddress && isMissingAtLevel(rules.level, 'orderWithoutAddress')) {
+  if (!document.shippingAddress && !hasAtLevel(rules.level, 'orderWithoutAddress')) {
     problems.push(error('shippingAddress', `is missing; level ${rules.level} requires it`));
   }
   return capped(problems);

@@ -22,7 +22,7 @@ import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
 import { type PageReader, READER_HERE } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { createProvedPages, type Proved } from './proved.ts';
-import type { VariantList } from './variant-list.ts';
+import { partOfList, type VariantList } from './variant-list.ts';
 
 /** The part of the client's batches that is needed here. */
 export interface VariantBatch {
@@ -73,7 +73,7 @@ export interface VariantPagesDeps {
 const NOTHING = { keys: '[]', rejects: [] };
 
 function placeOf(run: Run, list: VariantList): ListPlace {
-  return { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
+  return { stream: run.stream, part: partOfList(list) };
 }
 
 function rowsOf(segments: VariantBatch['segments']): number {

@@ -44,16 +44,6 @@ async function goneLately(
   return rows.map(({ key }) => key);
 }
 
-function countByPart(partOf: List['partOf'], keys: readonly SqlValue[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  if (!partOf) return counts;
-  for (const key of keys) {
-    const part = partOf(String(key));
-    counts.set(part, (counts.get(part) ?? 0) + 1);
-  }
-  return counts;
-}
-
 /** Rows that a run would delete, those it found, and those that went in the last while. */
 interface Deletion {
   readonly missing: number;
@@ -86,7 +76,7 @@ export async function beyondFuse(
   { name }: Pick<Stream, 'name'>,
   list: List,
   { live, missing }: ListCensus,
-  parts: ReadonlyMap<string, number>,
+  guarded: ReadonlyMap<string, number>,
 ): Promise<string | undefined> {
   if (missing.length === 0) return undefined;
   // Orders are never removed by the service: their walks are proved otherwise.
@@ -94,12 +84,15 @@ export async function beyondFuse(
   const all = { missing: missing.length, live, lately: lately.length };
   if (isBeyond(list.fuse, missing.length, live)) return told(all, '', false);
   const tooMuch = beyondShare(list, all);
-  if (tooMuch !== undefined || !list.partOf) return tooMuch;
-  const gone = countByPart(list.partOf, missing);
-  const goneBefore = countByPart(list.partOf, lately);
+  const { rowsByPart, partRowsMin = 0 } = list;
+  if (tooMuch !== undefined || !rowsByPart || guarded.size === 0) return tooMuch;
+  const { db } = deps.store;
+  const gone = await rowsByPart(db, missing);
+  const goneBefore = await rowsByPart(db, lately);
   // A part that the service no longer names takes its rows along.
-  for (const [part, rows] of parts) {
+  for (const [part, rows] of guarded) {
     const count = gone.get(part) ?? 0;
+    if (count + (goneBefore.get(part) ?? 0) < partRowsMin) continue;
     const ofPart = { missing: count, live: rows + count, lately: goneBefore.get(part) ?? 0 };
     const told = beyondShare(list, ofPart, ` of ${part}`);
     if (told !== undefined) return told;

@@ -249,14 +249,14 @@ async function settleList(
   const doubts = twice > 0 && !isShift ? [cameTwice(census, isKnown, stream.name)] : [];
   if (missing === undefined) doubts.push(tooManyMissed(census.missing.length));
   const left = { ...census, missing: missing ?? census.missing };
-  const tooMuch = await beyondFuse(deps, stream, list, left, end.parts ?? new Map());
+  const tooMuch = await beyondFuse(deps, stream, list, left, end.guarded ?? new Map());
   if (tooMuch !== undefined) return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, left);
   if (doubts.length > 0 || missing === undefined) {
     const countOff = missing === undefined ? undefined : { [TWICE]: twice };
     return { outcome: 'partial', reason: doubts.join('; '), countOff, ...NOTHING };
   }
   // The mirror has the last word of each; what stood in the other place proves nothing.
-  if (isShift) await deps.variants.distrustTwice(stream.name);
+  if (isShift || census.hasNewPlaces) await deps.variants.distrustTwice(stream.name);
   // A run that was cut off has read two lists: rows can slip between them as between pages.
   const mayHaveSlipped = list.isPaged || (end.canSlip ?? false) || run.resumed;
   const rowsDeleted = await deleteGone(deps, { list }, run, missing, mayHaveSlipped);
@@ -270,7 +270,8 @@ async function settleDoubtful(
   stream: Stream,
   run: Run,
   { words, off }: Doubts,
-  { parts, hasFewer }: { readonly parts: Parts; readonly hasFewer: boolean },
+  { parts, guarded = new Map() }: StreamEnd,
+  hasFewer: boolean,
 ): Promise<RunEnd> {
   const reason = words.join('; ');
   const { list } = stream;
@@ -278,7 +279,7 @@ async function settleDoubtful(
   if (list && parts && hasFewer) {
     // Counted only where rows are missing at all: the census of a long list takes a while.
     const census = await censusOf(deps, stream, run);
-    const tooMuch = await beyondFuse(deps, stream, list, census, parts);
+    const tooMuch = await beyondFuse(deps, stream, list, census, guarded);
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
   }
   if (!off) return { outcome: 'partial', reason, ...NOTHING };
@@ -311,7 +312,7 @@ async function judge(
   }
   if (words.length > 0) {
     const hasFewer = sums.rows < rowsBefore;
-    return settleDoubtful(deps, stream, run, doubts, { parts, hasFewer });
+    return settleDoubtful(deps, stream, run, doubts, end, hasFewer);
   }
   await endParts(deps, stream, parts);
   const isAsBefore = sums.rekeyed === 0 && !run.resumed && (await lastWasComplete(deps.store, run));

@@ -1,11 +1,17 @@
 /** Streams of short lists that come in one answer: brands, freight options, seasons. */
-import type { CallOptions } from '../../client/calls.ts';
 import type { CheckedRows, Reject } from '../../client/rows.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
-import type { ListEntity } from '../../mirror/list.ts';
-import type { Fuse, Stream } from '../stream.ts';
+import { type ListEntity, unitedByKey } from '../../mirror/list.ts';
+import type { Fuse, PartCount, Stream, StreamRun } from '../stream.ts';
+
+interface ReadList extends Listing<unknown> {
+  /** What speaks against having read all of it, in words. */
+  readonly doubts?: readonly string[];
+  /** Where it was read in several pieces: what the service counted of each. */
+  readonly counts?: readonly PartCount[];
+}
 
 function isNameless(raw: unknown, member: string): boolean {
   if (!isJsonObject(raw)) return false;
@@ -28,17 +34,7 @@ export interface ShortList {
   readonly name: string;
   readonly entity: ListEntity;
   readonly fuse: Fuse;
-  readonly read: (call: CallOptions) => Promise<Listing<unknown>>;
-}
-
-/** One record of each key. One answer cannot have moved: what repeats a key there belongs to it. */
-function unitedByKey(
-  { wireKey, unite = ([first]) => first }: ListEntity,
-  records: readonly unknown[],
-): readonly unknown[] {
-  const keyOf = (record: unknown) => (isJsonObject(record) ? record[wireKey] : undefined);
-  const byKey = Map.groupBy(records, keyOf);
-  return [...byKey.values()].map((of) => (of.length === 1 ? of[0] : unite(of)));
+  readonly read: (call: StreamRun['call']) => Promise<ReadList>;
 }
 
 export function createShortListStream({ name, entity, fuse, read }: ShortList): Stream {
@@ -47,7 +43,7 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
     options: {},
     list: { entity, fuse, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
-      const { count, ...list } = await read(call);
+      const { count, counts: ownCounts, doubts = [], ...list } = await read(call);
       const rejects = withoutNameless(list, entity.wireKey);
       const nameless = list.rejects.length - rejects.length;
       const rows = list.rows.length + rejects.length;
@@ -59,8 +55,8 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
         await listPage({ done: true, drift }, entity, rows === 0 ? [] : [segment]);
       }
       const counted = { what: 'the list', unit: 'rows', first: count, last: count };
-      const counts = [{ part: '', ...counted, came: rows + nameless }];
-      return { expectedRows: rows, counts, doubts: [], parts: new Map([['', rows]]) };
+      const counts = ownCounts ?? [{ part: '', ...counted, came: rows + nameless }];
+      return { expectedRows: rows, counts, doubts, parts: new Map([['', rows]]) };
     },
   };
 }

@@ -1,13 +1,18 @@
 /**
  * The stream `stock`: every variant that can be sold now. The list may hold a million rows; it
- * comes in batches, each of which is a page and a checkpoint.
+ * comes in batches, each of which is a page and a checkpoint. An account that wants it asked for
+ * brand by brand has a part for each brand.
  */
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import type { PullEnd } from '../../client/v1/variants.ts';
 import { writeStockVariants } from '../../mirror/catalog/apart.ts';
+import { rowsByBrand } from '../../mirror/catalog/brand-rows.ts';
 import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
-import type { Fuse, PartCount, Stream } from '../stream.ts';
+import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
+import { isNoAddress } from '../traits/level-watch.ts';
+import type { Traits } from '../traits/traits.ts';
+import { readBrands, wholeOrByBrand } from './by-brand.ts';
+import { countOfPull, endOfParts, firstRows, pullParts } from './parts.ts';
 
 export interface ListPaging {
   readonly mode: 'stream' | 'pages';
@@ -19,47 +24,119 @@ export interface StockOptions extends ListPaging {
   readonly fuse: Fuse;
   /** What a variant has that a complete list does not name. */
   readonly unlisted?: 'unknown' | 'zero';
+  /** What was learned of the account; undefined: it is taken as the contract has it. */
+  readonly traits?: Traits | undefined;
 }
 
-/** What the service counted of a list, or a part of it. */
-export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: string): PartCount {
-  const { countFirst: first, count: last, rows: came, shortPages } = end;
-  return { part, what, unit: `rows of ${what}`, first, last, came, shortPages };
+type StockClient = Pick<V1Client, 'stock' | 'stockVariant' | 'brands'>;
+
+/** Of a brand with a few variants, so many may be sold out without a person looking. */
+const PART_ROWS_MIN = 20;
+
+const GROUP = 'the stock';
+
+interface StockPull extends Pick<StockOptions, 'level'> {
+  readonly v1: StockClient;
+  readonly context: StreamRun;
+  /** From the address of levels below 1.4.0. */
+  readonly isOld: boolean;
 }
 
-export function createStockStream(
-  v1: Pick<V1Client, 'stock' | 'stockVariant'>,
-  options: StockOptions,
-): Stream {
-  const { mode, pageRows, level, fuse, unlisted } = options;
+async function pullWhole({ v1, level, context, isOld }: StockPull): Promise<StreamEnd> {
+  const { run, known, variantPage, call, progress } = context;
+  const { at, next } = run.checkpoint;
+  // With a place in it, it is of a run that asked brand by brand.
+  const from = at === undefined && typeof next === 'number' ? next : undefined;
+  const about = { from, known: known({ kind: 'stock' }), onPage: progress, isOld };
+  const list = v1.stock(level, { ...call, ...about });
+  for await (const batch of list.batches) {
+    await variantPage({ next: batch.next }, { kind: 'stock' }, batch);
+  }
+  const end = list.end();
+  const counts = [countOfPull(end, '', GROUP)];
+  return { expectedRows: end.rows, counts, doubts: [], parts: new Map([['', end.rows]]) };
+}
+
+async function pullByBrand({ v1, level, context, isOld }: StockPull): Promise<StreamEnd> {
+  const brands = await readBrands(v1, context.call);
+  const parts = brands.names.map((brandName) => ({
+    list: { kind: 'stock', brandName } as const,
+    what: `${GROUP} of ${brandName}`,
+    group: GROUP,
+  }));
+  const before = [...doubtsIn(context.run.checkpoint), ...brands.doubts];
+  const open = (_part: object, call: Parameters<V1Client['stock']>[1]) =>
+    v1.stock(level, { ...call, isOld });
+  const pulled = await pullParts(context, open, parts, before);
+  return endOfParts(parts, pulled, ({ list }) => list.brandName);
+}
+
+async function pullStock(pull: StockPull, traits: Traits | undefined): Promise<StreamEnd> {
+  const { v1, level, context, isOld } = pull;
+  return wholeOrByBrand(traits, 'stock', {
+    whole: () => pullWhole(pull),
+    byBrand: () => pullByBrand(pull),
+    isEmpty: ({ expectedRows }) => expectedRows === 0,
+    async tryOne() {
+      const [brandName] = (await readBrands(v1, context.call)).names;
+      if (brandName === undefined) return 0;
+      return firstRows(v1.stock(level, { ...context.call, brandName, isOld }));
+    },
+  });
+}
+
+/** A level that is set too high has another address: that one is taken, and a person is told. */
+async function atItsAddress(
+  traits: Traits,
+  context: StreamRun,
+  pull: (context: StreamRun, isOld: boolean) => Promise<StreamEnd>,
+): Promise<StreamEnd> {
+  const { levels } = traits;
+  if (!levels.isThere('stockList')) return pull(context, true);
+  let hasRows = false;
+  const variantPage: StreamRun['variantPage'] = (...page) => {
+    hasRows = true;
+    return context.variantPage(...page);
+  };
+  try {
+    const end = await pull({ ...context, variantPage }, false);
+    await levels.answered('stockList');
+    return end;
+  } catch (error) {
+    if (!isNoAddress(error) || hasRows) throw error;
+    const end = await pull(context, true).catch((other: unknown) => {
+      throw isNoAddress(other) ? error : other;
+    });
+    await levels.missing('stockList', error);
+    return end;
+  }
+}
+
+export function createStockStream(v1: StockClient, options: StockOptions): Stream {
+  const { mode, pageRows, level, fuse, unlisted, traits } = options;
+  const perBrand = traits && traits.needs.mode !== 'auto' ? { perBrand: traits.needs.mode } : {};
+  const pull = (context: StreamRun, isOld: boolean): Promise<StreamEnd> =>
+    pullStock({ v1, level, context, isOld }, traits);
   return {
     name: 'stock',
-    options: { ...level, mode, pageRows },
+    options: { ...level, mode, pageRows, ...perBrand },
     list: {
       entity: STOCK_VARIANT,
       fuse,
       isPaged: mode === 'pages',
       isLong: true,
+      rowsByPart: rowsByBrand,
+      partRowsMin: PART_ROWS_MIN,
       unlisted: unlisted === 'zero' ? unlisted : undefined,
       async lookUp(barcode, call) {
-        const { value } = await v1.stockVariant(barcode, level, call);
+        const isOld = traits?.levels.isThere('stockList') === false;
+        const { value } = await v1.stockVariant(barcode, level, { ...call, isOld });
         return {
           write: (tx, provenance) => writeStockVariants(tx, [value], provenance),
           isSoldOut: value.quantity !== null && value.quantity <= 0,
         };
       },
     },
-    async pull({ run, known, variantPage, call, progress }) {
-      const { next } = run.checkpoint;
-      const from = typeof next === 'number' ? next : undefined;
-      const about = { from, known: known({ kind: 'stock' }), onPage: progress };
-      const list = v1.stock(level, { ...call, ...about });
-      for await (const batch of list.batches) {
-        await variantPage({ next: batch.next }, { kind: 'stock' }, batch);
-      }
-      const end = list.end();
-      const counts = [countOfPull(end, '', 'the stock')];
-      return { expectedRows: end.rows, counts, doubts: [], parts: new Map([['', end.rows]]) };
-    },
+    pull: (context) => (traits ? atItsAddress(traits, context, pull) : pull(context, false)),
   };
 }

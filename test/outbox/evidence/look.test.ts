@@ -129,7 +129,14 @@ async function kindOf(scene: Scene) {
     createOrder: () => Promise.reject(new Error('not sent here')),
   };
   const kind = createOrderKind({
-    ...{ store, clock, v1, freightSpelling: 'freight', finder: createOrderFinder(v1) },
+    ...{
+      store,
+      clock,
+      v1,
+      freightSpelling: 'freight',
+      level: '1.4.14',
+      finder: createOrderFinder(v1),
+    },
     check: async () => [],
     newest: { withReference: async () => [] },
     watchedSince: () => 0,

@@ -2,14 +2,18 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { revisionsOf } from '../../../src/outbox/corrections.ts';
-import { createIntake, type Delivered } from '../../../src/outbox/intake/hand-in.ts';
+import {
+  createIntake,
+  type Delivered,
+  type IntakeDeps,
+} from '../../../src/outbox/intake/hand-in.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, order } from './support.ts';
 
-async function openIntake(whyOff: (kind: string) => string | undefined = () => undefined) {
+async function openIntake(whyOff: IntakeDeps['whyOff'] = () => undefined) {
   const store = await temporaryStore(systemClock());
   const taken: string[] = [];
   const hasRoom = () => true;
@@ -118,7 +122,9 @@ it('a refund that names another order goes out with the documents of that order'
 
 it('of a kind that is off nothing is corrected, and what was there stays', async () => {
   let off: string | undefined;
-  const { store, handIn, receipt } = await openIntake(() => off);
+  const { store, handIn, receipt } = await openIntake(() =>
+    off === undefined ? undefined : { path: 'kind', message: off },
+  );
   await handIn(delivered('A'));
   await end(store, 'refused', 'no');
   off = 'orders are off';

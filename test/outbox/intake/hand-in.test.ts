@@ -4,7 +4,12 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { onFile } from '../../../src/outbox/enqueue.ts';
 import { readDocuments } from '../../../src/outbox/intake/documents-text.ts';
 import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
-import { createIntake, type Delivered, type Handed } from '../../../src/outbox/intake/hand-in.ts';
+import {
+  createIntake,
+  type Delivered,
+  type Handed,
+  type IntakeDeps,
+} from '../../../src/outbox/intake/hand-in.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
 import { parsePayload } from '../../../src/outbox/intake/submission.ts';
 import { temporaryStore } from '../../support/store.ts';
@@ -12,7 +17,7 @@ import { delivered, endDocument, order } from './support.ts';
 
 async function openIntake(
   hasRoom: () => boolean = () => true,
-  whyOff: (kind: string) => string | undefined = () => undefined,
+  whyOff: IntakeDeps['whyOff'] = () => undefined,
 ) {
   const store = await temporaryStore(systemClock());
   const taken: string[] = [];
@@ -50,7 +55,9 @@ it('gives an Idempotency-Key to one document of one client', async () => {
 
 it('keeps nothing of a kind that is off, so that it can be handed in once it is on', async () => {
   let off: string | undefined;
-  const { handIn } = await openIntake(undefined, (kind) => (kind === 'style' ? off : undefined));
+  const { handIn } = await openIntake(undefined, (kind) =>
+    kind === 'style' && off !== undefined ? { path: 'kind', message: off } : undefined,
+  );
   const style = (reference: string) => ({
     ...delivered(reference, { styleNo: reference, styleName: 'Parka', brandId: '1' }),
     kind: 'style',

@@ -16,6 +16,7 @@ import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
+import { createLevelWatch } from '../../../src/sync/traits/level-watch.ts';
 import { clientsOf, FUSE, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
 import { runnerOf, STILL } from '../support.ts';
@@ -96,6 +97,7 @@ async function openHouse(
   const readOrder = createOrderReader({
     ...{ store, clock, v1: clients.v1, sequence: deps.sequence },
     also: { refunds: true, pendingRefunds: true },
+    levels: await createLevelWatch({ store, clock, log: silentLogger(), level: '1.4.14' }),
   });
   const refresher = createRefresher(
     {

@@ -1,0 +1,69 @@
+/**
+ * Streams that a lower level of the interface does not have. Where the address of one is unknown,
+ * and that of another one of the same level too, while the service answers for its orders, the level
+ * is set too high, and one incident says so.
+ */
+import type { V1Client } from '../../client/v1/client.ts';
+import { type Capability, doubtOfLevel } from '../../config/level.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Stream, StreamRun } from '../stream.ts';
+import { isNoAddress } from '../traits/level-watch.ts';
+import type { Traits } from '../traits/traits.ts';
+import { firstRows } from './parts.ts';
+
+type LevelClient = Pick<V1Client, 'orders' | 'brands' | 'freight' | 'stock'>;
+type Call = StreamRun['call'];
+
+export interface AtLevel {
+  readonly v1: LevelClient;
+  readonly traits: Traits | undefined;
+  readonly capability: Capability;
+  readonly level: string;
+}
+
+/** Another address that came with the same level, by stream. */
+const SIBLINGS: Readonly<Record<string, (v1: LevelClient, call: Call) => Promise<unknown>>> = {
+  brands: (v1, call) => v1.freight(call),
+  freight: (v1, call) => v1.brands(call),
+  seasons: (v1, call) => firstRows(v1.stock({}, call)),
+  season: (v1, call) => firstRows(v1.stock({}, call)),
+};
+
+/** What became of it; undefined: it is answered. */
+async function failureOf(asking: Promise<unknown>, { signal }: Call): Promise<unknown> {
+  try {
+    await asking;
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return error;
+  }
+}
+
+async function isOfTheLevel(stream: string, v1: LevelClient, call: Call): Promise<boolean> {
+  const sibling = SIBLINGS[stream];
+  if (!sibling || (await failureOf(v1.orders(undefined, call), call)) !== undefined) return false;
+  return isNoAddress(await failureOf(sibling(v1, call), call));
+}
+
+export function atLevel(stream: Stream, { v1, traits, capability, level }: AtLevel): Stream {
+  if (!traits) return stream;
+  const { levels } = traits;
+  return {
+    ...stream,
+    async pull(context) {
+      try {
+        const end = await stream.pull(context);
+        await levels.answered(capability);
+        return end;
+      } catch (error) {
+        if (!isNoAddress(error)) throw error;
+        if (!(await isOfTheLevel(stream.name, v1, context.call))) throw error;
+        await levels.missing(capability, error);
+        const { code, message } = error;
+        const { hint } = doubtOfLevel(level, capability);
+        throw new RefusedError(code, message, { cause: error, hint });
+      }
+    },
+  };
+}

@@ -1,0 +1,156 @@
+/**
+ * Accounts differ in whether variants and seasons are listed as a whole or brand by brand
+ * (`service.v1.perBrand`). Each of their streams gives both ways here; which one is taken is known,
+ * or learned from a refusal before the first row.
+ */
+import type { CallOptions } from '../../client/calls.ts';
+import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
+import type { V1Client } from '../../client/v1/client.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Traits } from '../traits/traits.ts';
+
+export interface BrandList {
+  readonly names: readonly string[];
+  /** What speaks against knowing every brand, in words. */
+  readonly doubts: readonly string[];
+}
+
+/** Without them, no list can be asked for brand by brand. */
+const NO_BRANDS = 'sync.no_brands';
+
+function noBrands(error: unknown): never {
+  if (!(error instanceof RefusedError)) throw error;
+  const text = `the brands cannot be listed: ${error.message}`;
+  throw new RefusedError(NO_BRANDS, text, { cause: error, lines: error.lines });
+}
+
+/** The brands of the service, in one order in every run, and as it spells them. */
+export async function readBrands(
+  v1: Pick<V1Client, 'brands'>,
+  call: CallOptions | undefined,
+): Promise<BrandList> {
+  const { rows, rejects, count } = await v1.brands(call).catch(noBrands);
+  const names = [...new Set(rows.map(({ brandName }) => brandName))].sort();
+  const came = rows.length + rejects.length;
+  const doubts: string[] = [];
+  if (rejects.length > 0) doubts.push(`${rejects.length} brands have no name that can be read`);
+  if (count !== undefined && count !== came) {
+    doubts.push(`the service counts ${count} brands, ${came} came`);
+  }
+  if (came === 0) doubts.push('the service names no brand, and each list needs one');
+  return { names, doubts };
+}
+
+export interface Ways<T> {
+  readonly whole: () => Promise<T>;
+  readonly byBrand: () => Promise<T>;
+  /** How many rows the first brand has at once: whether a brand makes a difference. */
+  readonly tryOne: () => Promise<number>;
+  readonly isEmpty: (result: T) => boolean;
+}
+
+const KIND = 'brands_refused';
+
+const NEVER = 'the service wants a brand with each list: set service.v1.perBrand: auto';
+const NEITHER =
+  'neither as a whole nor brand by brand is this list answered: ask the service which of the two ' +
+  'this key may use, and set service.v1.perBrand: always or never';
+
+async function oneHasRows({ tryOne }: Pick<Ways<unknown>, 'tryOne'>): Promise<boolean | undefined> {
+  try {
+    return (await tryOne()) > 0;
+  } catch (error) {
+    // What is wrong with it is not said by leaving the brand out; else the pull would say it.
+    if (error instanceof RefusedError) return undefined;
+    throw error;
+  }
+}
+
+/** With what to do about it. */
+function withHint(error: RefusedError, hint: string): RefusedError {
+  const { code, message, lines } = error;
+  return new RefusedError(code, message, { cause: error, lines, hint });
+}
+
+/** Neither way is answered: a person is told. */
+async function tellNeither(
+  traits: Traits,
+  read: BrandedRead,
+  said: { readonly byBrand: RefusedError; readonly asAWhole?: RefusedError | undefined },
+): Promise<never> {
+  const detail = {
+    asAWhole: said.asAWhole?.words ?? 'not asked for',
+    byBrand: said.byBrand.words,
+    hint: NEITHER,
+    setting: 'service.v1.perBrand',
+  };
+  await traits.tell({ kind: KIND, entity: 'list', key: read, detail });
+  throw withHint(said.byBrand, NEITHER);
+}
+
+/** Its refusal, where the service will not have it. */
+async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | RefusedError> {
+  try {
+    return { result: await byBrand() };
+  } catch (error) {
+    const isOurs = error instanceof RefusedError && error.code === NO_BRANDS;
+    if (isOurs || isInvalid(error)) return error;
+    throw error;
+  }
+}
+
+/** Its refusal, where the service takes the request for a wrong one. */
+async function askWhole<T>({ whole }: Ways<T>): Promise<{ result: T } | RefusedError> {
+  try {
+    return { result: await whole() };
+  } catch (error) {
+    if (isInvalid(error)) return error;
+    throw error;
+  }
+}
+
+async function firstWhole<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): Promise<T> {
+  const { needs } = traits;
+  const whole = await askWhole(ways);
+  if (!(whole instanceof RefusedError)) {
+    if (needs.mode === 'never' || !ways.isEmpty(whole.result)) return whole.result;
+    // Where no brand is named, some answer with nothing.
+    if (!(await oneHasRows(ways))) return whole.result;
+  } else if (needs.mode === 'never') {
+    throw wantsBrand(whole) ? withHint(whole, NEVER) : whole;
+  } else if (!wantsBrand(whole) && (await oneHasRows(ways)) === undefined) {
+    // It said nothing of a brand, and wants none.
+    throw whole;
+  }
+  await needs.learn(read);
+  const found = await askByBrand(ways);
+  if (!(found instanceof RefusedError)) return found.result;
+  const asAWhole = whole instanceof RefusedError ? whole : undefined;
+  return tellNeither(traits, read, { byBrand: found, asAWhole });
+}
+
+async function firstByBrand<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): Promise<T> {
+  const { needs } = traits;
+  const found = await askByBrand(ways);
+  if (!(found instanceof RefusedError)) return found.result;
+  if (needs.mode === 'always') return tellNeither(traits, read, { byBrand: found });
+  const whole = await askWhole(ways);
+  if (whole instanceof RefusedError) {
+    return tellNeither(traits, read, { byBrand: found, asAWhole: whole });
+  }
+  await needs.forget(read);
+  return whole.result;
+}
+
+/** The list in the way that the account wants. */
+export async function wholeOrByBrand<T>(
+  traits: Traits | undefined,
+  read: BrandedRead,
+  ways: Ways<T>,
+): Promise<T> {
+  if (!traits) return ways.whole();
+  const first = traits.needs.isNeeded(read) ? firstByBrand : firstWhole;
+  const result = await first(traits, read, ways);
+  await traits.over({ kind: KIND, entity: 'list', key: read });
+  return result;
+}

@@ -1,0 +1,163 @@
+/**
+ * Long lists that come in parts: one for each season, or brand, or both. The parts are read one
+ * after the other, and a stop goes on in the middle of one. One that cannot be had keeps the run
+ * from being complete, and no other part back.
+ */
+import { isNotFound } from '../../client/http/answer.ts';
+import { isInvalid } from '../../client/v1/brands.ts';
+import type { PullEnd, VariantPull } from '../../client/v1/variants.ts';
+import type { RefusedError } from '../../lib/errors.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
+import { partOfList, type VariantList } from '../bulk/variant-list.ts';
+import { countsIn, type PartCount, type StreamEnd, type StreamRun } from '../stream.ts';
+
+export interface ListPart {
+  readonly list: VariantList;
+  /** For messages: what it is a list of. */
+  readonly what: string;
+  /** What all brands of a season, or of the stock, have in common. */
+  readonly group: string;
+}
+
+type PullCall = StreamRun['call'] & {
+  readonly brandName: string | undefined;
+  readonly from: number | undefined;
+  readonly known: KnownSegments;
+  readonly onPage: () => void;
+};
+
+export type OpenPart = (part: ListPart, call: PullCall) => VariantPull;
+
+/** How many rows come first; nothing more of the list is read. */
+export async function firstRows({ batches }: VariantPull): Promise<number> {
+  for await (const { rowCount } of batches) return rowCount;
+  return 0;
+}
+
+/** What the service counted of a list, or a part of it. */
+export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: string): PartCount {
+  const { countFirst: first, count: last, rows: came, shortPages } = end;
+  return { part, what, unit: `rows of ${what}`, first, last, came, shortPages };
+}
+
+type Counted = readonly [first: number | null, last: number | null, shortPages: number];
+
+/** What the service counted of each part, as the checkpoint has it. */
+function countedIn(member: unknown): Record<string, Counted> {
+  if (!isJsonObject(member)) return {};
+  const of = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+  const pairs = Object.entries(member).map(([name, pair]) => {
+    const [first, last, short]: readonly unknown[] = Array.isArray(pair) ? pair : [];
+    return [name, [of(first), of(last), of(short) ?? 0]] as const;
+  });
+  return Object.fromEntries(pairs);
+}
+
+async function pullPart(
+  { run, known, variantPage, call, progress }: StreamRun,
+  open: OpenPart,
+  part: ListPart,
+  soFar: JsonObject,
+): Promise<PullEnd> {
+  const { list } = part;
+  const name = partOfList(list);
+  const { at, next } = run.checkpoint;
+  const from = at === name && typeof next === 'number' ? next : undefined;
+  const { brandName } = list;
+  const about = { brandName, from, known: known(list), onPage: progress };
+  const pull = open(part, { ...call, ...about });
+  for await (const batch of pull.batches) {
+    await variantPage({ ...soFar, at: name, next: batch.next }, list, batch);
+  }
+  return pull.end();
+}
+
+export interface PulledParts {
+  /** Rows of the parts that have been read to their end, by the names of the parts. */
+  readonly done: ReadonlyMap<string, number>;
+  /** What the service counted of them. */
+  readonly counted: ReadonlyMap<string, Counted>;
+  /** Names of those that the service would not show: what was there before counts as seen. */
+  readonly refused: ReadonlySet<string>;
+  readonly doubts: readonly string[];
+}
+
+/** What the parts come to; `guardOf`: what the fuse's share holds for by itself. */
+export function endOfParts<Part extends ListPart>(
+  parts: readonly Part[],
+  { done, counted, refused, doubts }: PulledParts,
+  guardOf: (part: Part) => string,
+): StreamEnd {
+  const own = new Map<string, number>();
+  const guarded = new Map<string, number>();
+  const counts: PartCount[] = [];
+  let isWhole = true;
+  for (const part of parts) {
+    const name = partOfList(part.list);
+    const rows = done.get(name);
+    if (rows === undefined) {
+      // What has come of it before it went is in no count.
+      isWhole = false;
+      if (refused.has(name)) own.set(name, Number.MAX_SAFE_INTEGER);
+      continue;
+    }
+    own.set(name, rows);
+    const guard = guardOf(part);
+    guarded.set(guard, (guarded.get(guard) ?? 0) + rows);
+    const [first, last, shortPages = 0] = counted.get(name) ?? [];
+    const told = { countFirst: first ?? undefined, count: last ?? undefined, rows, shortPages };
+    counts.push(countOfPull(told, part.what, part.what));
+  }
+  const rowsOfAll = [...done.values()].reduce((sum, of) => sum + of, 0);
+  return { expectedRows: isWhole ? rowsOfAll : undefined, counts, doubts, parts: own, guarded };
+}
+
+/**
+ * Reads all parts; throws where the lists of all brands are refused or unknown. A single brand may
+ * have nothing of a season, or nothing at all, and be unknown to that list then: it is empty.
+ */
+export async function pullParts(
+  context: StreamRun,
+  open: OpenPart,
+  parts: readonly ListPart[],
+  before: readonly string[],
+): Promise<PulledParts> {
+  const { checkpoint } = context.run;
+  const doubts = new Set(before);
+  const done = new Map(Object.entries(countsIn(checkpoint.done)));
+  const counted = new Map(Object.entries(countedIn(checkpoint.counted)));
+  const lost = new Map<ListPart, Error>();
+  const refused = new Set<string>();
+  let refusal: RefusedError | undefined;
+  for (const part of parts) {
+    const name = partOfList(part.list);
+    if (done.has(name)) continue;
+    const [ended, sums] = [Object.fromEntries(done), Object.fromEntries(counted)];
+    const soFar = { done: ended, counted: sums, doubts: [...doubts] };
+    try {
+      const end = await pullPart(context, open, part, soFar);
+      done.set(name, end.rows);
+      counted.set(name, [end.countFirst ?? null, end.count ?? null, end.shortPages]);
+    } catch (error) {
+      const isOfBrand = part.list.brandName !== undefined;
+      if (isOfBrand && isInvalid(error)) {
+        refusal = error;
+        refused.add(name);
+        doubts.add(`${part.what} is refused: ${error.words}`);
+        continue;
+      }
+      if (!isNotFound(error)) throw error;
+      lost.set(part, error);
+      if (isOfBrand) done.set(name, 0);
+    }
+  }
+  const [unknown] = lost.values();
+  if (refusal && done.size === 0) throw refusal;
+  if (unknown && done.size === parts.length && lost.size === parts.length) throw unknown;
+  for (const [{ group }, error] of lost) {
+    const isLost = parts.every((one) => one.group !== group || lost.has(one));
+    if (isLost) doubts.add(`${group} is listed, and cannot be found: ${error.message}`);
+  }
+  return { done, counted, refused, doubts: [...doubts] };
+}

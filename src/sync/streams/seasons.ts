@@ -1,0 +1,106 @@
+/**
+ * The seasons of the service, asked for at once, or brand by brand where the account wants that.
+ * One season may be listed once for each brand; the mirror makes one of it, with the delivery names
+ * of all.
+ */
+import type { CallOptions } from '../../client/calls.ts';
+import { isNotFound } from '../../client/http/answer.ts';
+import type { Listing } from '../../client/v1/calls.ts';
+import { seasonNameOf } from '../../client/v1/catalog.ts';
+import type { V1Client } from '../../client/v1/client.ts';
+import type { Season } from '../../client/v1/schemas.ts';
+import { SEASON } from '../../mirror/catalog/names.ts';
+import type { PartCount } from '../stream.ts';
+import type { Traits } from '../traits/traits.ts';
+import { readBrands, wholeOrByBrand } from './by-brand.ts';
+import { withoutNameless } from './short-list.ts';
+
+interface SeasonListing extends Listing<Season> {
+  /** What speaks against knowing every season, in words. */
+  readonly doubts: readonly string[];
+  /** What the service counted of each brand, where each was asked. */
+  readonly counts?: readonly PartCount[];
+  /** The brands that list a season, where each was asked. */
+  readonly brandsOf?: ReadonlyMap<string, readonly string[]>;
+}
+
+interface SeasonDeps {
+  readonly v1: Pick<V1Client, 'seasons' | 'brands'>;
+  readonly traits: Traits | undefined;
+}
+
+/** The list of the seasons themselves, as a part of the counts; no season has that name. */
+const ALL_SEASONS = { part: '/', what: 'the list of seasons', unit: 'seasons' };
+
+function countOf({ rows, rejects, count }: Listing<Season>, brandName?: string): PartCount {
+  const told = { first: count, last: count, came: rows.length + rejects.length };
+  if (brandName === undefined) return { ...ALL_SEASONS, ...told };
+  const unit = `seasons of ${brandName}`;
+  return { part: `/${brandName}`, what: `the list of ${unit}`, unit, ...told };
+}
+
+/** What the service counted, of the whole list or of each brand. */
+export function countsOfSeasons({ counts, ...listing }: SeasonListing): readonly PartCount[] {
+  return counts ?? [countOf(listing)];
+}
+
+async function byBrand({ v1 }: SeasonDeps, call: CallOptions | undefined): Promise<SeasonListing> {
+  const brands = await readBrands(v1, call);
+  const brandsOf = new Map<string, string[]>();
+  const counts: PartCount[] = [];
+  const listings: Listing<Season>[] = [];
+  let unknown: unknown;
+  for (const brandName of brands.names) {
+    try {
+      const listing = await v1.seasons({ ...call, brandName });
+      listings.push(listing);
+      counts.push(countOf(listing, brandName));
+      for (const seasonName of namedSeasons(listing).names) {
+        brandsOf.set(seasonName, [...(brandsOf.get(seasonName) ?? []), brandName]);
+      }
+    } catch (error) {
+      // A brand without seasons may be unknown to this list.
+      if (!isNotFound(error)) throw error;
+      unknown = error;
+    }
+  }
+  if (unknown !== undefined && listings.length === 0) throw unknown;
+  return {
+    rows: listings.flatMap(({ rows }) => rows),
+    rejects: listings.flatMap(({ rejects }) => rejects),
+    count: undefined,
+    startedAt: Math.min(...listings.map(({ startedAt }) => startedAt)),
+    doubts: brands.doubts,
+    counts,
+    brandsOf,
+  };
+}
+
+export async function readSeasons(
+  deps: SeasonDeps,
+  call: CallOptions | undefined,
+): Promise<SeasonListing> {
+  const { v1, traits } = deps;
+  return wholeOrByBrand<SeasonListing>(traits, 'seasons', {
+    whole: async () => ({ ...(await v1.seasons(call)), doubts: [] }),
+    byBrand: () => byBrand(deps, call),
+    isEmpty: ({ rows, rejects }) => rows.length + rejects.length === 0,
+    async tryOne() {
+      const [brandName] = (await readBrands(v1, call)).names;
+      if (brandName === undefined) return 0;
+      return (await v1.seasons({ ...call, brandName })).rows.length;
+    },
+  });
+}
+
+/** The names of all seasons: what else is odd is a matter of the stream `seasons`. */
+export function namedSeasons({ rows, rejects }: Pick<Listing<Season>, 'rows' | 'rejects'>) {
+  const named = withoutNameless({ rows, rejects }, SEASON.wireKey);
+  const odd = named.map(({ raw }) => seasonNameOf(raw));
+  const doubts = odd.includes(undefined) ? ['a season has no name that can be read'] : [];
+  const readable = odd.filter((name) => name !== undefined);
+  return {
+    names: [...new Set([...rows.map(({ seasonName }) => seasonName), ...readable])],
+    doubts,
+  };
+}

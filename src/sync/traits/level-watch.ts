@@ -1,0 +1,122 @@
+/**
+ * Notices where an account lacks what `service.v1.level` says that it has: the thing itself is
+ * answered, and the list below it is not. Then the daemon goes on without that list, asks for it
+ * again every few minutes, and one incident names the setting and the level that it looks like. The
+ * incident is the memory: what it names is known after a restart, and an answer ends it.
+ */
+import { isPerhapsNotFound, NO_SUCH_PAGE } from '../../client/http/answer.ts';
+import {
+  type Capability,
+  doubtOfLevel,
+  hasAtLevel,
+  isCapability,
+  oldestOf,
+  refusalAtLevel,
+} from '../../config/level.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { parseJsonObject } from '../../lib/json.ts';
+import type { Logger } from '../../lib/log.ts';
+import { endIncidents, openDetail, updateIncident } from '../../store/incidents.ts';
+import type { Store } from '../../store/store.ts';
+
+const LEVEL_TOO_HIGH = {
+  kind: 'level_too_high',
+  entity: 'setting',
+  key: 'service.v1.level',
+} as const;
+
+export interface LevelWatch {
+  /** `service.v1.level`. */
+  readonly level: string;
+  /** Whether it is worth asking for: not below its level, nor for a while after it was missing. */
+  isThere(capability: Capability): boolean;
+  /** Why it is not there, in words for the one who wants it; undefined: it is. */
+  whyNot(capability: Capability): string | undefined;
+  /** The service has answered for it. */
+  answered(capability: Capability): Promise<void>;
+  /**
+   * The service has answered for `about`, and not for what belongs to it; without one it is known
+   * in another way that the service answers otherwise.
+   */
+  missing(capability: Capability, error: Error, about?: string): Promise<void>;
+}
+
+export interface LevelWatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly level: string;
+}
+
+/** Different things that it must be missing from: one alone may be odd for reasons of its own. */
+const SEEN_MIN = 3;
+/** How long it is not asked for then. */
+const REST_MS = 600_000;
+
+/** Whether the answer may mean that there is no such address. */
+export function isNoAddress(error: unknown): error is RefusedError {
+  if (isPerhapsNotFound(error)) return true;
+  return error instanceof RefusedError && error.code === NO_SUCH_PAGE;
+}
+
+async function readSuspected({ store, level }: LevelWatchDeps): Promise<readonly Capability[]> {
+  const open = await openDetail(store.db, LEVEL_TOO_HIGH);
+  const { lacking } = open === undefined ? {} : parseJsonObject(open);
+  const names = Array.isArray(lacking) ? lacking.map(String).filter(isCapability) : [];
+  // The setting was put right.
+  return names.filter((name) => hasAtLevel(level, name));
+}
+
+export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch> {
+  const { store, clock, log, level } = deps;
+  const suspected = new Set(await readSuspected(deps));
+  const seen = new Map<Capability, Set<string>>();
+  const restsUntil = new Map<Capability, number>();
+
+  const write = async (said?: string): Promise<void> => {
+    const oldest = oldestOf([...suspected]);
+    if (oldest === undefined) {
+      await endIncidents(store.db, LEVEL_TOO_HIGH, [LEVEL_TOO_HIGH.key], clock.now());
+      return;
+    }
+    const detail = { ...doubtOfLevel(level, oldest), lacking: [...suspected] };
+    const incident = {
+      ...LEVEL_TOO_HIGH,
+      detail: said === undefined ? detail : { ...detail, said },
+    };
+    await updateIncident(store.db, incident, clock.now());
+  };
+
+  // What it named may be right by now, and then it is no incident.
+  if (suspected.size === 0) await write();
+  return {
+    level,
+    isThere: (capability) =>
+      hasAtLevel(level, capability) && clock.now() >= (restsUntil.get(capability) ?? 0),
+    whyNot(capability) {
+      if (!hasAtLevel(level, capability)) return refusalAtLevel(level, capability);
+      return suspected.has(capability) ? doubtOfLevel(level, capability).hint : undefined;
+    },
+    async answered(capability) {
+      seen.delete(capability);
+      restsUntil.delete(capability);
+      if (!suspected.delete(capability)) return;
+      log.info({ level, capability }, 'the account has it after all');
+      await write();
+    },
+    async missing(capability, error, about) {
+      const things = seen.get(capability) ?? new Set();
+      seen.set(capability, things);
+      if (about !== undefined && things.size < SEEN_MIN) things.add(about);
+      const isSure = about === undefined || things.size >= SEEN_MIN;
+      if (!isSure && !suspected.has(capability)) return;
+      restsUntil.set(capability, clock.now() + REST_MS);
+      if (suspected.has(capability)) return;
+      suspected.add(capability);
+      const { hint, looksLike } = doubtOfLevel(level, capability);
+      log.error({ level, looksLike, hint, said: error.message }, 'the level is set too high');
+      await write(error.message);
+    },
+  };
+}
