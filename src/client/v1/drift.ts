@@ -1,7 +1,5 @@
 /** A drift meter for each V1 shape, with the values that the contract lists. */
 import { STATUSES } from '../../config/statuses.ts';
-import { isJsonObject } from '../../lib/json.ts';
-import { amountUnits } from '../../lib/money.ts';
 import { createDriftMeter, type DriftMeter, type KnownValues } from '../drift.ts';
 import {
   brandSchema,
@@ -47,23 +45,6 @@ const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
   },
 };
 
-/** Members that are amounts, or a percentage that is read as exactly. */
-const AMOUNTS: ReadonlySet<string> = new Set([
-  ...['price', 'wspPrice', 'priceOriginal', 'b2cSalePrice', 'freightAmount'],
-  ...['wspPriceOriginal', 'wspPriceWithDiscount', 'discountPercentage'],
-]);
-
-/** Amounts of a row that have more decimals than are read, so that they are unknown. */
-function oddAmounts(value: unknown, path = ''): string[] {
-  if (Array.isArray(value)) return value.flatMap((one) => oddAmounts(one, path));
-  if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => {
-    const at = path === '' ? name : `${path}.${name}`;
-    const isOdd = AMOUNTS.has(name) && typeof member === 'number' && amountUnits(member) === null;
-    return isOdd ? [`${at}=more than four decimals`] : oddAmounts(member, at);
-  });
-}
-
 export function v1DriftMeter(kind: keyof typeof SCHEMAS): DriftMeter {
-  return createDriftMeter(SCHEMAS[kind], VALUES[kind], oddAmounts);
+  return createDriftMeter(SCHEMAS[kind], VALUES[kind]);
 }
