@@ -98,7 +98,11 @@ function timeOf(text: string | undefined): number | undefined {
   });
 }
 
-const MONEY = new Set(['price', 'wsp_price', 'price_original', 'b2c_sale_price']);
+/** Ten-thousandths in the mirror. */
+const MONEY = new Set([
+  ...['price', 'wsp_price', 'price_original', 'b2c_sale_price', 'net_price'],
+  ...['price_before_discount', 'discount_percent'],
+]);
 
 /** With decimals where it is an amount. */
 function plain(column: string, value: SqlValue): SqlValue {

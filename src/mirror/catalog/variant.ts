@@ -35,7 +35,7 @@ const COLUMNS = [
 const GUARDED: GuardedColumns = {
   groups: ['brand_name', 'season_name'],
   quantity: 'quantity',
-  prices: ['price', 'wsp_price', 'price_original', 'b2c_sale_price'],
+  prices: ['price', 'wsp_price', 'price_original', 'b2c_sale_price', 'net_price'],
   needed: ['price', 'wsp_price', 'style_no', 'brand_name'],
   currency: 'currency',
   details: ['style_name', 'color_name', 'size', 'category', 'gender'],
