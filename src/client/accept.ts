@@ -4,7 +4,8 @@
  * as much as the rest of reading them. Who is not accepted is looked at by zod, which says why.
  *
  * Made from the schema itself, so that there is one description of a shape; a schema that does
- * more than to check types (transforms, strips members, refines but strings) has no acceptor.
+ * more than to check types (transforms, strips members, refines but strings and numbers) has no
+ * acceptor.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
@@ -13,14 +14,19 @@ type Accepts = (value: unknown) => boolean;
 
 const COMPLEX = undefined;
 
+function refineOf(check: unknown): Accepts | undefined {
+  if (!(check instanceof z.core.$ZodCustom)) return COMPLEX;
+  const { fn } = check._zod.def;
+  return (value) => fn(value) === true;
+}
+
 function ofString({ _zod: { def } }: z.ZodString): Accepts | undefined {
   let lengthMin = 0;
   const refines: Accepts[] = [];
   for (const check of def.checks ?? []) {
-    if (check instanceof z.core.$ZodCustom) {
-      const { fn } = check._zod.def;
-      refines.push((value) => fn(value) === true);
-    } else if (check instanceof z.core.$ZodCheckMinLength) {
+    const refine = refineOf(check);
+    if (refine) refines.push(refine);
+    else if (check instanceof z.core.$ZodCheckMinLength) {
       lengthMin = Math.max(lengthMin, check._zod.def.minimum);
     } else return COMPLEX;
   }
@@ -33,9 +39,16 @@ function ofString({ _zod: { def } }: z.ZodString): Accepts | undefined {
 
 function ofNumber(schema: z.ZodNumber): Accepts | undefined {
   const { checks = [], coerce } = schema._zod.def;
-  if (checks.length > 0 || coerce) return COMPLEX;
-  if (!(schema instanceof z.ZodNumberFormat)) return Number.isFinite;
-  return schema._zod.def.format === 'safeint' ? Number.isSafeInteger : COMPLEX;
+  if (coerce) return COMPLEX;
+  if (schema instanceof z.ZodNumberFormat) {
+    const isSafe = schema._zod.def.format === 'safeint' && checks.length === 0;
+    return isSafe ? Number.isSafeInteger : COMPLEX;
+  }
+  const [refine, more] = checks;
+  if (refine === undefined) return Number.isFinite;
+  const accepts = refineOf(refine);
+  if (!accepts || more !== undefined) return COMPLEX;
+  return (value) => Number.isFinite(value) && accepts(value);
 }
 
 function ofUnion(schema: z.ZodUnion): Accepts | undefined {

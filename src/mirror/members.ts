@@ -49,7 +49,7 @@ class OpenMembers implements Members {
   }
 
   has(name: string): boolean {
-    const value = this.#left[name];
+    const value = this.#left[name] ?? asItCame(this.#left)?.[name];
     return value !== undefined && value !== null;
   }
 

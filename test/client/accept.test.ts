@@ -29,7 +29,7 @@ const rows = record(
   {
     barcode: mostly('5700', '1', 'x\ud83d\ude00', '\ud800'),
     quantity: mostly(1, -3, 0),
-    wspPrice: mostly(1.25, null),
+    wspPrice: mostly(1.25, 4.4449, 1.00005, null),
     details: oneof({ arbitrary: details, weight: 12 }, { arbitrary: anything, weight: 1 }),
     pricing: mostly({}, { currency: 'EUR', more: [1] }, { discountPercentage: 2.5 }, null),
     unknownMember: anything,

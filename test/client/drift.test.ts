@@ -18,6 +18,17 @@ describe('drift', () => {
     });
   });
 
+  it('counts amounts of more decimals than are exact, which cannot be read', () => {
+    const meter = v1DriftMeter('salesOrder');
+    const line = { barcode: 'B', quantity: 1, price: 4.44449 };
+    meter.note([{ orderLineItems: [line, { ...line, price: 4.4449 }] }]);
+    meter.note([{ freight: { freightAmount: 0.00001 } }, { freight: { freightAmount: 12.345 } }]);
+    expect(meter.report().unreadable).toEqual({
+      'orderLineItems.price': { rows: 1, example: '4.44449' },
+      'freight.freightAmount': { rows: 1, example: '0.00001' },
+    });
+  });
+
   it('looks into resources of V2, and leaves unknown relationships apart', () => {
     const meter = v2DriftMeter('styleColor');
     const color = { data: { type: 'color', id: '1' } };

@@ -232,3 +232,16 @@ describe('a value in question', () => {
     );
   });
 });
+
+it('does not know an amount of more than four decimals, and names it with its row', () => {
+  const line = { barcode: 'B', fulfilledQuantity: 1, price: 4.44449 };
+  const raw = { orderDeliveryId: 1, orderId: 2, status: 'pending', fulfilledLineItems: [line] };
+  const { rows, rejects } = checkRows(deliverySchema, [raw]);
+  expect(rejects).toEqual([]);
+  expect(rows).toMatchObject([{ fulfilledLineItems: [{ barcode: 'B', price: null }] }]);
+  expect(rows.map(unreadIn)).toEqual([['fulfilledLineItems.0.price']]);
+  const exact = { ...raw, fulfilledLineItems: [{ ...line, price: 4.4449 }] };
+  const [read] = checkRows(deliverySchema, [exact]).rows;
+  expect(read).toEqual(exact);
+  expect(unreadIn(read ?? {})).toEqual([]);
+});

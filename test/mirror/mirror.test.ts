@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { checkRows } from '../../src/client/rows.ts';
+import { variantSchema } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
@@ -111,6 +113,9 @@ describe('the mirror', () => {
     };
     expect(await pricesOf('stock_variant')).toEqual(stock);
     expect(await pricesOf('season_variant')).toEqual(ahead);
+    // As the client reads it: the odd price is beside the record, and no price in its place.
+    const { rows } = checkRows(variantSchema, [variant('read', 'ask', 41.5)]);
+    expect(rows.map((row) => season.toRow(row).values.wsp_price)).toEqual([null]);
     // Nothing is lost: the price of the stock stays with what has no column.
     const extra = await store.db
       .selectFrom('season_variant')

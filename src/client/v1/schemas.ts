@@ -7,11 +7,16 @@
  * Source: docs/wire.md, "V1 shapes".
  */
 import { z } from 'zod';
+import { amountUnits } from '../../lib/money.ts';
 import { keyText } from '../key-text.ts';
 import { alwaysDecides, decides } from '../tolerant/decides.ts';
 
 const text = z.string().nullish();
-const amount = z.number().nullish();
+/** What has more decimals than are exact cannot be read (lib/money.ts). */
+const amount = z
+  .number()
+  .refine((value) => amountUnits(value) !== null)
+  .nullish();
 const whole = z.int().nullish();
 const flag = z.boolean().nullish();
 /** Nobody knows what it looks like: it comes as it is, and is never a reason to put a row aside. */
@@ -76,7 +81,7 @@ const variantDetailsSchema = z.looseObject({
   customsTariffNumber: text,
   countryOfOrigin: text,
   /** Grams. */
-  weight: amount,
+  weight: z.number().nullish(),
   images: z.array(z.unknown()).nullish(),
 });
 
