@@ -11,7 +11,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { localFile } from '../../src/console/ask.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { exchangeFile } from '../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -32,6 +32,7 @@ rules:
     when:
       - delivery.quantity <= 20
       - delivery.currency == "DKK"
+
 `;
 
 export interface Initialized {
@@ -42,6 +43,10 @@ export interface Initialized {
 }
 
 export interface HouseOptions {
+  /** Of both sides, after init. */
+  readonly clock?: Clock;
+  /** What the stranger is after init, where that is another one: with the same seed. */
+  readonly later?: Readonly<Record<string, unknown>>;
   readonly stranger?: Readonly<Record<string, unknown>>;
   /** Changes the body of a new order on its way, as an account would that reads it otherwise. */
   readonly onOrder?: (body: string) => string;
@@ -130,7 +135,7 @@ const receiptSchema = z.looseObject({
   problems: z.array(z.looseObject({ path: z.string(), message: z.string() })),
   nextStep: z.string(),
 });
-type Receipt = z.output<typeof receiptSchema>;
+export type Receipt = z.output<typeof receiptSchema>;
 
 export interface House {
   readonly stranger: Stranger;
@@ -144,14 +149,27 @@ export interface House {
   call(...args: readonly string[]): Promise<CliRun>;
 }
 
+/** Another one with the same keys in the place of the stranger that init has met. */
+async function replaced(file: string, old: Stranger, flags: HouseOptions['later']) {
+  const stranger = await startStranger({ seed: 11, ...flags });
+  onTestFinished(() => stranger.close());
+  const moved = readFileSync(file, 'utf8')
+    .replaceAll(old.v1, stranger.v1)
+    .replaceAll(old.v2, stranger.v2);
+  writeFileSync(file, moved);
+  return stranger;
+}
+
 export async function startHouse(options: HouseOptions = {}): Promise<House> {
-  const { stranger, file, run } = await initialize(options);
+  const { clock = systemClock(), later } = options;
+  const { stranger: first, file, run } = await initialize(options);
   if (run.code !== 0) throw new Error(run.stderr);
+  const stranger = later ? await replaced(file, first, { ...later, now: clock.now }) : first;
   const config = inTest(requireConfig({ file, env: {} }).config);
   placeDatabase(join(config.dataDir, 'mirror.db'));
   placeDatabase(exchangeFile(config), inject('migratedExchange'));
   const daemon = await openDaemon(config, {
-    ...{ clock: systemClock(), random: systemRandom() },
+    ...{ clock, random: systemRandom() },
     ...{ log: testLogger(), scrubber: createScrubber() },
   });
   const stop = new AbortController();

@@ -6,9 +6,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { scaledClock, systemClock } from '../../src/lib/clock.ts';
 import { until } from '../support/house.ts';
 import { repositoryRoot } from '../support/source.ts';
-import { type House, initialize, startHouse, untilComplete } from './house.ts';
+import { type House, initialize, type Receipt, startHouse, untilComplete } from './house.ts';
 
 const V1_STREAMS = ['brands', 'freight', 'seasons', 'stock', 'season', 'orders', 'ordersFull'];
 const V2_STREAMS = ['styles', 'styleColors', 'colors', 'pdmBrands', 'types'];
@@ -33,6 +34,21 @@ async function accepted(house: House, orderId: number): Promise<number> {
     return house.delivery(orderDeliveryId).status === 'accepted' || undefined;
   });
   return orderDeliveryId;
+}
+
+/** Something that can be ordered ahead, as a document. */
+async function preOrder({ db, stranger }: House) {
+  const { barcode } = await db
+    .selectFrom('season_variant')
+    .select('barcode')
+    .where('season_name', '=', 'SS27')
+    .where('quantity', '>', 5)
+    .executeTakeFirstOrThrow();
+  const season = stranger.state.seasons.find(({ seasonName }) => seasonName === 'SS27');
+  const price = stranger.state.variants.find((one) => one.barcode === barcode)?.preorderWsp;
+  const deliveryName = season?.deliveries[0]?.deliveryName ?? '';
+  const line = { barcode, quantity: 2, price: price?.toFixed(2), deliveryName };
+  return { seasonName: 'SS27', lines: [line] };
 }
 
 describe('the stranger', () => {
@@ -88,5 +104,75 @@ describe('the stranger', () => {
     );
     const incidents = await house.db.selectFrom('incident').select(['kind', 'key']).execute();
     expect(incidents).toEqual([]);
+  });
+
+  it('takes a pre-order for its season, and packs it as such', async () => {
+    const house = await startHouse();
+    await untilComplete(house, V1_STREAMS);
+    const pre = await preOrder(house);
+    const receipt = await house.push('/api/orders', { reference: 'PRE-1', ...pre });
+    expect(receipt).toMatchObject({ state: 'confirmed', problems: [] });
+    const [order] = ordersOf(house, 'PRE-1');
+    expect(order?.lines.map(({ season }) => season)).toEqual([pre.seasonName]);
+    await accepted(house, receipt.orderId ?? 0);
+  });
+
+  it('ships no pre-order that it has silently taken for a plain order', async () => {
+    const onOrder = (body: string): string => body.replace('"SeasonName"', '"season_name"');
+    const house = await startHouse({ onOrder });
+    await untilComplete(house, V1_STREAMS);
+    const pre = await preOrder(house);
+    const isSettled = ({ final, orderId }: Receipt): boolean => final || orderId !== null;
+    const receipt = await house.push('/api/orders', { reference: 'PRE-2', ...pre }, isSettled);
+    const [order] = ordersOf(house, 'PRE-2');
+    expect(order?.lines.map(({ season }) => season)).toEqual([null]);
+    const { orderDeliveryId } = house.stranger.packOrder(order?.orderId ?? 0);
+    const decision = await until('a decision', async () =>
+      house.db
+        .selectFrom('decision')
+        .select(['outcome', 'reason'])
+        .where('order_delivery_id', '=', orderDeliveryId)
+        .executeTakeFirst(),
+    );
+    expect(decision.outcome, decision.reason ?? '').not.toBe('accept');
+    expect(house.delivery(orderDeliveryId).status).toBe('pending');
+    const incidents = await house.db.selectFrom('incident').select(['kind', 'detail']).execute();
+    expect(incidents.map(({ detail }) => detail).join()).toContain(pre.seasonName);
+    expect(receipt.nextStep).not.toBe('');
+  });
+
+  it('says in which words it wants a pending refund, where it wants others', async () => {
+    const house = await startHouse();
+    await untilComplete(house, V1_STREAMS);
+    const [old] = ordersOf(house, 'OLD-1');
+    const [line] = old?.lines ?? [];
+    const refund = {
+      reference: 'RET-1',
+      orderId: old?.orderId,
+      lines: [{ barcode: line?.barcode, quantity: 1 }],
+    };
+    const receipt = await house.push('/api/pending-refunds', refund);
+    expect(house.stranger.state.pendingRefunds).toEqual([]);
+    expect(receipt.state).toBe('refused');
+    expect(receipt.problems.map(({ message }) => message).join()).toContain('refundedLineItems');
+  });
+
+  it('decides everything at two requests a second, and says what keeps it', async () => {
+    const clock = scaledClock(systemClock(), 10);
+    const house = await startHouse({ clock, later: { rate: 2, lag: 0 } });
+    await untilComplete(house, ['brands', 'stock', 'orders']);
+    const references = Array.from({ length: 4 }, (_, nth) => `SLOW-${nth}`);
+    const receipts = await Promise.all(
+      references.map((reference, nth) =>
+        house.push('/api/orders', { reference, lines: [{ ...inStock(house, nth), quantity: 1 }] }),
+      ),
+    );
+    expect(receipts.map(({ state }) => state)).toEqual(references.map(() => 'confirmed'));
+    const said = until('the line about the limit', async () => {
+      const { stdout } = await house.call('status');
+      return /the limit of [\d.]+\/s is the bottleneck: \d+ requests waiting/.exec(stdout)?.[0];
+    });
+    await Promise.all(receipts.map(({ orderId }) => accepted(house, orderId ?? 0)));
+    expect(await said).toContain('the limit of');
   });
 });
