@@ -81,13 +81,12 @@ export function seasonNameOf(raw: unknown): string | undefined {
   return keyText.safeParse(readText(name)).data;
 }
 
-const oneVariantSchema = z.looseObject({ variant: z.unknown() });
 const readVariant = rowReader(variantSchema);
 
 /** One variant, read as a row of a list is. */
 async function askVariant(catalog: Sender, request: HttpRequest): Promise<Read<Variant>> {
-  const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
-  const found = readVariant(nested(value.variant));
+  const { value, startedAt } = await ask(catalog, request, z.unknown(), 'variant');
+  const found = readVariant(nested(value));
   if ('value' in found) return { value: found.value, startedAt };
   const { path, reason } = found.problem;
   throw oddData(request, { path: `variant.${path}`, reason });
