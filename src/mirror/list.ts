@@ -365,7 +365,7 @@ export async function markDeleted(
     update ${sql.table(entity.table)}
     set deleted_at = ${at}, changed_at = ${at}, read_seq = ${readSeq}, source = ${source}
     where ${inKeys(entity.key, keys)} and deleted_at is null and read_seq <= ${readSeq}
-    returning ${sql.ref(entity.key)} as key`.execute(tx);
+    returning ${sql.ref(entity.key)} key`.execute(tx);
   const entry = { at, entity: entity.entity, cause: source, op: 'delete', diff: '{}' };
   const gone = marked.rows.map(({ key }) => String(key));
   await insertKeys(tx, 'change', 'key', gone, entry);
