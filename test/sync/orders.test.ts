@@ -501,7 +501,7 @@ describe('a walk to the first order', () => {
     };
     const held = await runOrders({ v1: odd, full: true, closedOrders: 3 });
     expect(held).toMatchObject({ outcome: 'suspicious' });
-    expect(held.reason).toMatch(/^9 rows cannot be read [^;]+; 9 of 12 known orders are missing/);
+    expect(held.reason).toMatch(/^9 rows cannot be read: [^;]+; 9 of 12 known orders are missing/);
   });
 
   it('reads closed orders again, those first that nobody has looked at for long', async () => {

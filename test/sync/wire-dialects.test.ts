@@ -57,6 +57,7 @@ describe('a run over answers of another form', () => {
         'envelope.status=text': 1,
         'brands={"0": …}': 1,
       },
+      unreadable: {},
     });
     const names = await store.db.selectFrom('brand').select('brand_name').execute();
     expect(names).toEqual([{ brand_name: 'Brød' }]);
