@@ -142,6 +142,7 @@ describe('a list without rows', () => {
     ['[] for the data', { body: envelope(200, []) }],
     ['null', { body: envelope(200, { count: 0, brands: null }) }],
     ['null for the data', { body: envelope(200, null) }],
+    ['absent, and counted as none', { body: envelope(200, { count: '0' }) }],
     ['204', { status: 204, body: '' }],
   ])('may be %s', async (_name, given) => {
     await answering(
@@ -453,6 +454,7 @@ describe.each(['stream', 'pages'] as const)('the list of variants, read as %s', 
     ['null', { body: envelope(200, { variants: null }) }],
     ['null for the data', { body: envelope(200, null) }],
     ['[] for the data', { body: envelope(200, []) }],
+    ['absent, and counted as none', { body: envelope(200, { count: 0 }) }],
     ['204', { status: 204, body: '' }],
   ])('has no rows after %s', async (_name, given) => {
     await answering(

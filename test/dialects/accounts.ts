@@ -1,6 +1,6 @@
 /**
- * Plausible accounts, one row each: how it differs (knobs of the reference, docs/reference-service.md)
- * and, where nothing but a person can tell, what the configuration must say. Without `settings` the
+ * Plausible accounts, one row each: how it differs (knobs of the reference,
+ * docs/reference-service.md) and, where nothing but a person can tell, what the configuration must say. Without `settings` the
  * daemon reads it by itself.
  */
 import type { Account } from './walk.ts';
@@ -27,7 +27,8 @@ export const ACCOUNTS: Readonly<Record<string, Account>> = {
   'lists by their index': dialect({ lists: 'indexed' }),
   'null for what is absent': dialect({ absent: 'null' }),
   'empty texts for what is absent': dialect({ absent: 'emptyText' }),
-  'a member twice': dialect({ repeatedMember: true }),
+  // Which of both quantities is meant is not known: a person decides what rests on it.
+  'a member twice': dialect({ repeatedMember: true }, { waits: true }),
   'U+0000 in texts': dialect({ nulCharacters: true }),
   'envelope status as text': dialect({ envelope: 'text' }),
   'no envelope': dialect({ envelope: 'none' }),
@@ -109,5 +110,3 @@ export const ACCOUNTS: Readonly<Record<string, Account>> = {
   'a freight option without a name': dialect({ freightEmptyName: true }),
   'events of another account': dialect({ foreignEvents: 0.5 }),
 };
-
-export const LEVELS = ['1.4.14', '1.4.11', '1.4.0', '1.3.0', '1.2.6'] as const;

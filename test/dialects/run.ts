@@ -50,7 +50,7 @@ function both(a: Account, b: Account): Account | undefined {
 }
 
 function pairs(): (readonly [string, Account])[] {
-  const all = Object.entries(ACCOUNTS).filter(([name]) => name !== 'plain');
+  const all = Object.entries(ACCOUNTS).filter(([name, { waits }]) => name !== 'plain' && !waits);
   const found = all.flatMap(([a, one], at) =>
     all.slice(at + 1).flatMap(([b, other]) => {
       const account = both(one, other);

@@ -1,6 +1,6 @@
 /**
- * One account in its dialect, walked end to end: the streams become complete, an order that the ERP
- * hands in is confirmed, its packed delivery is decided and accepted, a pending refund is confirmed.
+ * One account in its dialect, walked end to end: the streams become complete, an order that the
+ * ERP hands in is confirmed, its packed delivery is decided and accepted, a pending refund is confirmed.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,14 +44,12 @@ const STREAMS = [
   'orders',
   'ordersFull',
 ] as const;
-type StreamName = (typeof STREAMS)[number];
-
 export interface Account {
   readonly knobs?: Readonly<Record<string, unknown>>;
   /** What such an account needs in the configuration: `service.v1.currency: EUR`. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Streams that its level does not have. */
-  readonly without?: readonly StreamName[];
+  /** What decides cannot be read: the delivery is left to a person, and an incident says so. */
+  readonly waits?: boolean;
 }
 
 export interface Outcome {
@@ -78,6 +76,8 @@ interface House {
   readonly reference: Reference;
   readonly daemon: RunningDaemon;
   readonly post: (path: string, document: object) => Promise<Receipt>;
+  /** Asks for one more run of a stream, as its schedule would. */
+  readonly pull: (stream: string) => Promise<void>;
 }
 
 const receiptSchema = z.looseObject({
@@ -124,11 +124,11 @@ async function openHouse({ knobs, settings }: Account): Promise<House> {
   const config = testConfig(reference, { folder, overrides, rules: RULES });
   writeFileSync(join(folder, 'rules', 'settings.yaml'), SETTINGS);
   const daemon = await startTestDaemon(reference, config);
-  const url = await settled(
+  const local = await settled(
     async () => {
       try {
         const text: unknown = JSON.parse(readFileSync(join(folder, 'data', 'local.json'), 'utf8'));
-        return z.object({ url: z.string() }).parse(text).url;
+        return z.object({ url: z.string(), token: z.string() }).parse(text);
       } catch {
         return undefined;
       }
@@ -138,18 +138,23 @@ async function openHouse({ knobs, settings }: Account): Promise<House> {
   const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
   const post: House['post'] = async (path, document) => {
     const request = { method: 'POST', headers, body: JSON.stringify(document) };
-    return receiptSchema.parse(await (await fetch(`${url}${path}`, request)).json());
+    return receiptSchema.parse(await (await fetch(`${local?.url}${path}`, request)).json());
   };
-  return { reference, daemon, post };
+  const pull: House['pull'] = async (stream) => {
+    const own = { ...headers, authorization: `Bearer ${local?.token}` };
+    const body = JSON.stringify({ stream, full: false, actor: 'test', reason: 'the next run' });
+    await fetch(`${local?.url}/api/sync/run`, { method: 'POST', headers: own, body });
+  };
+  return { reference, daemon, post, pull };
 }
 
-async function incompleteOf({ daemon }: House, without: readonly string[]): Promise<string[]> {
+async function incompleteOf({ daemon }: House): Promise<string[]> {
   const rows = await daemon.store.db
     .selectFrom('stream_state')
     .select(['stream', 'complete_at'])
     .execute();
   const complete = new Set(rows.flatMap((row) => (row.complete_at === null ? [] : [row.stream])));
-  return STREAMS.filter((name) => !complete.has(name) && !without.includes(name));
+  return STREAMS.filter((name) => !complete.has(name));
 }
 
 async function endOf({ daemon }: House, reference: string): Promise<string> {
@@ -190,6 +195,30 @@ async function articleOf({ daemon }: House) {
     .executeTakeFirst();
 }
 
+/** Gives streams that do not become complete; some lists need two runs to be understood. */
+async function completeAll(house: House): Promise<string[]> {
+  const { db } = house.daemon.store;
+  const again = new Set<string>();
+  return settled(
+    async () => {
+      const incomplete = await incompleteOf(house);
+      const ended = await db
+        .selectFrom('sync_run')
+        .select('stream')
+        .where('stream', 'in', ['', ...incomplete])
+        .where('outcome', 'in', ['partial', 'suspicious'])
+        .execute();
+      for (const { stream } of ended) {
+        if (again.has(stream)) continue;
+        again.add(stream);
+        await house.pull(stream);
+      }
+      return incomplete;
+    },
+    (names) => names.length === 0,
+  );
+}
+
 const ADDRESS = {
   ...{ firstName: 'Ann', lastName: 'Shop', address: 'Road 1', city: 'Town', zip: '8000' },
   ...{ countryCode: 'DK', phone: '1', email: 'a@example.com' },
@@ -199,11 +228,7 @@ const ADDRESS = {
 export async function walk(account: Account): Promise<Outcome> {
   const house = await openHouse(account);
   const { reference, daemon } = house;
-  const without = account.without ?? [];
-  const incomplete = await settled(
-    () => incompleteOf(house, without),
-    (names) => names.length === 0,
-  );
+  const incomplete = await completeAll(house);
   const article = await articleOf(house);
   const lines = [{ barcode: article?.barcode ?? 'none', quantity: 2, price: '40.00' }];
   const freight = { amount: '0.00', type: 'Standard' };
@@ -213,7 +238,7 @@ export async function walk(account: Account): Promise<Outcome> {
     .where('deleted_at', 'is', null)
     .limit(1)
     .execute();
-  const own = `PO #7 Åse ${without.length}`;
+  const own = 'PO #7 Åse 1';
   const order = await handIn(house, '/api/orders', {
     ...{ reference: own, lines, shippingAddress: ADDRESS },
     freight: option ? { ...freight, type: option.freight_type } : { amount: '0.00' },

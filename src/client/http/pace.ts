@@ -59,6 +59,9 @@ const FASTER_MS = 30_000;
 /** Never refused for so long: the true limit is far away, or is no more. */
 const LONG_MS = 300_000;
 const MUCH_FASTER = 1.25;
+/** Several steps down lead too far: quickly back to just below the pace that was last refused. */
+const BACK = 1.1;
+const BACK_MS = 10_000;
 /** Only a pace that was used says that it is not too fast: half of what it allows. */
 const USED_SHARE = 0.5;
 
@@ -69,6 +72,8 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
   let asleep: AbortController | undefined;
   let heldMs = 0;
   let slowedAt = Number.NEGATIVE_INFINITY;
+  /** The pace that was the last to be refused: a little less may be right. */
+  let refused = 0;
   let changedAt = clock.monotonic();
   let takenSince = 0;
   const figures = (): PaceFigures => ({ perSecond, perSecondMax, heldMs });
@@ -95,6 +100,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
       const now = clock.monotonic();
       const factor = now - slowedAt < AGAIN_MS ? MUCH_SLOWER : SLOWER;
       slowedAt = now;
+      refused = perSecond;
       change(Math.max(perSecond * factor, Math.min(PER_SECOND_MIN, perSecond)));
     },
     taken() {
@@ -102,9 +108,13 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
       takenSince += 1;
       const sinceMs = clock.monotonic() - changedAt;
       const isUsed = takenSince * 1_000 >= USED_SHARE * perSecond * sinceMs;
-      if (sinceMs < FASTER_MS || !isUsed) return;
-      const isFar = clock.monotonic() - slowedAt >= LONG_MS;
-      change(Math.min(perSecond * (isFar ? MUCH_FASTER : FASTER), perSecondMax ?? perSecond));
+      const nearly = Math.min(refused * SLOWER, perSecondMax ?? perSecond);
+      const isFarBelow = perSecond < nearly;
+      if (!isUsed || sinceMs < (isFarBelow ? BACK_MS : FASTER_MS)) return;
+      const isLong = clock.monotonic() - slowedAt >= LONG_MS;
+      const faster = perSecond * (isLong ? MUCH_FASTER : FASTER);
+      const wanted = isFarBelow ? Math.min(perSecond * BACK, nearly) : faster;
+      change(Math.min(wanted, perSecondMax ?? perSecond));
     },
     sleeps: () => asleep !== undefined,
     sleep(task) {

@@ -115,8 +115,9 @@ export async function oneIn<T>(
 }
 
 /**
- * A list under `member` of `data`. Null and 204 are lists without rows, unless they are counted;
- * what is absent is so below something that is there (`mayBeAbsent`), and broken elsewhere.
+ * A list under `member` of `data`. Null and 204 are lists without rows, unless rows are counted.
+ * An absent list has none below something that is there (`mayBeAbsent`), or if it is counted as
+ * none; elsewhere the answer is broken.
  */
 export async function list<T>(
   sender: Sender,
@@ -127,7 +128,8 @@ export async function list<T>(
 ): Promise<RawListing<T>> {
   const { data, status, startedAt } = await askData(sender, request);
   const count = countIn(data);
-  const isAbsent = (mayBeAbsent || status === NO_CONTENT) && isNothing(data);
+  const isNone = status === NO_CONTENT || count === 0;
+  const isAbsent = (mayBeAbsent || isNone) && isNothing(data);
   const dialect = `${member}=${status === NO_CONTENT ? NO_CONTENT : 'absent'}`;
   const found = rowsIn(data, member) ?? (isAbsent ? { raws: [], dialect } : undefined);
   const isDenied = found?.dialect !== undefined && found.raws.length === 0 && (count ?? 0) > 0;

@@ -122,11 +122,13 @@ export function orderMethods(wire: V1Wire): OrderMethods {
   return {
     async orders(beforeOrderId, call) {
       const request = pull(wire, '/orders', call, { beforeOrderId });
+      const hasOrders = beforeOrderId !== undefined;
       try {
-        return await allIn(list(sender, request, 'orders', salesOrderSchema), ofOrder);
+        const listing = list(sender, request, 'orders', salesOrderSchema, hasOrders);
+        return await allIn(listing, ofOrder);
       } catch (error) {
         // Below the first order there is nothing; that there are no orders at all is no 404.
-        if (beforeOrderId === undefined || !isNotFound(error)) throw error;
+        if (!hasOrders || !isNotFound(error)) throw error;
         const newest = await list(sender, pull(wire, '/orders', call), 'orders', salesOrderSchema);
         sender.note(request, 'orders=404 (behind the last)');
         return { ...newest, rows: [], rejects: [], raws: [] };

@@ -31,7 +31,7 @@ import { askedOf, type HttpRequest } from '../http/request.ts';
 import { statusIn } from '../http/said.ts';
 import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
-import { countIn, dataOf, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
+import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
 
 export interface PullEnd {
   /** The HTTP status that the last envelope repeats. */
@@ -121,6 +121,7 @@ function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, dat
   if (found) return at?.at(-1) === 'variants' ? undefined : 'data=[] (variants)';
   const empty = rowsIn(data, 'variants');
   if (empty?.raws.length === 0 && !countIn(data)) return empty.dialect;
+  if (countIn(data) === 0 && isNothing(data)) return 'variants=absent';
   throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
 }
 
