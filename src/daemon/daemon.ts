@@ -48,10 +48,9 @@ import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 import { createCauseWatch } from './watch/causes.ts';
-import { tellFailing } from './watch/failing.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
-import { createPaceNote } from './watch/pace.ts';
+import { createStatusNote } from './watch/pace.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
@@ -315,13 +314,10 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });
-  const notePace = createPaceNote({ store, clock, limiter: service.transport.limiter });
+  const { limiter } = service.transport;
   const watchdog = createWatchdog({
     ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
-    async note() {
-      await tellFailing({ store, clock }, supervisor.health());
-      await notePace();
-    },
+    note: createStatusNote({ store, clock, limiter, workers: watch.workers }),
     describe: () => headline(store.db, clock.now(), config),
   });
   const supervisor = createSupervisor([...workers, watchdog], {

@@ -1,9 +1,11 @@
-/** Notes while the limit of requests keeps somebody up, for who looks at the status. */
+/** Notes for who looks at the status: workers that fail, and a limit of requests that holds up. */
 import type { Limiter } from '../../client/http/limiter.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { PACE_KEY, type ServicePace } from '../../ops/pace.ts';
 import { writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
+import type { WorkerHealth } from '../supervisor.ts';
+import { tellFailing } from './failing.ts';
 
 export interface PaceNoteDeps {
   readonly store: Store;
@@ -31,5 +33,16 @@ export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => P
     const pace: ServicePace = { at: clock.now(), perSecond, perSecondMax, busy, waiting };
     await writeState(store.db, PACE_KEY, JSON.stringify(pace), clock);
     isNoted = isBusy;
+  };
+}
+
+/** Notes all of it; called every few seconds. */
+export function createStatusNote(
+  deps: PaceNoteDeps & { readonly workers: () => readonly WorkerHealth[] },
+): () => Promise<void> {
+  const notePace = createPaceNote(deps);
+  return async () => {
+    await tellFailing(deps, deps.workers());
+    await notePace();
   };
 }
