@@ -48,6 +48,24 @@ async function answering(
 const ORDER = { orderId: 7, status: 'pending', orderLineItems: [{ barcode: 'B', quantity: 1 }] };
 const BRANDS = [{ brandName: 'A' }, { brandName: 'B' }];
 
+describe('one variant', () => {
+  it.each<[string, unknown, readonly string[]]>([
+    ['below its name', envelope(200, { variant: VARIANTS[1] }), []],
+    ['in its place', envelope(200, VARIANTS[1]), ['data={} (variant)']],
+  ])('is read %s', async (_where, body, noted) => {
+    await answering(
+      () => ({ body }),
+      async ({ client, dialects }) => {
+        const { value } = await client.stockVariant('b2', {});
+        expect(value).toMatchObject({ barcode: 'b2', quantity: 2 });
+        const season = await client.seasonVariant('SS27', 'b2', {});
+        expect(season.value.quantity).toBe(2);
+        expect(dialects()).toEqual(noted);
+      },
+    );
+  });
+});
+
 describe('an envelope', () => {
   it.each<[string, unknown, readonly string[]]>([
     ['of the contract', envelope(200, { brands: BRANDS }), []],

@@ -1,5 +1,4 @@
 /** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
-import { z } from 'zod';
 import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
@@ -78,8 +77,6 @@ export function seasonNameOf(raw: unknown): string | undefined {
   return keyText.safeParse(readText(name)).data;
 }
 
-const oneVariantSchema = z.looseObject({ variant: variantSchema });
-
 /**
  * The parameters that ask for more than the default, as far as the level knows them. What is the
  * default is not sent: an older level may refuse a parameter that it has never heard of.
@@ -132,8 +129,8 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const shows = isOld ? {} : asked(options, level);
       return oneByBrand(options.brands, 'variant', barcode, async (brandName) => {
         const request = get(wire, path, call, { brandName, ...shows });
-        const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
-        return { value: nested(value.variant), startedAt };
+        const { value, startedAt } = await ask(catalog, request, variantSchema, 'variant');
+        return { value: nested(value), startedAt };
       });
     },
     seasonVariants(seasonName, { detailed, detailedPricing }, call) {
@@ -146,8 +143,8 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const shows = asked(options, { detailed, detailedPricing });
       return oneByBrand(options.brands, 'seasonVariant', barcode, async (brandName) => {
         const request = get(wire, path, call, { brandName, ...season, ...shows });
-        const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
-        return { value: nested(value.variant), startedAt };
+        const { value, startedAt } = await ask(catalog, request, variantSchema, 'variant');
+        return { value: nested(value), startedAt };
       });
     },
   };

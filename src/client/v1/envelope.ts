@@ -145,14 +145,25 @@ function unlessEmptyList(sender: Sender, request: HttpRequest, data: unknown): u
   return {};
 }
 
-/** Sends the request and gives its `data` in the shape of the schema. */
+/** What stands under `member` of the data; some answer the thing itself in its place. */
+function thingIn(sender: Sender, request: HttpRequest, data: unknown, member: string): unknown {
+  if (!isJsonObject(data) || Object.hasOwn(data, member)) {
+    return isJsonObject(data) ? data[member] : data;
+  }
+  sender.note(request, `data={} (${member})`);
+  return data;
+}
+
+/** Sends the request and gives its `data`, or the `member` of it, in the shape of the schema. */
 export async function ask<T>(
   sender: Sender,
   request: HttpRequest,
   schema: z.ZodType<T>,
+  member?: string,
 ): Promise<Read<T>> {
   const { data: came, startedAt } = await askData(sender, request);
-  const data = unlessEmptyList(sender, request, came);
+  const whole = unlessEmptyList(sender, request, came);
+  const data = member === undefined ? whole : thingIn(sender, request, whole, member);
   // What had an effect had it, whatever else the answer says.
   const read = rowReader(schema)(isSafe(request) ? data : cutDeep(data));
   if ('problem' in read) throw oddData(request, read.problem);
