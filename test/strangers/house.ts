@@ -1,8 +1,8 @@
 /** The stranger, the configuration that `selvedge init` writes for it, and a daemon with that. */
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { inject, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { localFile } from '../../src/console/ask.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { exchangeFile } from '../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -32,20 +32,27 @@ rules:
     when:
       - delivery.quantity <= 20
       - delivery.currency == "DKK"
+
 `;
 
 export interface Initialized {
-  readonly stranger: Stranger;
-  readonly folder: string;
+  /** What was written, and where. */
   readonly file: string;
   readonly run: CliRun;
+  readonly v1: string;
+  readonly v2: string;
 }
 
 export interface HouseOptions {
-  readonly stranger?: Readonly<Record<string, unknown>>;
+  /** Of both sides. */
+  readonly clock?: Clock;
+  readonly flags?: Readonly<Record<string, unknown>>;
   /** Changes the body of a new order on its way, as an account would that reads it otherwise. */
   readonly onOrder?: (body: string) => string;
 }
+
+/** The same account each time: its keys follow from the seed. */
+const SEED = 11;
 
 /** An address that passes everything on to the stranger, new orders changed. */
 async function changing(v1: string, onOrder: (body: string) => string): Promise<string> {
@@ -75,29 +82,40 @@ async function changing(v1: string, onOrder: (body: string) => string): Promise<
 }
 
 /** `selvedge init` with the address and the credentials of the stranger, and nothing else. */
-export async function initialize({
-  stranger: flags,
-  onOrder,
-}: HouseOptions = {}): Promise<Initialized> {
-  const stranger = await startStranger({ seed: 11, rate: 0, ...flags });
-  onTestFinished(() => stranger.close());
-  const url = onOrder ? await changing(stranger.v1, onOrder) : stranger.v1;
-  const folder = temporaryFolder();
+export async function initialize(folder: string): Promise<Initialized> {
+  const stranger = await startStranger({ seed: SEED, rate: 0 });
   const secret = (name: string, value: string): string => {
     writeFileSync(join(folder, name), value, { mode: 0o600 });
     return join(folder, name);
   };
   const { v1, v2 } = stranger.credentials;
-  mkdirSync(join(folder, 'rules'));
-  writeFileSync(join(folder, 'rules', 'rules.yaml'), RULES);
   const file = join(folder, 'selvedge.yaml');
   const run = await selvedge([
-    ...['init', '--url', url, '--v2-url', stranger.v2, '--output', file, '--login-spacing', '0s'],
+    ...['init', '--url', stranger.v1, '--output', file, '--login-spacing', '0s'],
     ...['--client-id', v1.clientID, '--client-secret-file', secret('v1', v1.clientSecret)],
     ...['--v2-client-id', v2.clientId, '--v2-client-secret-file', secret('v2', v2.clientSecret)],
     ...['--webhook-secret-file', secret('hook', WEBHOOK_SECRET)],
   ]);
-  return { stranger, folder, file, run };
+  await stranger.close();
+  return { file, run, v1: stranger.v1, v2: stranger.v2 };
+}
+
+/** The account again at another port, and what init wrote with that in its addresses. */
+async function moved({ file, v1, v2 }: Initialized, { clock, flags, onOrder }: HouseOptions) {
+  const now = clock === undefined ? {} : { now: clock.now };
+  const stranger = await startStranger({ seed: SEED, rate: 0, ...flags, ...now });
+  onTestFinished(() => stranger.close());
+  const url = onOrder ? await changing(stranger.v1, onOrder) : stranger.v1;
+  const folder = temporaryFolder();
+  cpSync(dirname(file), folder, { recursive: true });
+  // Those that init copies are of another shop.
+  const rules = join(folder, 'rules');
+  for (const name of readdirSync(rules)) rmSync(join(rules, name));
+  writeFileSync(join(rules, 'rules.yaml'), RULES);
+  const own = join(folder, 'selvedge.yaml');
+  const text = readFileSync(own, 'utf8').replaceAll(v1, url).replaceAll(v2, stranger.v2);
+  writeFileSync(own, text);
+  return { stranger, file: own };
 }
 
 type Streams = Config['streams'];
@@ -130,7 +148,7 @@ const receiptSchema = z.looseObject({
   problems: z.array(z.looseObject({ path: z.string(), message: z.string() })),
   nextStep: z.string(),
 });
-type Receipt = z.output<typeof receiptSchema>;
+export type Receipt = z.output<typeof receiptSchema>;
 
 export interface House {
   readonly stranger: Stranger;
@@ -144,14 +162,17 @@ export interface House {
   call(...args: readonly string[]): Promise<CliRun>;
 }
 
-export async function startHouse(options: HouseOptions = {}): Promise<House> {
-  const { stranger, file, run } = await initialize(options);
-  if (run.code !== 0) throw new Error(run.stderr);
+export async function startHouse(
+  initialized: Initialized,
+  options: HouseOptions = {},
+): Promise<House> {
+  const { clock = systemClock() } = options;
+  const { stranger, file } = await moved(initialized, options);
   const config = inTest(requireConfig({ file, env: {} }).config);
   placeDatabase(join(config.dataDir, 'mirror.db'));
   placeDatabase(exchangeFile(config), inject('migratedExchange'));
   const daemon = await openDaemon(config, {
-    ...{ clock: systemClock(), random: systemRandom() },
+    ...{ clock, random: systemRandom() },
     ...{ log: testLogger(), scrubber: createScrubber() },
   });
   const stop = new AbortController();

@@ -3,12 +3,22 @@
  * credentials to a shipped delivery.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scaledClock, systemClock } from '../../src/lib/clock.ts';
+import { selvedge } from '../cli/support.ts';
 import { until } from '../support/house.ts';
 import { repositoryRoot } from '../support/source.ts';
-import { type House, initialize, startHouse, untilComplete } from './house.ts';
+import {
+  type House,
+  type Initialized,
+  initialize,
+  type Receipt,
+  startHouse,
+  untilComplete,
+} from './house.ts';
 
 const V1_STREAMS = ['brands', 'freight', 'seasons', 'stock', 'season', 'orders', 'ordersFull'];
 const V2_STREAMS = ['styles', 'styleColors', 'colors', 'pdmBrands', 'types'];
@@ -35,6 +45,21 @@ async function accepted(house: House, orderId: number): Promise<number> {
   return orderDeliveryId;
 }
 
+/** Something that can be ordered ahead, as a document. */
+async function preOrder({ db, stranger }: House) {
+  const { barcode } = await db
+    .selectFrom('season_variant')
+    .select('barcode')
+    .where('season_name', '=', 'SS27')
+    .where('quantity', '>', 5)
+    .executeTakeFirstOrThrow();
+  const season = stranger.state.seasons.find(({ seasonName }) => seasonName === 'SS27');
+  const price = stranger.state.variants.find((one) => one.barcode === barcode)?.preorderWsp;
+  const deliveryName = season?.deliveries[0]?.deliveryName ?? '';
+  const line = { barcode, quantity: 2, price: price?.toFixed(2), deliveryName };
+  return { seasonName: 'SS27', lines: [line] };
+}
+
 describe('the stranger', () => {
   it('is what its own tests say', () => {
     const file = join(repositoryRoot, 'test/strangers/service.test.mjs');
@@ -46,47 +71,116 @@ describe('the stranger', () => {
     expect(out).toMatch(/^# fail 0$/m);
   });
 
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
+  let initialized: Initialized;
+  beforeAll(async () => {
+    initialized = await initialize(folder);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
   it('leads init from its address and credentials to a configuration that is right', async () => {
-    const { file, run } = await initialize();
+    const { file, run } = initialized;
     expect(run.code, run.stderr).toBe(0);
     const text = readFileSync(file, 'utf8');
     expect(text).toContain('paging: pages');
     expect(text).toContain('currency: DKK');
     expect(text).toContain('unlisted: zero');
-    expect(text).toContain('enabled: true');
+    expect(text).toContain('theirs: customsTariffNo');
+    const checked = await selvedge(['config', 'check', '--config', file]);
+    expect(checked.stdout).toContain('the configuration is right');
   });
 
-  it('has its streams read to their ends, and nothing put aside', async () => {
-    const house = await startHouse();
+  it('is read to its end, takes an order, and ships what the rules accepted of it', async () => {
+    const house = await startHouse(initialized);
+    const { db, stranger } = house;
     await untilComplete(house, [...V1_STREAMS, ...V2_STREAMS]);
-    const put = await house.db.selectFrom('quarantine').select(['entity', 'reason']).execute();
-    expect(put).toEqual([]);
-    const { state } = house.stranger;
-    const styles = await house.db.selectFrom('style').select('style_id').execute();
-    expect(styles).toHaveLength(60);
-    const listed = state.variants.filter(({ stock }) => stock > 0).length;
-    const stock = await house.db.selectFrom('stock_variant').select('barcode').execute();
-    expect(stock.length).toBeGreaterThan(listed * 0.9);
-  });
+    expect(await db.selectFrom('quarantine').select(['entity', 'reason']).execute()).toEqual([]);
+    expect(await db.selectFrom('style').select('style_id').execute()).toHaveLength(60);
+    const stock = await db.selectFrom('stock_variant').select('barcode').execute();
+    const inStockNow = stranger.state.variants.filter(({ stock: left }) => left > 0).length;
+    expect(stock.length).toBeGreaterThan(inStockNow * 0.9);
 
-  it('takes an order, and ships what the rules accepted of it', async () => {
-    const house = await startHouse();
-    await untilComplete(house, V1_STREAMS);
     const line = { ...inStock(house), quantity: 2 };
     const receipt = await house.push('/api/orders', { reference: 'ERP-1', lines: [line] });
     expect(receipt).toMatchObject({ state: 'confirmed', problems: [] });
     expect(ordersOf(house, 'ERP-1')).toHaveLength(1);
     const orderDeliveryId = await accepted(house, receipt.orderId ?? 0);
-    house.stranger.shipDelivery(orderDeliveryId);
+    stranger.shipDelivery(orderDeliveryId);
     await until('the shipped order in the mirror', async () =>
-      house.db
+      db
         .selectFrom('sales_order')
         .select('order_id')
         .where('order_id', '=', receipt.orderId ?? 0)
         .where('status', '=', 'fulfilled')
         .executeTakeFirst(),
     );
-    const incidents = await house.db.selectFrom('incident').select(['kind', 'key']).execute();
+
+    const pre = await preOrder(house);
+    const ahead = await house.push('/api/orders', { reference: 'PRE-1', ...pre });
+    expect(ahead.state).toBe('confirmed');
+    const [order] = ordersOf(house, 'PRE-1');
+    expect(order?.lines.map(({ season }) => season)).toEqual([pre.seasonName]);
+    await accepted(house, ahead.orderId ?? 0);
+    const incidents = await db.selectFrom('incident').select(['kind', 'key']).execute();
     expect(incidents).toEqual([]);
+  });
+
+  it('ships no pre-order that it has silently taken for a plain order', async () => {
+    const onOrder = (body: string): string => body.replace('"SeasonName"', '"season_name"');
+    const house = await startHouse(initialized, { onOrder });
+    await untilComplete(house, V1_STREAMS);
+    const pre = await preOrder(house);
+    const isSettled = ({ final, orderId }: Receipt): boolean => final || orderId !== null;
+    const receipt = await house.push('/api/orders', { reference: 'PRE-2', ...pre }, isSettled);
+    const [order] = ordersOf(house, 'PRE-2');
+    expect(order?.lines.map(({ season }) => season)).toEqual([null]);
+    const { orderDeliveryId } = house.stranger.packOrder(order?.orderId ?? 0);
+    const decision = await until('a decision', async () =>
+      house.db
+        .selectFrom('decision')
+        .select(['outcome', 'reason'])
+        .where('order_delivery_id', '=', orderDeliveryId)
+        .executeTakeFirst(),
+    );
+    expect(decision.outcome, decision.reason ?? '').not.toBe('accept');
+    expect(house.delivery(orderDeliveryId).status).toBe('pending');
+    const incidents = await house.db.selectFrom('incident').select(['kind', 'detail']).execute();
+    expect(incidents.map(({ detail }) => detail).join()).toContain(pre.seasonName);
+    expect(receipt.nextStep).not.toBe('');
+  });
+
+  it('says in which words it wants a pending refund, where it wants others', async () => {
+    const house = await startHouse(initialized);
+    await untilComplete(house, ['orders']);
+    const [old] = ordersOf(house, 'OLD-1');
+    const [line] = old?.lines ?? [];
+    const refund = {
+      reference: 'RET-1',
+      orderId: old?.orderId,
+      lines: [{ barcode: line?.barcode, quantity: 1 }],
+    };
+    const receipt = await house.push('/api/pending-refunds', refund);
+    expect(house.stranger.state.pendingRefunds).toEqual([]);
+    expect(receipt.state).toBe('refused');
+    expect(receipt.problems.map(({ message }) => message).join()).toContain('refundedLineItems');
+  });
+
+  it('decides everything at two requests a second, and says what keeps it', async () => {
+    const clock = scaledClock(systemClock(), 10);
+    const house = await startHouse(initialized, { clock, flags: { rate: 2 } });
+    await untilComplete(house, ['brands', 'stock', 'orders']);
+    const references = Array.from({ length: 4 }, (_, nth) => `SLOW-${nth}`);
+    const receipts = await Promise.all(
+      references.map((reference, nth) =>
+        house.push('/api/orders', { reference, lines: [{ ...inStock(house, nth), quantity: 1 }] }),
+      ),
+    );
+    expect(receipts.map(({ state }) => state)).toEqual(references.map(() => 'confirmed'));
+    const said = until('the line about the limit', async () => {
+      const { stdout } = await house.call('status');
+      return /the limit of [\d.]+\/s is the bottleneck: \d+ requests waiting/.exec(stdout)?.[0];
+    });
+    await Promise.all(receipts.map(({ orderId }) => accepted(house, orderId ?? 0)));
+    expect(await said).toContain('the limit of');
   });
 });
