@@ -31,6 +31,7 @@ rules:
     mode: live
     when:
       - delivery.quantity <= 20
+      - delivery.currency == "DKK"
 
 `;
 
