@@ -67,7 +67,7 @@ async function countOfOwnList(
 
 async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
   const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
-    from segment, json_each(segment.keys) as k where stream = ${stream}
+    from segment, json_each(segment.keys) k where stream = ${stream}
     group by part, 1 having count(*) > 1
       and count(*) > (select count(*) from (${placesOf(stream)} and key = k.value))
     limit 1`.execute(db);
@@ -77,7 +77,7 @@ async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
 /** Rows beyond the first of their key in the same part of the list. */
 async function countInParts(db: Db | Tx, stream: string): Promise<number> {
   const { rows } = await sql<{ readonly n: number | null }>`select sum(times - 1) n from (
-    select count(*) times from segment, json_each(segment.keys) as k
+    select count(*) times from segment, json_each(segment.keys) k
     where stream = ${stream} group by part, k.value having count(*) > 1)`.execute(db);
   return rows[0]?.n ?? 0;
 }
@@ -85,7 +85,7 @@ async function countInParts(db: Db | Tx, stream: string): Promise<number> {
 /** Whether any key that stands in several places of the list is not known to do so. */
 async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
   const { rows } = await sql`select k.value key
-    from segment, json_each(segment.keys) as k where stream = ${stream}
+    from segment, json_each(segment.keys) k where stream = ${stream}
       and not exists (select 1 from key_twice t where t.stream = ${stream} and t.key = k.value)
     group by 1 having count(*) > 1 limit 1`.execute(db);
   return rows.length > 0;
@@ -116,11 +116,11 @@ export async function takeCensus(
   if (own !== undefined && own >= live) return told(own - live, []);
   const distinct = await sql<{ readonly n: number }>`
     select count(*) - count(distinct k.value) as n
-    from segment, json_each(segment.keys) as k where stream = ${stream}`.execute(db);
+    from segment, json_each(segment.keys) k where stream = ${stream}`.execute(db);
   const missing = await sql<{ readonly key: SqlValue }>`
     select ${sql.ref(key)} as key from ${sql.table(table)}
     where deleted_at is null and ${sql.ref(key)} not in (
-      select k.value from segment, json_each(segment.keys) as k where stream = ${stream}
+      select k.value from segment, json_each(segment.keys) k where stream = ${stream}
     )`.execute(db);
   const keys = missing.rows.map((row) => row.key);
   return told(distinct.rows[0]?.n ?? 0, keys);
