@@ -38,7 +38,7 @@ import { createTraits, type Traits } from '../sync/traits/traits.ts';
 import { callRoutes } from './commands/call.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
-import { createInbox } from './inbox.ts';
+import { createInbox, type Inbox } from './inbox.ts';
 import { createOutbox } from './outbox.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
@@ -125,26 +125,44 @@ interface Workers {
   readonly listening: Promise<boolean>;
 }
 
-function createWorkers(
+interface WorkerParts {
+  readonly store: SqliteStore;
+  readonly lease: Lease;
+  readonly service: Service;
+  readonly traits: Traits;
+  readonly rules: RulesInForce;
+  readonly killSwitch: KillSwitch;
+  readonly stops: OutboxStops;
+  readonly guard: AccountGuard;
+  readonly systemKeys: SystemKeys;
+  readonly space: SpaceWatch;
+  readonly pulse: Pulse;
+  readonly socket: number | undefined;
+  readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
+}
+
+/** Those who look after the others: the database, lost events, what nothing can be decided for. */
+function createCare(
   config: Config,
-  deps: DaemonDeps,
-  parts: {
-    readonly store: SqliteStore;
-    readonly lease: Lease;
-    readonly service: Service;
-    readonly traits: Traits;
-    readonly rules: RulesInForce;
-    readonly killSwitch: KillSwitch;
-    readonly stops: OutboxStops;
-    readonly guard: AccountGuard;
-    readonly systemKeys: SystemKeys;
-    readonly space: SpaceWatch;
-    readonly pulse: Pulse;
-    readonly socket: number | undefined;
-    readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
-  },
-): Workers {
-  const { store, lease, service, rules, space, pulse, socket, watch } = parts;
+  { clock, log }: DaemonDeps,
+  { store, lease, service, space, watch }: WorkerParts,
+  { meter, lossMeter }: Pick<Inbox, 'meter' | 'lossMeter'>,
+  isOpen: () => boolean,
+) {
+  const { level, timeZone } = config.service.v1;
+  const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
+  const common = { store, clock, lease, service, meter, space, checkpoints };
+  return {
+    causes: createCauseWatch({ store, clock, log: log.child({ room: 'causes' }), timeZone }),
+    keeper,
+    health: createHealth(config, { ...common, ...watch, isOpen }),
+    // A level without events loses none.
+    meters: hasAtLevel(level, 'orderParts') ? [lossMeter] : [],
+  };
+}
+
+function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
+  const { store, lease, service, rules, space, pulse, socket } = parts;
   const { killSwitch, stops, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
@@ -195,21 +213,10 @@ function createWorkers(
   guard.onKnown(() => {
     for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
   });
-  // A level without events loses none.
-  const hasEvents = hasAtLevel(config.service.v1.level, 'orderParts');
-  const meters = hasEvents ? [inbox.lossMeter] : [];
   const listening = Promise.withResolvers<void>();
   const onListening = (): void => listening.resolve();
   let isOpen = false;
-  const { meter } = inbox;
-  const causes = createCauseWatch({
-    ...{ store, clock, log: log.child({ room: 'causes' }) },
-    timeZone: config.service.v1.timeZone,
-  });
-  const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
-  const health = createHealth(config, {
-    ...{ store, clock, lease, service, meter, space, checkpoints, ...watch, isOpen: () => isOpen },
-  });
+  const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
   const groups = [
     ...[healthRoutes(health), sync.routes, inbox.routes, callRoutes({ store, service, clock })],
     ...[...decisions.routes, ...outbox.routes, ...erp.groups],
@@ -263,6 +270,14 @@ async function checkAddresses(config: Config, { sockets }: ServiceManager): Prom
     held.use(await holdAddress(listener.host, listener.port, 'listener.port'));
   }
   held.use(await holdAddress(local.host, local.port, 'local.port'));
+}
+
+/** A failure to close must not hide why the daemon stopped. */
+async function close(running: AsyncDisposableStack, log: Logger): Promise<void> {
+  await running.disposeAsync().catch((thrown: unknown) => {
+    log.error({ err: toError(thrown) }, 'cannot close');
+  });
+  log.info('stopped');
 }
 
 /** Opens and checks everything; a start that fails leaves nothing open. */
@@ -337,11 +352,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
       } finally {
         // Not before the workers have ended: a stop must not look to them like a failed log-in.
         stopping.abort(new Error('stopped'));
-        // A failure to close must not hide why the daemon stopped.
-        await running.disposeAsync().catch((thrown: unknown) => {
-          log.error({ err: toError(thrown) }, 'cannot close');
-        });
-        log.info('stopped');
+        await close(running, log);
       }
     },
   };

@@ -39,7 +39,7 @@ export interface V1Wire {
 /** A list: the good rows, the bad ones put aside, and what the service counted. */
 export interface Listing<T> extends CheckedRows<T> {
   readonly count: number | undefined;
-  /** A 404 came in its place, which a list without rows may mean, or an address that is not there. */
+  /** A 404 came in its place: the list has no rows, or the address is not there. */
   readonly isUnknown?: boolean;
   /** Epoch ms of the request. */
   readonly startedAt: number;

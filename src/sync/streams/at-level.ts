@@ -1,7 +1,7 @@
 /**
- * Streams that a lower level of the interface does not have. Where the address of one is unknown,
- * and that of another one of the same level too, while the service answers for its orders, the level
- * is set too high, and one incident says so.
+ * Streams that a lower level of the interface does not have. The level is set too high where the
+ * address of one is unknown, and that of another one of the same level too, while the service
+ * answers for its orders; one incident says so.
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import { type Capability, doubtOfLevel } from '../../config/level.ts';
