@@ -79,7 +79,7 @@ it('reads a flat variant as one whose details stand in their place', () => {
   };
   const { values, extra } = rowOf(FLAT);
   expect(values).toEqual(rowOf(DEEP).values);
-  expect(values).toMatchObject({ style_no: 'S1', size: 'M', price: 9_950, wsp_price: 4_000 });
+  expect(values).toMatchObject({ style_no: 'S1', size: 'M', price: 995_000, wsp_price: 400_000 });
   expect(JSON.parse(JSON.stringify(extra))).toMatchObject({
     ...{ fabric: 'wool', details: { weight: 300 } },
   });
