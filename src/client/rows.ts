@@ -45,7 +45,7 @@ function problemOf(schema: z.ZodType, raw: unknown, lost: string): Omit<Reject, 
   return { path: lost, reason };
 }
 
-type ReadRow<T> = (
+export type ReadRow<T> = (
   raw: unknown,
 ) => { readonly value: T } | { readonly problem: Omit<Reject, 'raw'> };
 

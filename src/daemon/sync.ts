@@ -67,12 +67,14 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
   const { turns, files } = store;
-  const threads = createBulkThreads({ ...storeOptions(config), turns, files }, deps.threadsClock);
+  const names = config.service.v1.members;
+  const data = { ...storeOptions(config), turns, files };
+  const threads = createBulkThreads(data, deps.threadsClock, names);
   const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
-  const planner = createPlanner({ ...deps, log, variants, streams });
+  const planner = createPlanner({ ...deps, log, variants, streams, names });
   const operations = createSyncOperations({
-    ...{ store, clock, variants, notAtLevel: streamsNotAtLevel(config) },
+    ...{ store, clock, names, variants, notAtLevel: streamsNotAtLevel(config) },
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
     onAccepted: deps.onAccepted,
@@ -90,9 +92,10 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
 export function operationsAlone({ config, clock, store, service }: Alone): SyncOperations {
   const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
-  const variants = createVariantPages({ store, clock });
+  const names = config.service.v1.members;
+  const variants = createVariantPages({ store, clock, names });
   const nudge = (): void => undefined;
   const notAtLevel = streamsNotAtLevel(config);
-  const common = { store, clock, variants, streams, notAtLevel };
+  const common = { store, clock, names, variants, streams, notAtLevel };
   return createSyncOperations({ ...common, nudge, onAccepted: nudge });
 }

@@ -3,6 +3,7 @@
  * looks wrong and is right, try quarantined rows again. All of it is state in the database; the
  * planner sees it at its next look. Throws RefusedError when the request makes no sense.
  */
+import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { ListCensus } from '../mirror/rows/census.ts';
@@ -28,6 +29,8 @@ export interface OperationsDeps extends SettleDeps {
   /** Streams that are wanted and do not exist at the account's level, each with it. */
   readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
+  /** What the account names otherwise. */
+  readonly names?: readonly MemberName[];
   /** Something is due or no longer paused. */
   readonly nudge: () => void;
   /** What decisions waited for is over. */

@@ -3,6 +3,7 @@
  * its time while the daemon was down is caught up once at the start; the cron pattern only says
  * when it is due next. Streams run beside each other and never wait for one another.
  */
+import type { MemberName } from '../client/v1/dialect.ts';
 import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
@@ -33,6 +34,8 @@ export const PULLS: OutageWords = {
 export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly random: Random;
   readonly streams: readonly PlannedStream[];
+  /** What the account names otherwise. */
+  readonly names?: readonly MemberName[] | undefined;
   readonly onRunEnded: (result: RunResult) => void;
   /** False while nothing may be pulled; what is due then waits. */
   readonly mayPull: () => boolean;

@@ -5,7 +5,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
-import { rowReader } from '../client/rows.ts';
+import { type ReadRow, rowReader } from '../client/rows.ts';
+import type { MemberName } from '../client/v1/dialect.ts';
 import {
   brandSchema,
   deliverySchema,
@@ -16,6 +17,7 @@ import {
   seasonSchema,
   variantSchema,
 } from '../client/v1/schemas.ts';
+import { variantReader } from '../client/v1/variant-form.ts';
 import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
@@ -57,6 +59,18 @@ export function entitiesOfStream(stream: string): readonly string[] {
     .map(([entity]) => entity);
 }
 
+/** Compiled once for all rows. */
+function createReaders(names: readonly MemberName[]): (source: Source) => ReadRow<unknown> {
+  const readVariant = variantReader(names);
+  const readers = new Map<z.ZodType, ReadRow<unknown>>();
+  return ({ schema }) => {
+    if (schema === variantSchema) return readVariant;
+    const reader = readers.get(schema) ?? rowReader(schema);
+    readers.set(schema, reader);
+    return reader;
+  };
+}
+
 /** Rows that are tried in one transaction. */
 const SLICE = 200;
 
@@ -86,11 +100,18 @@ async function readAgain(tx: Tx, rows: readonly Understood[], now: number): Prom
   }
 }
 
-export async function retryQuarantine(deps: {
+export interface RetryDeps {
   readonly store: Store;
   readonly clock: Clock;
-}): Promise<{ readonly understood: number; readonly left: number }> {
-  const { store, clock } = deps;
+  /** What the account names otherwise. */
+  readonly names?: readonly MemberName[] | undefined;
+}
+
+export async function retryQuarantine(
+  deps: RetryDeps,
+): Promise<{ readonly understood: number; readonly left: number }> {
+  const { store, clock, names = [] } = deps;
+  const readerOf = createReaders(names);
   let understood = 0;
   let left = 0;
   for (let after = 0; ; ) {
@@ -104,7 +125,7 @@ export async function retryQuarantine(deps: {
     const good = rows.flatMap(({ id, entity, raw: text }): Understood[] => {
       const source = SOURCES[entity];
       const raw = tryParseJson(text);
-      if (isTooDeep(raw) || !source || 'problem' in rowReader(source.schema)(raw)) return [];
+      if (isTooDeep(raw) || !source || 'problem' in readerOf(source)(raw)) return [];
       return [{ id, raw, source }];
     });
     if (good.length > 0) await store.transaction((tx) => readAgain(tx, good, clock.now()));

@@ -17,7 +17,7 @@ describe('the command line', () => {
   it('shows help with examples and every exit code', async () => {
     const { code, stdout } = await selvedge(['--help']);
     expect(code).toBe(0);
-    expect(stdout).toContain('Examples:\n  selvedge config check');
+    expect(stdout).toContain('Examples:\n  selvedge init');
     for (const { meaning } of Object.values(EXIT)) expect(stdout).toContain(meaning);
     expect(stdout).toContain('money is a decimal number (67.5)');
     const { stdout: stock } = await selvedge(['stock', '--help']);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { hasApart, ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import type { SqliteStore, Store } from '../../src/store/store.ts';
-import { type PageReader, READER_HERE } from '../../src/sync/bulk/page-reader.ts';
+import { type PageReader, readerHere } from '../../src/sync/bulk/page-reader.ts';
 import { createPageWriter, type PageWriter } from '../../src/sync/bulk/page-writer.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import type { Run } from '../../src/sync/run/ledger.ts';
@@ -95,7 +95,7 @@ describe('pages behind one that cannot be written', () => {
     };
     const reader: PageReader = {
       async read(page) {
-        const rows = await READER_HERE.read(page);
+        const rows = await readerHere([]).read(page);
         if (!rows.segments[0]?.keys.startsWith('["b0",')) await isRead;
         return rows;
       },

@@ -6,13 +6,10 @@ import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
-import { rowReader } from '../rows.ts';
 import { readText } from '../tolerant/values.ts';
-import type { Sender } from '../transport.ts';
 import { oneByBrand } from './brands.ts';
 import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
 import { ask, oddData } from './envelope.ts';
-import { nested } from './flat-variant.ts';
 import {
   type Brand,
   brandSchema,
@@ -21,8 +18,8 @@ import {
   type Season,
   seasonSchema,
   type Variant,
-  variantSchema,
 } from './schemas.ts';
+import { variantReader } from './variant-form.ts';
 import { pullVariants, type VariantPull } from './variants.ts';
 
 /** How much of a variant is asked for. */
@@ -81,17 +78,6 @@ export function seasonNameOf(raw: unknown): string | undefined {
   return keyText.safeParse(readText(name)).data;
 }
 
-const readVariant = rowReader(variantSchema);
-
-/** One variant, read as a row of a list is. */
-async function askVariant(catalog: Sender, request: HttpRequest): Promise<Read<Variant>> {
-  const { value, startedAt } = await ask(catalog, request, z.unknown(), 'variant');
-  const found = readVariant(nested(value));
-  if ('value' in found) return { value: found.value, startedAt };
-  const { path, reason } = found.problem;
-  throw oddData(request, { path: `variant.${path}`, reason });
-}
-
 /**
  * The parameters that ask for more than the default, as far as the level knows them. What is the
  * default is not sent: an older level may refuse a parameter that it has never heard of.
@@ -123,6 +109,14 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       known: call?.known,
       onPage: call?.onPage,
     });
+  const readVariant = variantReader(options.dialect?.members ?? []);
+  const askVariant = async (request: HttpRequest): Promise<Read<Variant>> => {
+    const { value, startedAt } = await ask(catalog, request, z.unknown(), 'variant');
+    const read = readVariant(value);
+    if ('value' in read) return { value: read.value, startedAt };
+    const { path, reason } = read.problem;
+    throw oddData(request, { path: path === '' ? 'variant' : `variant.${path}`, reason });
+  };
   return {
     brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),
     freight: (call) =>
@@ -144,7 +138,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const shows = isOld ? {} : asked(options, level);
       return oneByBrand(options.brands, 'variant', barcode, async (brandName) => {
         const request = get(wire, path, call, { brandName, ...shows });
-        return askVariant(catalog, request);
+        return askVariant(request);
       });
     },
     seasonVariants(seasonName, { detailed, detailedPricing }, call) {
@@ -157,7 +151,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const shows = asked(options, { detailed, detailedPricing });
       return oneByBrand(options.brands, 'seasonVariant', barcode, async (brandName) => {
         const request = get(wire, path, call, { brandName, ...season, ...shows });
-        return askVariant(catalog, request);
+        return askVariant(request);
       });
     },
   };

@@ -13,10 +13,10 @@ import { rowsOf } from '../../lib/json-rows/rows-of.ts';
 import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-rows/structure.ts';
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
-import { acceptorOf } from '../accept.ts';
-import { type CheckedRows, type Reject, readRows, rowReader } from '../rows.ts';
-import { nested } from './flat-variant.ts';
-import { type Variant, variantSchema } from './schemas.ts';
+import { type CheckedRows, type Reject, readRows } from '../rows.ts';
+import type { MemberName } from './dialect.ts';
+import type { Variant } from './schemas.ts';
+import { variantReader } from './variant-form.ts';
 
 /** What is different in a row that repeats the variant before it. */
 interface VariantRepeat {
@@ -41,21 +41,19 @@ type Parse = (text: string) => unknown;
 /** The parsed variants of one segment; bad rows are put aside. `mayBeDeep`: too deep to write. */
 type ReadSegment = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
 
-const acceptsVariant = acceptorOf(variantSchema);
-
-function createSegmentReader(): ReadSegment {
-  const read = rowReader(variantSchema, acceptsVariant);
+function createSegmentReader(names: readonly MemberName[]): ReadSegment {
+  const read = variantReader(names);
   return (bytes, mayBeDeep = false, parse = JSON.parse) => {
     const parsed = rowsOf(bytes, parse);
-    const checked = readRows(read, parsed.rows.map(nested), mayBeDeep);
-    if (parsed.broken.length === 0) return checked;
+    const { rows, rejects } = readRows(read, parsed.rows, mayBeDeep);
+    if (parsed.broken.length === 0) return { rows, rejects };
     const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
-    return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
+    return { rows, rejects: [...rejects, ...broken] };
   };
 }
 
 /** The same for one segment alone. */
-export const variantsOf: ReadSegment = (...segment) => createSegmentReader()(...segment);
+export const variantsOf: ReadSegment = (...segment) => createSegmentReader([])(...segment);
 
 const MINUS = 0x2d;
 const ZERO = 0x30;
@@ -214,10 +212,28 @@ interface ReadOne {
   readonly pattern: Pattern | undefined;
 }
 
-/** Reads one segment after the other; a row may repeat the last one of the segment before. */
-export function createVariantReader(
-  readSegment = createSegmentReader(),
-): (bytes: Uint8Array) => ReadVariants {
+type ReadVariantRows = (bytes: Uint8Array) => ReadVariants;
+
+/**
+ * Reads one segment after the other; a row may repeat the last one of the segment before. What it
+ * gives reads the segments of one page.
+ */
+export function variantRowsReader(names: readonly MemberName[]): () => ReadVariantRows {
+  const readSegment = createSegmentReader(names);
+  // What has another name is found by none of ours.
+  const mayRepeat = names.every(({ ours, theirs }) => ![ours, theirs].some(isRepeated));
+  return () => readerOf(readSegment, mayRepeat);
+}
+
+export function createVariantReader(): ReadVariantRows {
+  return variantRowsReader([])();
+}
+
+function isRepeated(name: string): boolean {
+  return NAMES.some((one) => one === name);
+}
+
+function readerOf(readSegment: ReadSegment, mayRepeat: boolean): ReadVariantRows {
   const value = new ValueScanner();
   let pattern: Pattern | undefined;
   /** `row`: its bytes as text. */
@@ -227,7 +243,7 @@ export function createVariantReader(
     // A row that is no object takes those behind it along: a row alone is what can be repeated.
     const isOne = variant && others.length === 0 && read.rejects.length === 0;
     if (!variant || isOdd) return { read, pattern: undefined };
-    const found = isOne ? patternOf(row, variant) : undefined;
+    const found = isOne && mayRepeat ? patternOf(row, variant) : undefined;
     const isTwice = !found && memberTwice(row) !== undefined;
     return isTwice ? readOne(bytes, row, mayBeDeep, true) : { read, pattern: found };
   };

@@ -11,6 +11,7 @@ import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { writeStyle } from '../../mirror/catalog/pdm.ts';
 import type { ReadSequence } from '../../store/state.ts';
+import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import type { Store } from '../../store/store.ts';
 import { readBody, type StyleDocument } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
@@ -116,7 +117,13 @@ async function withNumber(
     const unreadable: string[] = [];
     const pull = v2.collection('style', { filter, fields: FIELDS }, { priority: 'push', signal });
     for await (const { rows, rejects } of pull.pages) {
-      styles.push(...rows.filter(({ attributes }) => attributes.styleNo === styleNo));
+      for (const row of rows) {
+        const { styleNo: shown } = row.attributes;
+        const odd = unreadIn(row).find((path) => path.startsWith('attributes.style'));
+        if (odd !== undefined && (shown ?? styleNo) === styleNo) {
+          unreadable.push(`${row.id} (${odd})`);
+        } else if (shown === styleNo) styles.push(row);
+      }
       for (const { raw, path } of rejects) {
         if (!mayHaveNumber(raw, styleNo)) continue;
         const id = isJsonObject(raw) && typeof raw.id === 'string' ? raw.id : '(without id)';

@@ -2,7 +2,8 @@
  * Reads the rows of a page of variants: parsed, checked, and made ready for their table. All of it
  * is computing, without the database and without a clock, so that a thread of its own can do it.
  */
-import { createVariantReader } from '../../client/v1/variant-rows.ts';
+import type { MemberName } from '../../client/v1/dialect.ts';
+import { variantRowsReader } from '../../client/v1/variant-rows.ts';
 import type { RejectedRow } from '../../mirror/quarantine.ts';
 import { createRowEncoder, type RowGroups } from '../../mirror/rows/prepared.ts';
 import { entityOfList, type VariantList } from './variant-list.ts';
@@ -32,10 +33,18 @@ export interface PageReader {
   read(page: UnreadPage): Promise<RowsOfPage>;
 }
 
-export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {
+/** `names`: what the account names otherwise. */
+export function createPageReader(names: readonly MemberName[]): (page: UnreadPage) => RowsOfPage {
+  const createVariantReader = variantRowsReader(names);
+  return (page) => rowsOfPage(page, createVariantReader());
+}
+
+function rowsOfPage(
+  { list, bytes, spans }: UnreadPage,
+  readVariants: ReturnType<ReturnType<typeof variantRowsReader>>,
+): RowsOfPage {
   const entity = entityOfList(list);
   const size = spans.reduce((sum, { start, end }) => sum + end - start, 0);
-  const readVariants = createVariantReader();
   const encoder = createRowEncoder(entity, Math.ceil(size / 4));
   const segments = spans.map(({ start, end }) => {
     const { rows, rejects } = readVariants(bytes.subarray(start, end));
@@ -51,4 +60,8 @@ export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {
   return { segments, ...encoder.end() };
 }
 
-export const READER_HERE: PageReader = { read: async (page) => rowsOfPage(page) };
+/** Without a thread. */
+export function readerHere(names: readonly MemberName[]): PageReader {
+  const read = createPageReader(names);
+  return { read: async (page) => read(page) };
+}

@@ -4,6 +4,7 @@
  * copied) to a thread that parses them, and what it makes of them to one with a connection of its
  * own. So a million rows never keep the listener waiting.
  */
+import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/rows/census.ts';
@@ -48,9 +49,9 @@ export interface BulkThreads extends AsyncDisposable {
   readonly writer: PageWriter;
 }
 
-function createReader(clock: Clock, onRead: () => void) {
+function createReader(data: readonly MemberName[], clock: Clock, onRead: () => void) {
   const name = 'the thread that reads lists';
-  const options = { name, program: 'reader-main', limits: READER_LIMITS };
+  const options = { name, program: 'reader-main', data, limits: READER_LIMITS };
   const thread = createThread<UnreadPage, RowsOfPage>(options, clock);
   const reader: PageReader = {
     expect() {
@@ -107,14 +108,18 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
   return { thread, writer };
 }
 
-/** `options` and turns are those of the database that the daemon has open. */
+/**
+ * `options` and turns are those of the database that the daemon has open; `names`: what the account
+ * names otherwise.
+ */
 export function createBulkThreads(
   options: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
   clock: Clock,
+  names: readonly MemberName[] = [],
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
   // What is read will be written: the two start at the same time.
-  const { thread: reading, reader } = createReader(clock, () => {
+  const { thread: reading, reader } = createReader(names, clock, () => {
     // What is wrong with it is told to whoever asks it.
     writing.start().catch(() => undefined);
   });

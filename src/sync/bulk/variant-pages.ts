@@ -4,7 +4,9 @@
  * and written by another. While a page is written the next one waits beside it, and those after it
  * are read and proved (attempts.ts keeps them in order).
  */
+
 import type { WireCounts } from '../../client/http/tally.ts';
+import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
@@ -19,7 +21,7 @@ import {
 import type { Db, Store } from '../../store/store.ts';
 import { mayBeMixed, type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
-import { type PageReader, READER_HERE } from './page-reader.ts';
+import { type PageReader, readerHere } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { createProvedPages, type Proved } from './proved.ts';
 import { partOfList, type VariantList } from './variant-list.ts';
@@ -65,6 +67,8 @@ export interface VariantPages
 export interface VariantPagesDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** What the account names otherwise; a thread has its own. */
+  readonly names?: readonly MemberName[];
   /** Threads of their own; without them all is done here. */
   readonly reader?: PageReader;
   readonly writer?: PageWriter;
@@ -133,7 +137,8 @@ async function distrust(
 }
 
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
-  const { store, clock, reader = READER_HERE, writer = createPageWriter({ store, clock }) } = deps;
+  const { store, clock, names = [] } = deps;
+  const { reader = readerHere(names), writer = createPageWriter({ store, clock }) } = deps;
   const proved = createProvedPages();
   const attempts = createAttempts();
   const keepProved = async (page: Proved, turn: Turn): Promise<PageCounts> => {
