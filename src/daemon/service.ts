@@ -181,7 +181,11 @@ export function wayOf({ caFile, proxy, clientCertificate }: Config['service']): 
 function tellers(log: Logger | undefined): Pick<TransportDeps, 'onDialect' | 'onPace'> {
   let isSlowed = false;
   return {
-    onDialect: (dialect) => log?.info({ dialect }, 'an answer of another form was read'),
+    onDialect(dialect) {
+      const isOld = dialect.startsWith('age=');
+      if (isOld) log?.warn({ dialect }, 'a cache on the way gives old answers, which is forbidden');
+      else log?.info({ dialect }, 'an answer of another form was read');
+    },
     onPace({ perSecond = 0, perSecondMax = 0 }) {
       const wasSlowed = isSlowed;
       isSlowed = perSecond < perSecondMax;
