@@ -1,8 +1,8 @@
 /**
  * The form of a variant before it is read. Levels below 1.4.0 are flat: what stands in `details`
  * later stands beside the barcode there; and an account may name members otherwise
- * (service.v1.members). Rows get the form and the names of the contract here, so that nothing behind
- * it has to know of others.
+ * (service.v1.members). Rows get the form and the names of the contract here, so that nothing
+ * behind it has to know of others.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { acceptorOf } from '../accept.ts';

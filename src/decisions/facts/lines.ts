@@ -6,7 +6,9 @@
  */
 import { sql } from 'kysely';
 import { decimalOf } from '../../lib/money.ts';
-import { currencyOf, told } from '../../lib/text/told.ts';
+import { spellingsOf } from '../../lib/text/same-name.ts';
+import { currencyOf, nameOf } from '../../lib/text/told.ts';
+import { byBarcode } from '../../mirror/catalog/spelt.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
@@ -27,8 +29,8 @@ export async function orderLines(tx: Tx, orderId: number): Promise<readonly Orde
 function withNames<T extends PackedLine>(line: T): T {
   return {
     ...line,
-    season_name: told(line.season_name),
-    delivery_name: told(line.delivery_name),
+    season_name: nameOf(line.season_name),
+    delivery_name: nameOf(line.delivery_name),
   };
 }
 
@@ -88,15 +90,17 @@ async function seasonVariants(
   tx: Tx,
   season: string | null,
   barcodes: readonly string[],
-): Promise<readonly Listed[]> {
-  if (season === null) return [];
-  return tx
-    .selectFrom('season_variant')
-    .select(LISTED)
-    .where(inKeys('barcode', barcodes))
-    .where('season_name', '=', season)
-    .where('deleted_at', 'is', null)
-    .execute();
+): Promise<ReadonlyMap<string, Listed>> {
+  if (season === null) return new Map();
+  return byBarcode(barcodes, (asked) =>
+    tx
+      .selectFrom('season_variant')
+      .select(LISTED)
+      .where(inKeys('barcode', asked))
+      .where(inKeys('season_name', spellingsOf(season)))
+      .where('deleted_at', 'is', null)
+      .execute(),
+  );
 }
 
 interface StyleColor {
@@ -183,17 +187,19 @@ function listedPrices(listed: Listed | undefined, currency: string | null) {
 }
 
 function variantsOf(tx: Tx, barcodes: readonly string[]) {
-  return tx
-    .selectFrom('stock_variant')
-    .select(LISTED)
-    .select(['quantity', 'season_name'])
-    .where(inKeys('barcode', barcodes))
-    .where('deleted_at', 'is', null)
-    .execute();
+  return byBarcode(barcodes, (asked) =>
+    tx
+      .selectFrom('stock_variant')
+      .select(LISTED)
+      .select(['quantity', 'season_name'])
+      .where(inKeys('barcode', asked))
+      .where('deleted_at', 'is', null)
+      .execute(),
+  );
 }
 
-function freeOf(quantity: number | null, others: number): number | null {
-  return quantity === null ? null : Math.max(0, quantity - others);
+function freeOf(quantity: number | null, others: number | null): number | null {
+  return quantity === null || others === null ? null : Math.max(0, quantity - others);
 }
 
 export async function lineFacts(
@@ -210,12 +216,10 @@ export async function lineFacts(
   const lines = packed.map(withNames);
   const readable = lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
   const barcodes = [...new Set(readable)];
-  const variants = await variantsOf(tx, barcodes);
-  const stock = new Map(variants.map((variant) => [variant.barcode, variant]));
+  const stock = await variantsOf(tx, barcodes);
   const ahead = await seasonVariants(tx, order.season, barcodes);
-  const listed: readonly Listed[] = order.season === null ? variants : ahead;
-  const prices = new Map(listed.map((one) => [one.barcode, one]));
-  const known = [...variants, ...ahead];
+  const prices: ReadonlyMap<string, Listed> = order.season === null ? stock : ahead;
+  const known = [...stock.values(), ...ahead.values()];
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const colors = await styleColors(tx, [...styleNos]);
   const read = await readStock(tx);
@@ -223,8 +227,9 @@ export async function lineFacts(
   return lines.map((line) => {
     const barcode = line.barcode ?? '';
     const variant = stock.get(barcode);
-    const others = taken.get(barcode) ?? 0;
-    taken.set(barcode, others + (line.fulfilled_quantity ?? 0));
+    const others = taken.has(barcode) ? (taken.get(barcode) ?? null) : 0;
+    const own = line.fulfilled_quantity;
+    taken.set(barcode, others === null || own === null ? null : others + own);
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
     const meant = ofWindow(ordered, line);
     const price = prices.get(barcode);
@@ -243,7 +248,7 @@ export async function lineFacts(
       stock_free: variant ? freeOf(variant.quantity, others) : read.unlisted,
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,
-      season: line.season_name ?? told(variant?.season_name),
+      season: line.season_name ?? nameOf(variant?.season_name),
       delivery_name: line.delivery_name ?? agreed(meant, (one) => one.delivery_name),
       style_active: flagOf(style?.style_active),
       noos: noosOf(color?.noos_type),

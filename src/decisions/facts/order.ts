@@ -1,10 +1,12 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
 import { worthOf } from '../../lib/money.ts';
-import { countryOf, currencyOf, told } from '../../lib/text/told.ts';
+import { nameKey, spellingIn, spellingsOf } from '../../lib/text/same-name.ts';
+import { countryOf, currencyOf, nameOf, told } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
+import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
 import { statusAmong } from './status.ts';
@@ -83,7 +85,7 @@ export async function orderFacts(
   const mayBeAhead = unread.some((path) =>
     /^(SeasonName|orderLineItems(\.\d+\.(season|delivery))?)$/.test(path),
   );
-  const season = seasonOf(told(order.season_name), lines);
+  const season = seasonOf(nameOf(order.season_name), lines);
   const others = await siblings(tx, orderId, orderDeliveryId);
   const facts: Facts['order'] = {
     id: order.order_id,
@@ -118,7 +120,16 @@ export async function orderFacts(
 }
 
 /** Whether the service still lists the season: unknown as long as the list was never read. */
-export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']> {
+export async function seasonFacts(tx: Tx, own: string): Promise<Facts['season']> {
+  const spelt = await tx
+    .selectFrom('season')
+    .select(['season_name', 'deleted_at'])
+    .where(inKeys('season_name', spellingsOf(own)))
+    .execute();
+  const isListed = ({ deleted_at }: (typeof spelt)[number]): boolean => deleted_at === null;
+  const namesOf = (rows: typeof spelt) => rows.map((row) => row.season_name);
+  const found = spellingIn(own, namesOf(spelt.filter(isListed))) ?? spellingIn(own, namesOf(spelt));
+  const name = found ?? own;
   const row = await tx
     .selectFrom('season')
     .select(['deleted_at', 'unread'])
@@ -141,8 +152,9 @@ export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']
     row !== undefined ||
     (isRead && !(await putAside(tx, ['season'], 'seasonName', [name])).has(name));
   return {
-    name,
+    name: own,
     listed: known ? listed : null,
-    delivery_names: listed && row.unread === null ? windows.map((one) => one.delivery_name) : null,
+    delivery_names:
+      listed && row.unread === null ? windows.map((one) => nameKey(one.delivery_name)) : null,
   };
 }

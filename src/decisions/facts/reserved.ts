@@ -37,18 +37,20 @@ interface Claim {
 
 /**
  * Pieces that other deliveries need, by barcode: older pending ones, those that are being
- * accepted, and accepted ones whose pieces the stock, read at `stockReadAt`, still has.
+ * accepted, and accepted ones whose pieces the stock, read at `stockReadAt`, still has. Null where
+ * one of them does not tell how many.
  */
 export async function reservedPieces(
   tx: Tx,
   orderDeliveryId: number,
   barcodes: readonly string[],
   stockReadAt: number,
-): Promise<ReadonlyMap<string, number>> {
+): Promise<ReadonlyMap<string, number | null>> {
   // CROSS JOIN is SQLite's way to keep the order: from the few lines with these barcodes, and not
   // from all the deliveries that are pending.
-  const { rows } = await sql<{ readonly barcode: string; readonly pieces: number }>`
-    select line.barcode, sum(line.fulfilled_quantity) pieces
+  const { rows } = await sql<{ readonly barcode: string; readonly pieces: number | null }>`
+    select line.barcode, iif(count(line.fulfilled_quantity) = count(*),
+      sum(line.fulfilled_quantity), null) pieces
     from delivery_line line
     cross join delivery d on d.order_delivery_id = line.order_delivery_id
     where ${inKeys('line.barcode', barcodes)}
@@ -65,7 +67,9 @@ export async function reservedPieces(
             and ${ACCEPTED_AT} >= ${stockReadAt - SHIPS_WITHIN_MS})
         else 0 end
     group by line.barcode`.execute(tx);
-  return new Map(rows.map((row) => [row.barcode, Number(row.pieces)]));
+  return new Map(
+    rows.map(({ barcode, pieces }) => [barcode, pieces === null ? null : Number(pieces)]),
+  );
 }
 
 /**

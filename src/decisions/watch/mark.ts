@@ -37,6 +37,11 @@ function barcodesOf(keys: Keys): Keys {
   return sql`(select iif(substr(key, -1) = '/', ${written}, ${last}) from ${keys})`;
 }
 
+/** With those without the spaces around them: orders may spell barcodes without. */
+function spelt(keys: Keys): Keys {
+  return sql`(select key from ${keys} union select trim(key) from ${keys})`;
+}
+
 /** Deliveries with a line of one of the styles that a query names, in stock or ordered ahead. */
 function ofStyles(styleNos: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`select l.order_delivery_id from delivery_line l where l.barcode in (
@@ -56,7 +61,7 @@ const ACCEPTED = sql`select d.order_delivery_id from delivery d where +d.status 
 /** Queries of delivery ids, by the entity whose rows changed. */
 const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unknown>>> = {
   stock_variant: (keys) =>
-    sql`select l.order_delivery_id from delivery_line l where l.barcode in ${keys}`,
+    sql`select l.order_delivery_id from delivery_line l where l.barcode in ${spelt(keys)}`,
   season_variant: (keys) =>
     sql`select l.order_delivery_id from delivery_line l where l.barcode in ${barcodesOf(keys)}`,
   style: (keys) => ofStyles(sql`select s.style_no from style s where s.style_id in ${keys}`),

@@ -1,6 +1,13 @@
+import { nameKey } from './same-name.ts';
+
 /** A text that the service left empty tells no more than one that is not there. */
 export function told(text: string | null | undefined): string | null {
   return text === undefined || text === '' ? null : text;
+}
+
+/** A name as rules compare it, whatever the spaces around it and the form of its letters. */
+export function nameOf(text: string | null | undefined): string | null {
+  return told(nameKey(text ?? ''));
 }
 
 /**

@@ -24,6 +24,7 @@ import { mirroredOrder, mirroredWithLines, type SeenOrder } from '../evidence/mi
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { FREIGHT_REQUIRED_KEY } from '../preflight/order.ts';
 import type { OrderCheck } from '../preflight/order-check.ts';
+import { orderAsSpelt } from '../preflight/spelt.ts';
 import { type ReadOrder, turnedOff } from '../service.ts';
 import { knownBefore, ordersReadAt } from './baseline.ts';
 import { piecesOf } from './compare.ts';
@@ -60,13 +61,14 @@ export interface OrderKindDeps {
  */
 const WINDOW_MS = 172_800_000;
 
-function orderOf(item: OutboxItem) {
-  const document = readBody.order(item.body);
+/** The order as it is sent. */
+async function orderOf(db: Db, item: OutboxItem) {
+  const document = await orderAsSpelt(db, readBody.order(item.body));
   return { document, order: newOrderOf(item.reference, document) };
 }
 
 async function soughtFor(db: Db, item: OutboxItem): Promise<SoughtOrder> {
-  const { order } = orderOf(item);
+  const { order } = await orderOf(db, item);
   return { item, order, pieces: piecesOf(order.lines), known: await knownSpellings(db, item.kind) };
 }
 
@@ -235,7 +237,7 @@ async function clear(
   const sought = await soughtFor(deps.store.db, item);
   const finding = await foundBefore(deps, sought, signal);
   if (finding) return { send: false, finding: await finish(deps, sought, finding) };
-  const problems = await deps.check(orderOf(item).document, item.createdAt, signal);
+  const problems = await deps.check(readBody.order(item.body), item.createdAt, signal);
   if (problems.some(({ severity }) => severity === 'error')) {
     return { send: false, finding: { found: 'unfit', problems } };
   }
@@ -260,7 +262,7 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
     clear: (item, signal) => clear(deps, item, signal),
     look: (item, signal) => look(deps, item, signal),
     async send(item, request) {
-      const { document, order } = orderOf(item);
+      const { document, order } = await orderOf(deps.store.db, item);
       const key = idempotencyKey(item);
       const call = { priority: 'push', ...request, idempotencyKey: key } as const;
       try {

@@ -23,6 +23,7 @@ import {
 } from '../evidence/refund-reference.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { refundableProblems } from '../preflight/refund.ts';
+import { refundAsSpelt } from '../preflight/spelt.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 import { mirroredPendingRefund } from '../watch/differences.ts';
 import { disowned, knownBefore } from './baseline.ts';
@@ -40,9 +41,20 @@ export interface PendingRefundKindDeps {
   readonly levels: Levels;
 }
 
-function refundOf(item: OutboxItem) {
-  const document = readBody.pendingRefund(item.body);
+/** `ordered`: barcodes of its order, as the service spells them. */
+function refundOf(item: OutboxItem, ordered: readonly string[] = []) {
+  const document = refundAsSpelt(readBody.pendingRefund(item.body), ordered);
   return { document, refund: newPendingRefundOf(item.reference, document) };
+}
+
+/** As far as the mirror has the order. */
+async function orderedIn({ db }: Store, orderId: number): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('sales_order_line')
+    .select('barcode')
+    .where('order_id', '=', orderId)
+    .execute();
+  return rows.flatMap(({ barcode }) => barcode ?? []);
 }
 
 /**
@@ -387,7 +399,8 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
       if (orderId === undefined) {
         throw new RetryLaterError('outbox.order_unknown', 'its order is not known any more');
       }
-      const body = pendingRefundBody(refundOf(item).refund);
+      const { refund } = refundOf(item, await orderedIn(deps.store, orderId));
+      const body = pendingRefundBody(refund);
       const call = { priority: 'push', ...request } as const;
       const { value } = await deps.v1.createPendingRefund(orderId, body, call);
       return { orderId, pendingRefundId: value.pendingRefundId };

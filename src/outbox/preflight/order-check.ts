@@ -11,6 +11,7 @@ import type { FlightProblem } from '../item.ts';
 import type { Articles, Asked } from './articles.ts';
 import { checkOrder, type OrderRules } from './order.ts';
 import type { ShortLists } from './short-lists.ts';
+import { orderAsSpelt } from './spelt.ts';
 
 export interface OrderCheckDeps {
   readonly store: Store;
@@ -116,9 +117,12 @@ function waitFor({ open }: Asked, { seasonName }: OrderDocument): RetryLaterErro
 
 export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
   const { store, rules, shortLists } = deps;
-  const check = (document: OrderDocument) => checkOrder(store.db, document, rules);
-  return async (document, since, signal) => {
-    let problems = await check(document);
+  const check = async (own: OrderDocument) => {
+    const document = await orderAsSpelt(store.db, own);
+    return { document, problems: await checkOrder(store.db, document, rules) };
+  };
+  return async (own, since, signal) => {
+    let { document, problems } = await check(own);
     const errors = errorsOf(problems);
     if (errors.length === 0) return problems;
     const lists = [
@@ -126,10 +130,11 @@ export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
       ...(errors.some(({ path }) => path === 'freight.type') ? (['freight'] as const) : []),
     ];
     for (const name of lists) await shortLists.refresh(name, since, signal);
-    if (lists.length > 0) problems = await check(document);
+    if (lists.length > 0) ({ document, problems } = await check(own));
     const asked = await askForArticles(deps, document, problems, since, signal);
     if (asked === NOTHING_ASKED) return problems;
-    problems = withoutUntold(document, await check(document), asked);
+    ({ document, problems } = await check(own));
+    problems = withoutUntold(document, problems, asked);
     const isRefused = errorsOf(problems).length > 0;
     if (!isRefused && asked.open.size > 0) throw waitFor(asked, document);
     return problems;

@@ -1,14 +1,17 @@
 /** The pre-flight of a pending refund: only what was ordered and not refunded, in whole coins. */
 import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { splitsCoin } from '../../lib/money.ts';
+import { nameKey } from '../../lib/text/same-name.ts';
 import { currencyOf } from '../../lib/text/told.ts';
 import { type PendingRefundDocument, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 
 const OVER = new Set(['rejected', 'canceled']);
 
+/** An order may spell a barcode otherwise than the ERP, or than its own refunds. */
 function add(counts: Map<string, number>, barcode: string, quantity: number): void {
-  counts.set(barcode, (counts.get(barcode) ?? 0) + quantity);
+  const key = nameKey(barcode);
+  counts.set(key, (counts.get(key) ?? 0) + quantity);
 }
 
 interface ShownLine {
@@ -57,17 +60,17 @@ export function refundableProblems(
 ): FlightProblem[] {
   const left = refundable(order, lists);
   const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
-  const ordered = new Set(readable(order.orderLineItems).map(({ barcode }) => barcode));
+  const ordered = new Set(readable(order.orderLineItems).map(({ barcode }) => nameKey(barcode)));
   return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
     const at = `lines[${index}]`;
     if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
       return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
     }
-    if (!ordered.has(barcode)) {
+    if (!ordered.has(nameKey(barcode))) {
       const message = `is not in order ${order.orderId}`;
       return [{ path: `${at}.barcode`, message, severity: 'error' }];
     }
-    const rest = left.get(barcode) ?? 0;
+    const rest = left.get(nameKey(barcode)) ?? 0;
     add(left, barcode, -quantity);
     if (quantity <= rest) return [];
     const message = `only ${Math.max(0, rest)} are left to refund of what was ordered`;

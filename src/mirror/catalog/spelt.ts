@@ -1,0 +1,30 @@
+/** Variants by barcodes that orders and the ERP may spell otherwise than the lists do. */
+import { nameKey, spellingsOf } from '../../lib/text/same-name.ts';
+
+interface Row {
+  readonly barcode: string;
+}
+
+/**
+ * What the query finds of these barcodes: the row that is spelled alike, else the only one that is
+ * the same name. Keyed by the barcodes that were asked for.
+ */
+export async function byBarcode<R extends Row>(
+  barcodes: readonly string[],
+  query: (barcodes: readonly string[]) => Promise<readonly R[]>,
+): Promise<Map<string, R>> {
+  const found = new Map((await query(barcodes)).map((row) => [row.barcode, row]));
+  const missing = barcodes.filter((barcode) => !found.has(barcode));
+  if (missing.length === 0) return found;
+  const others = Map.groupBy(await query(missing.flatMap(spellingsOf)), spellingKey);
+  for (const barcode of missing) {
+    const same = others.get(nameKey(barcode)) ?? [];
+    const [only] = same;
+    if (only && same.every((row) => row.barcode === only.barcode)) found.set(barcode, only);
+  }
+  return found;
+}
+
+function spellingKey({ barcode }: Row): string {
+  return nameKey(barcode);
+}

@@ -1,0 +1,100 @@
+/**
+ * Names of a document as the service spells them: a space that its list has behind a name, or the
+ * other Unicode form of a letter, is nothing that the ERP must know. What the mirror does not have
+ * stays as it was handed in.
+ */
+import { spellingIn } from '../../lib/text/same-name.ts';
+import { byBarcode } from '../../mirror/catalog/spelt.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import type { OrderDocument, PendingRefundDocument } from '../documents.ts';
+
+/** How the mirror spells barcodes that can be sold; those of the stock count before a season's. */
+async function barcodesIn(db: Db, barcodes: readonly string[]): Promise<Map<string, string>> {
+  const spelt = new Map<string, string>();
+  for (const table of ['season_variant', 'stock_variant'] as const) {
+    const found = await byBarcode(barcodes, (asked) =>
+      db
+        .selectFrom(table)
+        .select('barcode')
+        .distinct()
+        .where(inKeys('barcode', asked))
+        .where('deleted_at', 'is', null)
+        .execute(),
+    );
+    for (const [own, { barcode }] of found) {
+      if (spelt.get(own) !== own) spelt.set(own, barcode);
+    }
+  }
+  return spelt;
+}
+
+async function seasonIn(db: Db, name: string): Promise<string> {
+  const rows = await db
+    .selectFrom('season')
+    .select('season_name')
+    .where('deleted_at', 'is', null)
+    .execute();
+  return (
+    spellingIn(
+      name,
+      rows.map((row) => row.season_name),
+    ) ?? name
+  );
+}
+
+async function deliveriesOf(db: Db, seasonName: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('season_delivery')
+    .select('delivery_name')
+    .where('season_name', '=', seasonName)
+    .execute();
+  return rows.map((row) => row.delivery_name);
+}
+
+async function freightIn(db: Db, type: string): Promise<string> {
+  const rows = await db
+    .selectFrom('freight_option')
+    .select('freight_type')
+    .where('deleted_at', 'is', null)
+    .execute();
+  return (
+    spellingIn(
+      type,
+      rows.map((row) => row.freight_type),
+    ) ?? type
+  );
+}
+
+export async function orderAsSpelt(db: Db, document: OrderDocument): Promise<OrderDocument> {
+  const { freight } = document;
+  const barcodes = await barcodesIn(db, [...new Set(document.lines.map((one) => one.barcode))]);
+  const seasonName =
+    document.seasonName === undefined ? undefined : await seasonIn(db, document.seasonName);
+  const deliveries = seasonName === undefined ? [] : await deliveriesOf(db, seasonName);
+  const lines = document.lines.map((line) => {
+    const { barcode, deliveryName } = line;
+    const spelt = { ...line, barcode: barcodes.get(barcode) ?? barcode };
+    if (deliveryName === undefined) return spelt;
+    return { ...spelt, deliveryName: spellingIn(deliveryName, deliveries) ?? deliveryName };
+  });
+  const type = freight?.type === undefined ? undefined : await freightIn(db, freight.type);
+  return {
+    ...document,
+    lines,
+    ...(seasonName === undefined ? {} : { seasonName }),
+    ...(freight && type !== undefined ? { freight: { ...freight, type } } : {}),
+  };
+}
+
+/** `ordered`: barcodes of the order that is refunded. */
+export function refundAsSpelt(
+  document: PendingRefundDocument,
+  ordered: readonly string[],
+): PendingRefundDocument {
+  const lines = document.lines.map((line) => ({
+    ...line,
+    barcode: spellingIn(line.barcode, ordered) ?? line.barcode,
+  }));
+  return { ...document, lines };
+}
