@@ -1,6 +1,7 @@
 /**
  * One account in its dialect, walked end to end: the streams become complete, an order that the
- * ERP hands in is confirmed, its packed delivery is decided and accepted, a pending refund is confirmed.
+ * ERP hands in is confirmed, its packed delivery is decided and accepted, a pending refund is
+ * confirmed.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -76,7 +76,7 @@ async function adviceFor(db: Db, thing: Thing, { example }: Found): Promise<stri
   const order = isOfOrder ? String(await orderOf(db, thing, example)) : '';
   const name = encodeURIComponent(String(example));
   const path = thing.path.replace('{order}', order).replace('{key}', name);
-  const look = `selvedge api GET ${path} shows it as it comes`;
+  const look = `"selvedge api GET ${path}" shows it as it comes`;
   return isOfOrder ? look : `${look}; under another name: service.v1.members`;
 }
 
