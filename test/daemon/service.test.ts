@@ -169,11 +169,11 @@ it('remembers its log-in over a restart', async () => {
   const clock = manualClock();
   const way = await startWay({ 'limits.loginSpacing': '6s' }, clock);
   const store = await temporaryStore();
-  const first = rejection((await way.start(store)).v1.order(1));
+  const first = (await way.start(store)).v1.order(1).catch(() => undefined);
   await until(clock, () => way.seen().length === 1);
   await first;
   const { v1 } = await way.start(store);
-  const second = rejection(v1.order(1));
+  const second = v1.order(1).catch(() => undefined);
   const begin = clock.monotonic();
   await until(clock, () => way.logins() === 2);
   await until(clock, () => way.seen().length === 2);

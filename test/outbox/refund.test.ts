@@ -55,7 +55,7 @@ describe('a pending refund', () => {
     const { pendingRefunds } = house.reference.world.book;
     const ofOrder = pendingRefunds.ofOrder.bind(pendingRefunds);
     vi.spyOn(pendingRefunds, 'ofOrder').mockImplementation((id) =>
-      ofOrder(id).map((one) => Object.assign({ ...one }, { reference: ['R-1'] })),
+      ofOrder(id).map((one) => Object.assign({ ...one }, { pendingRefundId: ['R-1'] })),
     );
     const lines = [{ barcode, quantity: 1 }];
     const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
@@ -304,7 +304,11 @@ it('waits with a refund while those that were made cannot all be read', async ()
         lines: [{ barcode, quantity: 3, pieces: 1 }],
       }),
     );
-  Object.assign(made ?? {}, { status: 7 });
+  expect(made).toBeDefined();
+  const ofOrder = book.refunds.ofOrder.bind(book.refunds);
+  vi.spyOn(book.refunds, 'ofOrder').mockImplementation((id) =>
+    ofOrder(id).map((one) => Object.assign({ ...one }, { orderRefundId: ['R-0'] })),
+  );
   const lines = [{ barcode, quantity: 1 }];
   const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
   const said = await until('the reason', async () => {

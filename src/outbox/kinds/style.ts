@@ -9,7 +9,7 @@ import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import { unreadIn } from '../../lib/reading/as-it-came.ts';
+import { asItCame } from '../../lib/reading/as-it-came.ts';
 import { writeStyle } from '../../mirror/catalog/pdm.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
@@ -100,6 +100,11 @@ function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   return typeof given === 'object' ? given !== null : String(given) === styleNo;
 }
 
+/** It is there in a form that cannot be read. */
+function isOdd({ attributes }: Style, name: (typeof ATTRIBUTES)[number]): boolean {
+  return (attributes[name] ?? null) === null && asItCame(attributes)?.[name] !== undefined;
+}
+
 interface Search {
   readonly styles: readonly Style[];
   /** Those that may be it and cannot be read, by what they say of themselves. */
@@ -119,9 +124,9 @@ async function withNumber(
     for await (const { rows, rejects } of pull.pages) {
       for (const row of rows) {
         const { styleNo: shown } = row.attributes;
-        const odd = unreadIn(row).find((path) => path.startsWith('attributes.style'));
+        const odd = ATTRIBUTES.find((name) => isOdd(row, name));
         if (odd !== undefined && (shown ?? styleNo) === styleNo) {
-          unreadable.push(`${row.id} (${odd})`);
+          unreadable.push(`${row.id} (attributes.${odd})`);
         } else if (shown === styleNo) styles.push(row);
       }
       for (const { raw, path } of rejects) {
