@@ -1,6 +1,7 @@
 /** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
 import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
+import { STATUSES } from '../config/statuses.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { outboxRoutes, outboxStopRoutes } from '../console/outbox-routes.ts';
 import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
@@ -99,8 +100,10 @@ export function createDeliveryReader(
     if (!read) return undefined;
     const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
     const row = await mirrored(store, orderDeliveryId);
-    if (found?.status === null) throw unreadableStatus(`delivery ${orderDeliveryId}`);
-    if (found) return { ...found, status: found.status, contentHash: row?.content_hash };
+    // A word that nobody knows may mean what was asked for, or anything else.
+    const status = STATUSES.delivery.find((one) => one === found?.status);
+    if (found && !status) throw unreadableStatus(`delivery ${orderDeliveryId}`);
+    if (found && status) return { ...found, status, contentHash: row?.content_hash };
     if (typeof row?.deleted_at === 'number') return undefined;
     // Deliveries are never removed: the list was cut short, or its row could not be read.
     const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;

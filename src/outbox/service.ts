@@ -54,9 +54,11 @@ export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined>
   }
 }
 
+export const STATUS_UNREADABLE = 'outbox.status_unreadable';
+
 /** What is compared before it is written cannot be compared. */
 export function unreadableStatus(what: string): RetryLaterError {
-  return new RetryLaterError('outbox.status_unreadable', `the status of ${what} cannot be read`, {
+  return new RetryLaterError(STATUS_UNREADABLE, `the status of ${what} cannot be read`, {
     hint: 'selvedge doctor names the member and what came',
   });
 }

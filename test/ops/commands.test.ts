@@ -339,29 +339,6 @@ describe('a stream that was left paused', () => {
   });
 });
 
-describe('probe', () => {
-  it('finds out what an account does otherwise', async () => {
-    const knobs = { deviations: { tokenHeader: 'x-authorization' } };
-    const house = await install(knobs, '');
-    const { stdout, stderr, code } = await house.run('probe');
-    expect([code, stderr]).toEqual([0, expect.stringContaining('GET /brands was answered')]);
-    expect(stdout).toContain('tokenHeader: X-Authorization');
-    expect(stdout).toContain('idMember: clientID');
-    expect(stdout).toContain('tokenPointer: /data/token');
-    expect(stdout).toContain('seasonParameter: seasonName');
-  });
-
-  it.each(['*/brands', '*/seasons', '*/variants/stock', '*/openapi.json'])(
-    'takes a service that is away at %s for no answer to its question',
-    async (path) => {
-      const house = await install({ faults: [{ kind: 'serverError', path }] });
-      const { stdout, stderr, code } = await house.run('probe');
-      expect([code, stdout]).toEqual([1, '']);
-      expect(stderr).toMatch(/HTTP 503/);
-    },
-  );
-});
-
 describe('secrets', () => {
   it('are in no log line, table, answer, message or bundle', async () => {
     const house = await install({}, '');

@@ -151,7 +151,9 @@ it('leaves a decision to a person that cannot be read back because of its delive
     const push = await house.until(id, 'queued', 'sending', 'sent', 'in_doubt');
     return push.deskReason || house.clock.now() > begun + 600_000 ? push : undefined;
   });
-  expect(left.deskReason).toMatch(/could not be looked for: order \d+ is shown without/);
+  expect(left.deskReason).toMatch(
+    /could not be looked for: the status of delivery \d+ cannot be read/,
+  );
 });
 
 it('lets a person confirm what the service answered with and can never show', async () => {

@@ -6,7 +6,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { LoginAgainError, RetryLaterError } from '../../lib/errors.ts';
 import type { OutboxItem } from '../item.ts';
-import { DELIVERY_MISSING } from '../service.ts';
+import { DELIVERY_MISSING, STATUS_UNREADABLE } from '../service.ts';
 
 const FIRST_LOOKS_MS = [2_000, 10_000, 30_000];
 
@@ -31,7 +31,7 @@ export function nextLookAt(since: number, { quietMs, everyMs }: LookPace, now: n
   return Math.min(next, now + everyMs);
 }
 
-const UNREADABLE = new Set(['transport.broken_answer', DELIVERY_MISSING]);
+const UNREADABLE = new Set(['transport.broken_answer', DELIVERY_MISSING, STATUS_UNREADABLE]);
 
 function asksForPatience(error: unknown): boolean {
   return error instanceof RetryLaterError && error.retryAfterMs !== undefined;
