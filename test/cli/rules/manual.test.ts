@@ -103,6 +103,7 @@ describe('docs/rules.md', () => {
     'accept',
     'hold',
     'release',
+    'resolve',
   ];
   const asks = (text: string): boolean =>
     changing.includes(text.split(' ')[2] ?? '') || /--(save|seen)/.test(text);
