@@ -25,6 +25,6 @@ it('pulls lists of variants through its threads when it is compiled', async () =
   );
   expect(daemon.query('select count(*) from stock_variant')).toEqual([[String(rows)]]);
   const reasons = daemon.query('select distinct reason from quarantine').flat();
-  expect(reasons).not.toEqual([]);
-  for (const reason of reasons) expect(reason).toMatch(/^Invalid input: expected \w+/);
+  // A member of another type costs itself, in the threads as well.
+  expect(reasons).toEqual([]);
 });
