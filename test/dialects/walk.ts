@@ -72,6 +72,9 @@ const LIFE = {
   ...{ confirmRefundAfter: '100ms', restocksPerMinute: 0, preOrderShare: 0 },
 };
 const WALK_MS_MAX = 30_000;
+/** Runs of a stream that may end otherwise than complete, and the pause before the next. */
+const RUNS_MAX = 5;
+const AGAIN_MS = 500;
 
 interface House {
   readonly reference: Reference;
@@ -196,22 +199,25 @@ async function articleOf({ daemon }: House) {
     .executeTakeFirst();
 }
 
-/** Gives streams that do not become complete; some lists need two runs to be understood. */
+/** Gives streams that do not become complete; some lists need more runs than one. */
 async function completeAll(house: House): Promise<string[]> {
   const { db } = house.daemon.store;
-  const again = new Set<string>();
+  const again = new Map<string, number>();
   return settled(
     async () => {
       const incomplete = await incompleteOf(house);
       const ended = await db
         .selectFrom('sync_run')
-        .select('stream')
+        .select((eb) => ['stream', eb.fn.countAll<number>().as('runs')])
         .where('stream', 'in', ['', ...incomplete])
         .where('outcome', 'in', ['partial', 'suspicious'])
+        .groupBy('stream')
         .execute();
-      for (const { stream } of ended) {
-        if (again.has(stream)) continue;
-        again.add(stream);
+      for (const { stream, runs } of ended) {
+        // Another one is asked for once the last that was has ended.
+        if ((again.get(stream) ?? 0) >= Number(runs) || Number(runs) > RUNS_MAX) continue;
+        again.set(stream, Number(runs));
+        await systemClock().sleep(AGAIN_MS);
         await house.pull(stream);
       }
       return incomplete;
