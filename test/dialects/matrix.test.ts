@@ -5,7 +5,7 @@ import { walk } from './walk.ts';
 const WHOLE = { incomplete: [], order: 'confirmed', delivery: 'accepted', refund: 'confirmed' };
 
 describe('an account of its own dialect is walked end to end', () => {
-  it.concurrent.each(Object.entries(ACCOUNTS))('%s', async (_name, account) => {
+  it.each(Object.entries(ACCOUNTS))('%s', async (_name, account) => {
     const outcome = await walk(account);
     const { waits = false } = account;
     const wanted = waits
