@@ -18,6 +18,8 @@ const relayFigures = z.object({
   /** Milliseconds from a change to the mirror, where an event brought it. */
   lateMsP50: z.number().nullable(),
   lateMsP95: z.number().nullable(),
+  /** What the times of the service are behind, and no event is late by. */
+  offsetMs: z.number().default(0),
   /** Milliseconds between two sweeps that this asks for; null: as scheduled. */
   sweepMs: z.number().nullable(),
   /** Epoch milliseconds of the last event before a silence that should not be. */

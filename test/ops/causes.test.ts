@@ -9,7 +9,13 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openCauses } from '../../src/ops/causes/cause.ts';
+import { writeState } from '../../src/store/state.ts';
 import { temporaryStore } from '../support/store.ts';
+
+const FIGURES = {
+  ...{ state: 'healthy', changes: 20, announced: 20, late: 0, lost: 0, waiting: 0, excused: 0 },
+  ...{ missedShare: 0, lateMsP50: 1, lateMsP95: 1, sweepMs: null, silentSince: null },
+};
 
 const LINE = { barcode: 'B', quantity: 2, fulfilledQuantity: 2, price: 10 };
 
@@ -140,6 +146,19 @@ describe('what is not understood', () => {
     const now = { createdAt: new Date(clock.now() - 1_000).toISOString() };
     await order(1, now);
     await delivery(11, 1, now);
+    expect(await told()).toEqual([]);
+  });
+
+  it('is a time that is behind by what zones are, while events come at once', async () => {
+    const { store, clock, told, incidents } = await start();
+    const told5h = (offsetMs: number) =>
+      writeState(store.db, 'loss_meter', JSON.stringify({ ...FIGURES, offsetMs }), clock);
+    await told5h(5.5 * 3_600_000);
+    const [cause] = await told();
+    expect(cause?.says).toBe('times of the service are 5h 30m behind this clock (read as UTC)');
+    expect(cause?.advice).toContain('service.v1.timeZone');
+    expect(await incidents()).toEqual(['clock_behind service createdAt']);
+    await told5h(0);
     expect(await told()).toEqual([]);
   });
 

@@ -5,10 +5,14 @@
  * and then waited for its read, as while the service is away, is late in the mirror and not missed:
  * no sweep could have read it sooner.
  *
+ * Births that all come late by the same have times of another zone, or of another clock: without
+ * that they are as late as they are.
+ *
  * With a sweep every T and a share m of missed changes, a change is known m·T/2 late on average;
  * T is chosen so that this stays below `lateAfterMs`, within its two bounds.
  */
 import { sql } from 'kysely';
+import { constantOffset } from '../../lib/reading/clock-offset.ts';
 import type { Db } from '../../store/store.ts';
 
 export interface LossLimits {
@@ -41,6 +45,8 @@ export interface LossFigures {
   /** From a change to the mirror, where an event brought it. */
   readonly lateMsP50: number | null;
   readonly lateMsP95: number | null;
+  /** What the times of the service are behind, and no event is late by; 0: they are not. */
+  readonly offsetMs: number;
   /** What is asked of the sweep; null: its schedule counts. */
   readonly sweepMs: number | null;
   /** The last event before a silence that should not be; epoch milliseconds. */
@@ -63,6 +69,27 @@ function quantile(sorted: readonly number[], share: number): number | null {
  */
 export const untoldMs = sql<number>`
   late_ms - iif(seen_by = 'event', max(0, at - coalesce(event.received_at, at)), 0)`;
+
+/** Changes whose lateness goes by the service's own times. */
+const BIRTHS = new Set(['sales_order.order_created', 'sales_order.delivery_created']);
+/** The latest ones tell how it is now. */
+const LATEST = 20;
+
+interface Told {
+  readonly type: string;
+  readonly seen_by: string;
+  readonly late_ms: number;
+}
+
+function isBirthByEvent({ type, seen_by }: Told): boolean {
+  return seen_by === 'event' && BIRTHS.has(type);
+}
+
+/** What the times of the service are behind by the latest births that events brought. */
+function offsetOf(rows: readonly Told[]): number {
+  const births = rows.filter(isBirthByEvent);
+  return constantOffset(births.slice(0, LATEST).map(({ late_ms }) => late_ms));
+}
 
 /** The time between two sweeps that a share of missed changes asks for. */
 export function sweepPace(missedShare: number, limits: LossLimits): number {
@@ -92,7 +119,7 @@ export async function readLossFigures(
   const rows = await db
     .selectFrom('sighting')
     .leftJoin('webhook_event as event', 'event.event_id', 'sighting.event_id')
-    .select(['at', 'seen_by', 'late_ms', 'verdict', untoldMs.as('untold_ms')])
+    .select(['at', 'sighting.type', 'seen_by', 'late_ms', 'verdict', untoldMs.as('untold_ms')])
     .where('at', '>', now - limits.windowMs)
     // What is later than now was seen before the clock was set back.
     .where('at', '<=', now)
@@ -102,12 +129,16 @@ export async function readLossFigures(
   const counted = rows.filter(({ verdict }) => verdict !== 'excused');
   const count = (verdict: string | null): number =>
     rows.filter((row) => row.verdict === verdict).length;
-  const isMissed = ({ at, verdict, untold_ms }: (typeof rows)[number]): boolean =>
-    verdict === 'lost' ||
-    untold_ms > limits.lateAfterMs ||
-    (verdict === null && now - at > limits.lateAfterMs);
+  const offsetMs = offsetOf(rows);
+  const tooMuch = (row: Told): number => (isBirthByEvent(row) ? offsetMs : 0);
+  const isMissed = (row: (typeof rows)[number]): boolean =>
+    row.verdict === 'lost' ||
+    row.untold_ms - tooMuch(row) > limits.lateAfterMs ||
+    (row.verdict === null && now - row.at > limits.lateAfterMs);
   const missedShare = counted.length ? counted.filter(isMissed).length / counted.length : 0;
-  const lates = counted.filter((row) => row.seen_by === 'event').map(({ late_ms }) => late_ms);
+  const lates = counted
+    .filter((row) => row.seen_by === 'event')
+    .map((row) => Math.max(0, row.late_ms - tooMuch(row)));
   lates.sort((a, b) => a - b);
   const swept = await sweptSince(db, eventAt, now - limits.lateAfterMs);
   const silentMs = swept >= limits.silentChanges ? limits.silentMs : limits.silentMsMax;
@@ -127,6 +158,7 @@ export async function readLossFigures(
     missedShare,
     lateMsP50: quantile(lates, 0.5),
     lateMsP95: quantile(lates, 0.95),
+    offsetMs,
     sweepMs: isSilent ? limits.sweepMsMin : pace,
     silentSince: isSilent ? eventAt : null,
   };

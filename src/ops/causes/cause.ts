@@ -8,8 +8,8 @@ import type { Incident } from '../../store/incidents.ts';
 import type { Db } from '../../store/store.ts';
 
 export const CAUSE_KINDS = [
-  ...(['unknown_status', 'unreadable_member', 'no_currency', 'clock_ahead'] as const),
-  ...(['shared_number', 'never_complete'] as const),
+  ...(['unknown_status', 'unreadable_member', 'no_currency'] as const),
+  ...(['clock_ahead', 'clock_behind', 'shared_number', 'never_complete'] as const),
 ] as const;
 
 export interface Cause extends Incident {

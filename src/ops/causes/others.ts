@@ -1,7 +1,9 @@
 /** What else keeps decisions or streams from being made: currency, clock, numbers, doubts. */
 import { sql } from 'kysely';
+import { ZONE_STEP_MS } from '../../lib/reading/clock-offset.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
+import { readRelayFigures } from '../relay.ts';
 import type { Cause } from './cause.ts';
 
 /** The newest ones tell how it is now; with all of them it would take as long as a report. */
@@ -36,9 +38,12 @@ export async function noCurrency(db: Db): Promise<readonly Cause[]> {
   return [{ kind: 'no_currency', entity: 'sales_order', key: 'currency', detail }];
 }
 
+const ZONE_ADVICE =
+  'if they name no zone, set service.v1.timeZone, for example Europe/Copenhagen; else look at ' +
+  'both clocks (timedatectl)';
+
 /** A clock may be so far ahead of ours. */
 const AHEAD_MS_MAX = 5 * 60_000;
-const STEP_MS = 15 * 60_000;
 /** Rows of each table that are looked at. */
 const LATEST = 20;
 
@@ -54,15 +59,23 @@ export async function clockAhead(db: Db, timeZone: string): Promise<readonly Cau
     where created_at > changed_at + ${AHEAD_MS_MAX} order by 1`.execute(db);
   const [least] = rows;
   if (!least) return [];
-  const isZone = Math.abs(least.ahead - Math.round(least.ahead / STEP_MS) * STEP_MS) < AHEAD_MS_MAX;
-  const steps = Math.round(least.ahead / STEP_MS) * STEP_MS;
+  const steps = Math.round(least.ahead / ZONE_STEP_MS) * ZONE_STEP_MS;
+  const isZone = Math.abs(least.ahead - steps) < AHEAD_MS_MAX;
   const by = formatDuration(isZone ? steps : least.ahead);
   const which = `order ${least.of}; read as ${timeZone}`;
   const says = `times of the service are ${by} ahead of this clock (${which})`;
-  const zone = 'if they name no zone, set service.v1.timeZone, for example Europe/Copenhagen';
-  const advice = `${zone}; else look at both clocks (timedatectl)`;
-  const detail = { says, advice, rows: rows.length };
+  const detail = { says, advice: ZONE_ADVICE, rows: rows.length };
   return [{ kind: 'clock_ahead', entity: 'service', key: 'createdAt', detail }];
+}
+
+/** Times that are behind by what zones differ by, while the events of them come at once. */
+export async function clockBehind(db: Db, timeZone: string): Promise<readonly Cause[]> {
+  const offsetMs = (await readRelayFigures(db))?.offsetMs ?? 0;
+  if (offsetMs === 0) return [];
+  const by = formatDuration(offsetMs);
+  const says = `times of the service are ${by} behind this clock (read as ${timeZone})`;
+  const detail = { says, advice: ZONE_ADVICE, rows: 1 };
+  return [{ kind: 'clock_behind', entity: 'service', key: 'createdAt', detail }];
 }
 
 const WORDS: Readonly<Record<string, string>> = {

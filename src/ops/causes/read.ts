@@ -3,13 +3,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../../store/store.ts';
 import type { Cause } from './cause.ts';
 import { unreadableMembers } from './members.ts';
-import { clockAhead, neverComplete, noCurrency, sharedNumbers } from './others.ts';
+import { clockAhead, clockBehind, neverComplete, noCurrency, sharedNumbers } from './others.ts';
 import { unknownStatuses } from './words.ts';
 
 export async function readCauses(db: Db, timeZone: string): Promise<readonly Cause[]> {
   const questions = [
     ...[unknownStatuses, unreadableMembers, noCurrency, sharedNumbers, neverComplete],
-    (of: Db) => clockAhead(of, timeZone),
+    ...[clockAhead, clockBehind].map((ask) => (of: Db) => ask(of, timeZone)),
   ];
   const causes: Cause[] = [];
   for (const ask of questions) {
