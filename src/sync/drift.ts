@@ -9,6 +9,7 @@ import { v1DriftMeter } from '../client/v1/drift.ts';
 import { v2DriftMeter } from '../client/v2/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
+import { type OtherName, otherNames } from './other-names.ts';
 import { entitiesOfStream } from './quarantine.ts';
 import { countsIn } from './stream.ts';
 
@@ -20,6 +21,8 @@ export interface EntityDrift {
   readonly newValues: Readonly<Record<string, number>>;
   /** Member path → rows of the sample in which it cannot be read. */
   readonly unreadable: Readonly<Record<string, Unreadable>>;
+  /** Members that may have another name; absent: none. */
+  readonly otherNames?: readonly OtherName[];
 }
 
 /** A column whose values the contract lists, and the record that it came in. */
@@ -43,6 +46,8 @@ interface Watched {
   readonly listed?: readonly Listed[];
   /** Besides `extra` of the rows themselves. */
   readonly kept?: readonly Kept[];
+  /** The account may name members otherwise (service.v1.members). */
+  readonly hasNames?: boolean;
 }
 
 /** Rows whose members are looked at, and values that are told apart: more would only cost time. */
@@ -68,7 +73,7 @@ const ADDRESS: Kept = {
 
 function variants(table: string): Watched {
   const types = listed(table, 'variant_type', (variantType) => ({ variantType }));
-  return { meter: () => v1DriftMeter('variant'), listed: [types] };
+  return { meter: () => v1DriftMeter('variant'), listed: [types], hasNames: true };
 }
 
 const WATCHED: Readonly<Record<string, Watched>> = {
@@ -137,7 +142,9 @@ async function driftOf(db: Db, entity: string, watched: Watched): Promise<Entity
       where ${sql.ref(column)} is not null group by 1 limit ${SAMPLE}`.execute(db);
     for (const { value, rows } of values.rows) meter.note([record(value)], rows);
   }
-  return { entity, ...meter.report() };
+  const report = meter.report();
+  const names = watched.hasNames ? await otherNames(db, entity, report.unknownMembers, SAMPLE) : [];
+  return { entity, ...report, ...(names.length > 0 ? { otherNames: names } : {}) };
 }
 
 /** What the documents of the latest run had around their rows: only the run could keep it. */

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { salesOrderSchema } from '../../src/client/v1/schemas.ts';
 import { parseOddJson } from '../../src/lib/reading/odd-json.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { driftOfStream } from '../../src/sync/drift.ts';
@@ -62,4 +63,36 @@ it('members that cannot be read are told with what came', async () => {
   });
   const [row] = await store.db.selectFrom('sales_order').selectAll().execute();
   expect(row).toMatchObject({ order_id: 7, completed: 1, comment: 'ab', freight_type: null });
+});
+
+it('a member that never comes is told beside what every row has in its place', async () => {
+  const store = await temporaryStore();
+  const namesOf = async (stream: string) =>
+    (await driftOfStream(store.db, stream)).flatMap(({ otherNames = [] }) => otherNames);
+  const all = { styleNo: 'S', styleName: 'n', brandName: 'b', price: 1, wspPrice: 1 };
+  const { styleNo: _no, brandName: _brand, ...others } = all;
+  const own = {
+    ...others,
+    style_number: 'S',
+    label: 'b',
+    currency: 'EUR',
+    colorName: 'c',
+    size: 'M',
+  };
+  const variants = ['1', '2'].map((barcode) => ({ barcode, quantity: 1, details: own }));
+  await store.transaction((tx) => writeStockVariants(tx, variants, PROVENANCE));
+  expect(await namesOf('stock')).toEqual([
+    {
+      ...{ ours: 'details.styleNo', theirs: ['details.style_number'] },
+      setting: 'service.v1.members: [{ of: details, ours: styleNo, theirs: style_number }]',
+    },
+    {
+      ...{ ours: 'details.brandName', theirs: ['details.style_number', 'details.label'] },
+      setting: 'service.v1.members: [{ of: details, ours: brandName, theirs: … }]',
+    },
+  ]);
+  // Where one row has it, it is known.
+  const third = { barcode: '3', quantity: 1, details: { ...own, ...all } };
+  await store.transaction((tx) => writeStockVariants(tx, [third], PROVENANCE));
+  expect(await namesOf('stock')).toEqual([]);
 });

@@ -8,6 +8,7 @@ import { visible } from '../../lib/text/visible.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
+import { toldOfName } from '../../sync/other-names.ts';
 import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
 import { type AcceptedCounts, acceptedCounts, toldOfOff } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
@@ -107,14 +108,16 @@ export function syncRuns(context: CliContext): Command {
     });
 }
 
-function driftLines({ entity, unknownMembers, newValues, unreadable }: EntityDrift): string[] {
+function driftLines(drift: EntityDrift): string[] {
+  const { entity, unknownMembers, newValues, unreadable, otherNames = [] } = drift;
   const counted = Object.entries({ ...unknownMembers, ...newValues });
   const unit = entity === 'document' ? 'times' : 'rows';
   const told = counted.map(([what, count]) => `${entity}.${what} (${count} ${unit})`);
   const unread = Object.entries(unreadable).map(
     ([what, { rows, example }]) => `${entity}.${what} cannot be read: ${example} (${rows} rows)`,
   );
-  return [...told, ...unread].map((text) => `drift        ${visible(text)}`);
+  const names = otherNames.map((one) => `${entity}.${toldOfName(one)} (${one.setting})`);
+  return [...told, ...unread, ...names].map((text) => `drift        ${visible(text)}`);
 }
 
 function shown(name: string, value: string | number | null): string {

@@ -7,6 +7,8 @@ import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { silenceOf } from '../../ops/verdict.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
+import { driftOfStream } from '../../sync/drift.ts';
+import { toldOfName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
@@ -61,6 +63,20 @@ function checkCauses({ causes }: Installation): Finding[] {
   return found.length > 0 ? found : [fine('understood', 'everything that the service says')];
 }
 
+/** Members of variants that seem to have another name here: nothing is known of what they say. */
+async function checkNames({ db }: SqliteStore): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const stream of ['stock', 'season']) {
+    for (const { entity, otherNames = [] } of await driftOfStream(db, stream)) {
+      for (const one of otherNames) {
+        const text = `${entity}.${toldOfName(one)}`;
+        found.push(odd('names', text, `if that is it: ${one.setting}`));
+      }
+    }
+  }
+  return found.length > 0 ? found : [fine('names', 'members of variants are named as known')];
+}
+
 function checkLastEvent({ events, relay, level }: Installation): Finding {
   if (!hasAtLevel(level, 'orderParts')) {
     return skipped('last event', `level ${level} has no events`);
@@ -91,7 +107,8 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
   try {
     const found = await readInstallation(store.db, config, now);
     const daemon = checkDaemon(config, found);
-    return [daemon, await checkIntegrity(store), ...checkFreshness(found)];
+    const names = await checkNames(store);
+    return [daemon, await checkIntegrity(store), ...checkFreshness(found), ...names];
   } finally {
     await store.close();
   }
