@@ -21,6 +21,23 @@ describe('loading a configuration', () => {
     expect(config.service.v2.tokenPointers).toEqual(['/token']);
   });
 
+  it('takes a word for a status only as one that its kind has', () => {
+    const problemsOf = (pair: string) =>
+      problemsIn(`${MINIMAL}    statuses: [{ ${pair} }]\n`).map(({ path, message }) => ({
+        ...{ path, message },
+      }));
+    expect(problemsOf('of: refund, says: done, means: accepted')).toEqual([]);
+    expect(problemsOf('of: pendingRefund, says: done, means: accepted')).toEqual([
+      {
+        path: 'service.v1.statuses[0].means',
+        message: expect.stringMatching(/^is no status of a pendingRefund: pending, .*confirmed/),
+      },
+    ]);
+    expect(problemsOf('of: delivery, says: packed')).toMatchObject([
+      { path: 'service.v1.statuses[0].means' },
+    ]);
+  });
+
   it('resolves paths from the folder of the user file', () => {
     const file = writeConfig(`${MINIMAL}\ndataDir: data\n`);
     const loaded = requireConfig({ file, env: ENV });
