@@ -87,6 +87,22 @@ describe('a pre-order', () => {
     },
   );
 
+  it('that a person takes for ours is held, too, if nothing shows that it is one', async () => {
+    const house = await startHouse({
+      knobs: { dialect: { references: 'empty', preOrderNames: 'ignore' }, faults: [LOST] },
+      settings: { ...CALM, 'outbox.quietTime': '1m' },
+    });
+    const id = await house.put('order', 'A-1', ahead(house));
+    await house.settled();
+    const orderId = house.reference.world.book.orders.all.at(-1)?.orderId ?? 0;
+    await house.outbox.desk.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
+    expect(await differences(house)).toMatchObject([{ outboxId: id, orderId, holds: true }]);
+    const { nextAction } = await house.until(id, 'confirmed');
+    expect(nextAction).toContain(`selvedge outbox resolve ${id} --as noted`);
+    await house.outbox.desk.resolve(id, { as: 'noted' }, WHO);
+    expect((await house.until(id, 'confirmed')).nextAction).toBe('nothing: it is done');
+  });
+
   it('that is never shown as one is held, until people have noted two', async () => {
     const house = await houseAt({ dialect: { preOrderNames: 'ignore' } });
     for (const reference of ['A-1', 'A-2']) {
