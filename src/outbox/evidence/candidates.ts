@@ -12,7 +12,8 @@ import { readBody, referenceKey } from '../documents.ts';
 import type { OutboxItem } from '../item.ts';
 import { disowned } from '../kinds/baseline.ts';
 import { type Pieces, piecesOf, type Relation, relate } from '../kinds/compare.ts';
-import { type Fit, fitOf, type KnownSpellings, mayBeShown } from './known-spellings.ts';
+import { type Fit, fitOf, isTested, type KnownSpellings, mayBeShown } from './known-spellings.ts';
+import { isPlausible } from './learn-spelling.ts';
 import type { SeenOrder } from './mirrored.ts';
 import { foldReference } from './spelling.ts';
 
@@ -116,10 +117,23 @@ interface Sorted {
   readonly why: string;
 }
 
-/** Whether another document may be shown so; before a spelling is known, also by a cut. */
+function lettersOf(text: string): string {
+  return foldReference(text).replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+/** Whether another document may be shown so; where nobody knows how it is, also by a cut. */
 function mayBeTheirs(known: KnownSpellings, { reference }: Rival, shown: string): boolean {
   if (mayBeShown(known, reference, shown)) return true;
-  return known.now === undefined && foldReference(reference).includes(foldReference(shown));
+  if (isTested(known, reference)) return false;
+  const [own, other] = [lettersOf(reference), lettersOf(shown)];
+  return own.includes(other) || other.includes(own);
+}
+
+/** Whether our document may be shown so, though it is known otherwise or not at all. */
+function mayBeOurs({ item, known }: Sought, shown: string): boolean {
+  const { reference } = item;
+  if (!isTested(known, reference) || mayBeShown(known, reference, shown)) return true;
+  return isPlausible({ sent: reference, shown });
 }
 
 /** One that bears our reference. */
@@ -149,7 +163,6 @@ async function ownersOf(
   { shown }: Weighed,
   neighbours: readonly Rival[],
 ): Promise<Rival[]> {
-  if (known.now === undefined) return [];
   const bearing = (await bearers(db, item, shown)).filter(({ reference }) =>
     ['equal', 'spelt'].includes(fitOf(known, reference, shown)),
   );
@@ -170,9 +183,11 @@ async function sortOther(
     return { as: 'perhaps', why: what };
   }
   // Where it is known how ours is shown, other pieces under another reference are another order.
-  if (relation === 'related' && sought.known.now !== undefined) return undefined;
-  const owners = await ownersOf(db, sought, weighed, neighbours);
-  if ((await related(db, owners, pieces)).length > 0) return undefined;
+  if (relation === 'related' && isTested(sought.known, sought.item.reference)) return undefined;
+  if (!mayBeOurs(sought, shown)) {
+    const owners = await ownersOf(db, sought, weighed, neighbours);
+    if ((await related(db, owners, pieces)).length > 0) return undefined;
+  }
   return { as: 'perhaps', why: `its reference ${shown} is not known to be another's` };
 }
 

@@ -27,6 +27,12 @@ export interface KnownSpellings {
   readonly now: Agreeing | undefined;
   /** The one of now as well. */
   readonly ever: readonly Agreeing[];
+  /** What the answered references had in them: of others nobody has seen what is made. */
+  readonly tested: {
+    readonly length: number;
+    /** Characters but for plain letters and digits. */
+    readonly signs: ReadonlySet<string>;
+  };
 }
 
 /**
@@ -89,11 +95,33 @@ async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
 
 export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSpellings> {
   const { present, ever } = await written(db, kind);
-  if (ever.length > 0) return { now: present, ever };
+  const pairs = await answeredPairs(db, kind);
+  if (ever.length > 0) return { now: present, ever, tested: testedBy(present, pairs) };
   // Documents that were answered before anything was written down teach as well.
-  const { spellings, explained } = explainNewest(await answeredPairs(db, kind));
+  const { spellings, explained } = explainNewest(pairs);
   const now = explained >= TAUGHT_BY ? spellings : undefined;
-  return { now, ever: now ? [now] : [] };
+  return { now, ever: now ? [now] : [], tested: testedBy(now, pairs) };
+}
+
+function signsOf(reference: string): string[] {
+  return foldReference(reference).match(/[^a-z0-9]/gu) ?? [];
+}
+
+function testedBy(now: Agreeing | undefined, pairs: readonly Pair[]): KnownSpellings['tested'] {
+  const explained = pairs.filter(({ sent, shown }) => now && allAccept(now, sent, shown));
+  return {
+    length: Math.max(0, ...explained.map(({ sent }) => sent.length)),
+    signs: new Set(explained.flatMap(({ sent }) => signsOf(sent))),
+  };
+}
+
+/**
+ * Whether it is known for certain how this one is shown: references as long as it, with all signs
+ * that it has, were answered.
+ */
+export function isTested({ now, tested }: KnownSpellings, sent: string): boolean {
+  if (now === undefined || sent.length > tested.length) return false;
+  return signsOf(sent).every((sign) => tested.signs.has(sign));
 }
 
 function allAccept(spellings: Agreeing, sent: string, shown: string): boolean {
@@ -115,10 +143,10 @@ export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string
   return ever.some((one) => allAccept(one, sent, shown) && !one.some((way) => isBlank(way, sent)));
 }
 
-/** Whether it is known that ours is not shown so; undefined: nobody knows how it is shown. */
+/** Whether it is known that ours is not shown so; undefined: that cannot be read. */
 export function isUnlike(known: KnownSpellings, sent: string, shown: string | undefined): boolean {
-  if (shown === undefined || known.now === undefined) return false;
-  return fitOf(known, sent, shown) === 'no';
+  if (shown === undefined || !isTested(known, sent)) return false;
+  return fitOf(known, sent, shown) === 'no' && !mayBeShown(known, sent, shown);
 }
 
 /** Whether every document is shown with this text, whatever its reference. */
