@@ -2,6 +2,8 @@
  * Where a finding leads (docs/mechanisms.md, "A push"): found means confirmed; several, one that is
  * not like ours, or no proof within a day is for a person; absence is told in `absence.ts`.
  */
+
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -51,8 +53,8 @@ async function claimantOf(tx: Tx, { outboxId, kind }: OutboxItem, orderId: numbe
     .selectFrom('outbox')
     .select(['outbox_id', 'reference'])
     .where('order_id', '=', orderId)
-    .where('kind', '=', kind)
-    .where('state', '=', 'confirmed')
+    .where(sql<string>`+kind`, '=', kind)
+    .where(sql<string>`+state`, '=', 'confirmed')
     .where('outbox_id', '!=', outboxId)
     .executeTakeFirst();
 }

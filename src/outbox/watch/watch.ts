@@ -134,8 +134,8 @@ async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolea
     .selectFrom('outbox')
     .select((eb) => eb.fn.count<number>('order_id').distinct().as('orders'))
     .where(inKeys('order_id', orderIds))
-    .where('kind', '=', 'order')
-    .where('state', '=', 'confirmed')
+    .where(sql<string>`+kind`, '=', 'order')
+    .where(sql<string>`+state`, '=', 'confirmed')
     .executeTakeFirstOrThrow();
   return Number(row.orders) === orderIds.length;
 }
