@@ -169,6 +169,33 @@ it('is confirmed by a person who was shown it, whatever its reference', async ()
   expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
 });
 
+it('is recognised by itself once people have recognised two that are shown in the same way', async () => {
+  const house = await startHouse({
+    knobs: { dialect: { references: 'prefix' }, faults: [{ ...LOST, count: null }] },
+    settings: { ...CALM, 'outbox.quietTime': '1m' },
+  });
+  const ids: number[] = [];
+  for (const reference of ['A-01', 'A-02', 'A-03', 'A-04']) {
+    ids.push(await house.put('order', reference, { lines: lines(house) }));
+  }
+  await house.settled();
+  for (const id of ids) expect((await house.until(id, 'in_doubt')).deskReason).toContain('may be');
+  const made = new Map(
+    house.reference.world.book.orders.all.map((one) => [one.reference, one.orderId]),
+  );
+  const resolve = (index: number) => {
+    const id = String(made.get(`WEB-A-0${index + 1}`));
+    return house.outbox.desk.resolve(ids[index] ?? 0, { as: 'confirmed', id }, WHO);
+  };
+  await resolve(0);
+  expect((await house.until(ids[3] ?? 0, 'in_doubt')).deskReason).not.toBeNull();
+  await resolve(1);
+  for (const index of [2, 3]) {
+    const orderId = made.get(`WEB-A-0${index + 1}`);
+    expect(await house.until(ids[index] ?? 0, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
+  }
+});
+
 it('is found again with thousands of lines', async () => {
   const house = await houseAt({ dialect: { orderLines: 'joined' }, faults: [LOST] });
   const { barcodes } = house;

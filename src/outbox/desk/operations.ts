@@ -15,10 +15,11 @@ import type { OutboxState } from '../../store/tables.ts';
 import { quietTime } from '../dispatch/quiet-time.ts';
 import { noteSeasonUnseen } from '../evidence/seasons.ts';
 import { type Change, moveAll } from '../ledger.ts';
-import { DIFFERENCE, isSeasonUnseen, tellMirrored } from '../watch/differences.ts';
+import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
 import { noteLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
+import { noteRecognised } from './recognised.ts';
 import {
   type DeskRow,
   type Done,
@@ -287,7 +288,7 @@ async function sayConfirmed(
     };
     const moved = await moveOn(tx, row.state, [row], 'confirmed', change);
     if (!moved) refuse(row, 'resolved', 'look at it again');
-    if (typeof orderId === 'number') await tellMirrored(tx, row, orderId, now);
+    if (typeof orderId === 'number') await noteRecognised(tx, row, orderId, now);
     await audit(tx, now, asker, 'outbox.confirmed', [row], () => made);
   });
   return 'confirmed';

@@ -1,6 +1,6 @@
 /**
  * The spellings of references that answered documents have taught, in the store. A document that
- * the service answered, and showed when it was read back, is a pair: what was sent, what is shown.
+ * the service answered, or that a person has recognised, is a pair: what was sent, what is shown.
  * Two pairs teach a spelling; a pair that contradicts ends it until two agree again. What was
  * learned before stays known, for documents that were sent then.
  */
@@ -72,7 +72,7 @@ async function written(db: Db | Tx, kind: string): Promise<Written> {
   return { present, ever };
 }
 
-/** Documents that were answered, the newest first. */
+/** Documents that were answered, or that a person has recognised, the newest first. */
 async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
   const rows = await db
     .selectFrom('outbox as o')
@@ -81,8 +81,10 @@ async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
     .where('o.state', '=', 'confirmed')
     .where('o.shown_reference', 'is not', null)
     .where(
-      sql<boolean>`exists (select 1 from outbox_attempt a
-        where a.outbox_id = o.outbox_id and a.class = 'done')`,
+      sql<boolean>`(exists (select 1 from outbox_attempt a
+          where a.outbox_id = o.outbox_id and a.class = 'done')
+        or exists (select 1 from outbox_evidence e
+          where e.outbox_id = o.outbox_id and e.source = 'person' and e.found = 'yes'))`,
     )
     .orderBy('o.ended_at', 'desc')
     .limit(PAIRS_MAX)
@@ -183,7 +185,25 @@ async function writeNow(
   await tx.insertInto('reference_spelling').values(row).execute();
 }
 
-/** Learns from a document that was answered and has just been confirmed as it is shown. */
+/** What is left to a person because a reference does not tell may be told by what is known now. */
+async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void> {
+  const last = sql<string>`(select e.detail->>'$.found' from outbox_evidence e
+    where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
+  await tx
+    .updateTable('outbox')
+    .set({ desk_reason: null, due_at: now })
+    .where('kind', '=', kind)
+    .where('state', '=', 'in_doubt')
+    .where('ended_at', 'is', null)
+    .where('desk_reason', 'is not', null)
+    .where(last, '=', 'maybe')
+    .execute();
+}
+
+/**
+ * Learns from a document that was answered, or that a person has recognised, and has just been
+ * confirmed as it is shown.
+ */
 export async function learnSpelling(
   tx: Tx,
   kind: string,
@@ -198,4 +218,5 @@ export async function learnSpelling(
   // What explains all that came before was only incomplete, and did not end.
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
+  if (isTaught) await haveLookedAgain(tx, kind, now);
 }

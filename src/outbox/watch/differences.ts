@@ -126,29 +126,6 @@ export async function tellDifferences(
   await openIncident(tx, { ...DIFFERENCE, key: String(outboxId), detail }, now);
 }
 
-/** The same of an order that a person has recognised, as the mirror has it. */
-export async function tellMirrored(
-  tx: Tx,
-  row: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
-  orderId: number,
-  now: number,
-): Promise<void> {
-  const own = await tx
-    .selectFrom('outbox')
-    .select('body')
-    .where('outbox_id', '=', row.outboxId)
-    .executeTakeFirst();
-  const shown = await mirroredOrder(tx, orderId);
-  if (row.kind !== 'order' || !own || !shown) return;
-  const sent = newOrderOf(row.reference, readBody.order(parseJsonObject(own.body)));
-  const found = compareOrder(sent, shown);
-  const told = tellOrder(found, sent, await seasonsShown(tx));
-  // What changes no goods the person has seen already.
-  if (!told.holds) return;
-  const { isSeasonUnseen } = found;
-  await tellDifferences(tx, row, { ...told, orderId, isSeasonUnseen }, now);
-}
-
 const detailSchema = z.object({ isSeasonUnseen: z.boolean() });
 
 /** Whether the open incident of a document is about a pre-order that is shown as a plain order. */
