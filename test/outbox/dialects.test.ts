@@ -169,7 +169,7 @@ it('is confirmed by a person who was shown it, whatever its reference', async ()
   expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
 });
 
-it('is recognised by itself once people have recognised two that are shown in the same way', async () => {
+it('is recognised by itself once people have recognised two others', async () => {
   const house = await startHouse({
     knobs: { dialect: { references: 'prefix' }, faults: [{ ...LOST, count: null }] },
     settings: { ...CALM, 'outbox.quietTime': '1m' },
