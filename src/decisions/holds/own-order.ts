@@ -81,7 +81,8 @@ async function unjudged(tx: Tx, orderId: number): Promise<string | undefined> {
         join sales_order_line l on l.order_id = s.order_id and l.barcode = own.value->>'$.barcode')
       and not exists (select 1 from outbox other
         where other.order_id = s.order_id and +other.kind = 'order'
-          and +other.state = 'confirmed')
+          and +other.state = 'confirmed'
+          and other.outbox_id not in (select outbox_id from outbox_lost))
     limit 1`.execute(tx);
   const [own] = rows;
   return own && `order ${orderId} may be what outbox ${own.outbox_id} has become; it is looked for`;

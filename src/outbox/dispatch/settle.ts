@@ -3,11 +3,11 @@
  * not like ours, or no proof within a day is for a person; absence is told in `absence.ts`.
  */
 
-import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { candidatesIn } from '../desk/candidates.ts';
+import { claimsOf } from '../evidence/claims.ts';
 import { learnSpelling } from '../evidence/known-spellings.ts';
 import { noteSeasonShown } from '../evidence/seasons.ts';
 import { type Finding, mayHaveMissed, type OutboxItem } from '../item.ts';
@@ -46,19 +46,6 @@ function resultOf({ result }: OutboxItem, shown: JsonObject): string {
   return JSON.stringify({ ...shown, ...Object.fromEntries(told) });
 }
 
-/** The document that has become this order for certain: then this one has not. */
-async function claimantOf(tx: Tx, { outboxId, kind }: OutboxItem, orderId: number) {
-  if (kind !== 'order') return undefined;
-  return tx
-    .selectFrom('outbox')
-    .select(['outbox_id', 'reference'])
-    .where('order_id', '=', orderId)
-    .where(sql<string>`+kind`, '=', kind)
-    .where(sql<string>`+state`, '=', 'confirmed')
-    .where('outbox_id', '!=', outboxId)
-    .executeTakeFirst();
-}
-
 async function verdictOfFound(
   tx: Tx,
   item: OutboxItem,
@@ -70,9 +57,10 @@ async function verdictOfFound(
   const shown = shownReference === undefined ? {} : { shown_reference: shownReference };
   const change = { last_error: null, ...known, ...shown };
   if (typeof orderId !== 'number') return ended('confirmed', now, undefined, change);
-  const other = await claimantOf(tx, item, orderId);
+  const claims = item.kind === 'order' ? await claimsOf(tx, [orderId], item.outboxId) : undefined;
+  const other = claims?.get(orderId);
   if (!other) return ended('confirmed', now, undefined, { ...change, order_id: orderId });
-  const whose = `what outbox ${other.outbox_id} (${other.reference}) has become`;
+  const whose = `what outbox ${other.outboxId} (${other.reference}) has become`;
   return desk(item, now, `order ${orderId} is ${whose}`);
 }
 

@@ -49,6 +49,8 @@ interface Other {
   readonly barcode?: string;
   /** It was answered, and its reference is shown so. */
   readonly taught?: (sent: string) => string;
+  /** The service was put back, and has its order no more. */
+  readonly isLost?: boolean;
 }
 
 interface Scene {
@@ -110,6 +112,13 @@ async function kindOf(scene: Scene) {
       .executeTakeFirstOrThrow();
     const done = { ...attempt, outbox_id: id, started_at: SENT_AT, class: 'done' };
     const values = { ...done, count_before: null, error_code: null, answer: null };
+    if (other.isLost) {
+      const lost = { outbox_id: id, order_id: orderId ?? 0, since: 0, reference: name };
+      await db
+        .insertInto('outbox_lost')
+        .values({ ...lost, read_seq: 0, noted_at: null })
+        .execute();
+    }
     if (other.taught) {
       await db
         .insertInto('outbox_attempt')
@@ -265,6 +274,14 @@ describe('an order with our pieces', () => {
         others: [{ reference: `${LONG}/2`, state: 'confirmed', orderId: 101 }],
       },
       PROOF,
+    ],
+    [
+      'is ours though it has the number of an order that was lost when the service was put back',
+      {
+        listed: [order(101, LONG)],
+        others: [{ reference: 'A-9', state: 'confirmed', orderId: 101, isLost: true }],
+      },
+      OURS,
     ],
     [
       'is not ours if it bears the reference of our other document, as that is shown',
