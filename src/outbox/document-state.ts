@@ -131,6 +131,20 @@ function lostProblems(lost: Lost | null): FlightProblem[] {
   return lost ? [{ path: '', message: describeLost(lost), severity: 'error' }] : [];
 }
 
+/** Whether it was taken in otherwise than it was sent, and nobody has noted that. */
+async function differs(db: Db | Tx, { outbox_id, state }: Row): Promise<boolean> {
+  if (state !== 'confirmed') return false;
+  const incident = await db
+    .selectFrom('incident')
+    .select('id')
+    .where('kind', '=', 'push_differs')
+    .where('entity', '=', 'outbox')
+    .where('key', '=', String(outbox_id))
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  return incident !== undefined;
+}
+
 export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   const result = readResult(row.result);
   const pendingRefundId = result.pendingRefundId ?? null;
@@ -158,6 +172,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
       lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
       waiting: await waitingOf(db, row),
+      differs: await differs(db, row),
     }),
   };
 }

@@ -18,6 +18,8 @@ export interface Situation {
   readonly neverSent: boolean;
   /** What it waits for, while it has not left; null: it does not wait to be sent. */
   readonly waiting: Waiting | null;
+  /** The service has it otherwise than it was sent, and nobody has noted that. */
+  readonly differs: boolean;
 }
 
 /** What `outbox resolve --as confirmed:` wants to know. */
@@ -43,12 +45,20 @@ function inDoubt({ outboxId, kind, deskReason }: Situation): string {
   );
 }
 
-function confirmed({ outboxId, lost, ...situation }: Situation): string {
+function confirmed({ outboxId, lost, differs, ...situation }: Situation): string {
   const { kind, pendingRefundId, orderRefundId } = situation;
+  const noted = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
   if (lost !== null) {
     return (
       `decide: ${lost}; it is not sent again by itself: hand it in under a new reference if it ` +
-      `is still wanted, then: selvedge outbox resolve ${outboxId} --as noted --reason "…"`
+      `is still wanted, then: ${noted}`
+    );
+  }
+  if (differs) {
+    const shown = `"selvedge outbox show ${outboxId}"`;
+    return (
+      `compare: the service has it otherwise than it was sent, as ${shown} says; once that is ` +
+      `settled: ${noted}`
     );
   }
   if (kind !== 'pending_refund' || pendingRefundId === null) return 'nothing: it is done';

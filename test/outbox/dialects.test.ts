@@ -87,6 +87,22 @@ describe('a pre-order', () => {
     },
   );
 
+  it('that a person takes for ours is held, too, if nothing shows that it is one', async () => {
+    const house = await startHouse({
+      knobs: { dialect: { references: 'empty', preOrderNames: 'ignore' }, faults: [LOST] },
+      settings: { ...CALM, 'outbox.quietTime': '1m' },
+    });
+    const id = await house.put('order', 'A-1', ahead(house));
+    await house.settled();
+    const orderId = house.reference.world.book.orders.all.at(-1)?.orderId ?? 0;
+    await house.outbox.desk.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
+    expect(await differences(house)).toMatchObject([{ outboxId: id, orderId, holds: true }]);
+    const { nextAction } = await house.until(id, 'confirmed');
+    expect(nextAction).toContain(`selvedge outbox resolve ${id} --as noted`);
+    await house.outbox.desk.resolve(id, { as: 'noted' }, WHO);
+    expect((await house.until(id, 'confirmed')).nextAction).toBe('nothing: it is done');
+  });
+
   it('that is never shown as one is held, until people have noted two', async () => {
     const house = await houseAt({ dialect: { preOrderNames: 'ignore' } });
     for (const reference of ['A-1', 'A-2']) {
@@ -151,6 +167,33 @@ it('is confirmed by a person who was shown it, whatever its reference', async ()
   expect(deskReason).toBe(`order ${orderId} may be this document: it has no reference`);
   await house.outbox.desk.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
   expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
+});
+
+it('is recognised by itself once people have recognised two others', async () => {
+  const house = await startHouse({
+    knobs: { dialect: { references: 'prefix' }, faults: [{ ...LOST, count: null }] },
+    settings: { ...CALM, 'outbox.quietTime': '1m' },
+  });
+  const ids: number[] = [];
+  for (const reference of ['A-01', 'A-02', 'A-03', 'A-04']) {
+    ids.push(await house.put('order', reference, { lines: lines(house) }));
+  }
+  await house.settled();
+  for (const id of ids) expect((await house.until(id, 'in_doubt')).deskReason).toContain('may be');
+  const made = new Map(
+    house.reference.world.book.orders.all.map((one) => [one.reference, one.orderId]),
+  );
+  const resolve = (index: number) => {
+    const id = String(made.get(`WEB-A-0${index + 1}`));
+    return house.outbox.desk.resolve(ids[index] ?? 0, { as: 'confirmed', id }, WHO);
+  };
+  await resolve(0);
+  expect((await house.until(ids[3] ?? 0, 'in_doubt')).deskReason).not.toBeNull();
+  await resolve(1);
+  for (const index of [2, 3]) {
+    const orderId = made.get(`WEB-A-0${index + 1}`);
+    expect(await house.until(ids[index] ?? 0, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
+  }
 });
 
 it('is found again with thousands of lines', async () => {

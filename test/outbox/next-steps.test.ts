@@ -9,7 +9,7 @@ const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_st
 const PLAIN: Situation = {
   ...{ outboxId: 17, kind: 'order', state: 'queued', deskReason: null, lastError: null },
   ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waiting: null },
-  ...{ neverSent: false, lost: null },
+  ...{ neverSent: false, lost: null, differs: false },
 };
 
 /** Codes by which a request can be refused, as the client gives them. */

@@ -2,6 +2,11 @@
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { sortOut } from '../../src/outbox/evidence/candidates.ts';
+import { explain } from '../../src/outbox/evidence/learn-spelling.ts';
+import { mirroredWithLines } from '../../src/outbox/evidence/mirrored.ts';
+import type { OutboxItem } from '../../src/outbox/item.ts';
+import { piecesOf } from '../../src/outbox/kinds/compare.ts';
 import { doubtWhatWasSending } from '../../src/outbox/ledger.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { notePlans } from '../support/plans.ts';
@@ -33,5 +38,33 @@ it('finds what was on its way after a stop', async () => {
   expect(await doubtWhatWasSending(planned.store, 0)).toBe(0);
   expect(await planned.steps(/^update "outbox"/)).toEqual([
     'SEARCH outbox USING INDEX outbox_due (state=?)',
+  ]);
+});
+
+it('finds whose an order is, however many were confirmed before', async () => {
+  const planned = notePlans(await temporaryStore());
+  const item: OutboxItem = {
+    ...{ outboxId: 1, kind: 'order', lane: 'l', reference: '#1', cause: 'test', body: {} },
+    ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 0 },
+    result: null,
+  };
+  const pairs = ['#7', '#8'].map((sent) => ({ sent, shown: sent.slice(1) }));
+  const now = explain(pairs);
+  const tested = { length: 9, signs: new Set(['#']) };
+  const known = { now, ever: [now], tested };
+  const pieces = piecesOf([{ barcode: 'b', quantity: 1 }]);
+  const lines = [{ barcode: 'b', quantity: 1 }];
+  const seen = { orderId: 7, reference: '2', orderLineItems: lines };
+  const { db } = planned.store;
+  const survey = await sortOut(db, { item, pieces, known }, [seen], 0);
+  expect(survey.perhaps).toHaveLength(1);
+  await mirroredWithLines(db, lines, 0);
+  const steps = await planned.steps(/from "outbox"|from "sales_order_line" as/);
+  expect(steps.filter((step) => /^SEARCH (?:outbox|l) /.test(step)).sort()).toEqual([
+    'SEARCH l USING COVERING INDEX sales_order_line_barcode (barcode=? AND order_id>?)',
+    'SEARCH outbox USING INDEX outbox_ended (kind=? AND state=?)',
+    'SEARCH outbox USING INDEX outbox_order (order_id=?)',
+    'SEARCH outbox USING INDEX outbox_reference_key (kind=? AND reference_key=?)',
+    'SEARCH outbox USING INDEX outbox_shown_reference (kind=? AND shown_reference=?)',
   ]);
 });

@@ -29,7 +29,7 @@ async function openDifference(tx: Tx, orderId: number): Promise<string | undefin
     )
     .select(['o.outbox_id', 'i.detail'])
     .where('o.order_id', '=', orderId)
-    .where('o.kind', '=', 'order')
+    .where(sql<string>`+o.kind`, '=', 'order')
     .executeTakeFirst();
   const parsed = detailSchema.safeParse(tryParseJson(row?.detail ?? ''));
   if (!row || !parsed.success) return undefined;
@@ -50,7 +50,7 @@ async function openDocument(
   const { rows } = await sql<{ readonly outbox_id: number; readonly desk_reason: string | null }>`
     select outbox_id, desk_reason from outbox
     where ended_at is null and attempts > 0 and outbox_id in (
-      select outbox_id from outbox where kind = 'order' and order_id = ${orderId}
+      select outbox_id from outbox where +kind = 'order' and order_id = ${orderId}
       union select outbox_id from outbox where kind = 'order' and reference_key = ${key}
       union select c.outbox_id from outbox_candidate c
         join outbox d on d.outbox_id = c.outbox_id and d.state = 'in_doubt'
@@ -80,7 +80,9 @@ async function unjudged(tx: Tx, orderId: number): Promise<string | undefined> {
       and exists (select 1 from json_each(o.body, '$.lines') own
         join sales_order_line l on l.order_id = s.order_id and l.barcode = own.value->>'$.barcode')
       and not exists (select 1 from outbox other
-        where other.order_id = s.order_id and other.kind = 'order' and other.state = 'confirmed')
+        where other.order_id = s.order_id and +other.kind = 'order'
+          and +other.state = 'confirmed'
+          and other.outbox_id not in (select outbox_id from outbox_lost))
     limit 1`.execute(tx);
   const [own] = rows;
   return own && `order ${orderId} may be what outbox ${own.outbox_id} has become; it is looked for`;

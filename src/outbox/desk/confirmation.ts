@@ -93,6 +93,8 @@ export async function requireUnclaimed(tx: Tx, row: DeskRow, made: JsonObject): 
     .where('outbox_id', '!=', row.outboxId)
     .where('state', '!=', 'canceled')
     .where(sql`result->>${`$.${member}`}`, '=', id)
+    // The number of a lost order may be another order's by now.
+    .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
     .executeTakeFirst();
   if (!owner) return;
   const what = row.kind === 'order' ? 'order' : 'pending refund';

@@ -19,6 +19,7 @@ import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
 import { noteLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
+import { noteRecognised } from './recognised.ts';
 import {
   type DeskRow,
   type Done,
@@ -287,6 +288,7 @@ async function sayConfirmed(
     };
     const moved = await moveOn(tx, row.state, [row], 'confirmed', change);
     if (!moved) refuse(row, 'resolved', 'look at it again');
+    if (typeof orderId === 'number') await noteRecognised(tx, row, orderId, now);
     await audit(tx, now, asker, 'outbox.confirmed', [row], () => made);
   });
   return 'confirmed';

@@ -2,16 +2,17 @@
  * Where a finding leads (docs/mechanisms.md, "A push"): found means confirmed; several, one that is
  * not like ours, or no proof within a day is for a person; absence is told in `absence.ts`.
  */
+
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
-import { openIncident } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { candidatesIn } from '../desk/candidates.ts';
+import { claimsOf } from '../evidence/claims.ts';
 import { learnSpelling } from '../evidence/known-spellings.ts';
 import { noteSeasonShown } from '../evidence/seasons.ts';
 import { type Finding, mayHaveMissed, type OutboxItem } from '../item.ts';
 import { move } from '../ledger.ts';
-import { DIFFERENCE } from '../watch/differences.ts';
+import { tellDifferences } from '../watch/differences.ts';
 import { verdictOfAbsence } from './absence.ts';
 import { learnLateness, quietTime } from './quiet-time.ts';
 import {
@@ -36,27 +37,6 @@ export interface Look {
 
 type Found = Extract<Finding, { readonly found: 'yes' }>;
 
-/** It is there, but not as it was sent: nothing to repeat, something to know. */
-async function tellDifferences(
-  tx: Tx,
-  { outboxId, kind, reference }: OutboxItem,
-  { differences = [], holds = false, seasonSeen, result }: Found,
-  now: number,
-): Promise<void> {
-  if (differences.length === 0) return;
-  const resolve = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
-  const compare = `compare: selvedge outbox show ${outboxId}`;
-  const held = holds ? '; until then its deliveries are not accepted' : '';
-  // Said twice, it holds of the account.
-  const again = seasonSeen === false ? ' (twice: no pre-order is held for this any more)' : '';
-  const hint = `${compare}; then: ${resolve}${again}${held}`;
-  const isSeasonUnseen = seasonSeen === false;
-  const orderId = result?.orderId ?? null;
-  const detail = { kind, reference, orderId, differences, holds, isSeasonUnseen, hint };
-  const incident = { ...DIFFERENCE, key: String(outboxId), detail };
-  await openIncident(tx, incident, now);
-}
-
 /** What the answer told, and where it left something open what the look has shown of it. */
 function resultOf({ result }: OutboxItem, shown: JsonObject): string {
   const answer = tryParseJson(result ?? '');
@@ -64,19 +44,6 @@ function resultOf({ result }: OutboxItem, shown: JsonObject): string {
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
   );
   return JSON.stringify({ ...shown, ...Object.fromEntries(told) });
-}
-
-/** The document that has become this order for certain: then this one has not. */
-async function claimantOf(tx: Tx, { outboxId, kind }: OutboxItem, orderId: number) {
-  if (kind !== 'order') return undefined;
-  return tx
-    .selectFrom('outbox')
-    .select(['outbox_id', 'reference'])
-    .where('order_id', '=', orderId)
-    .where('kind', '=', kind)
-    .where('state', '=', 'confirmed')
-    .where('outbox_id', '!=', outboxId)
-    .executeTakeFirst();
 }
 
 async function verdictOfFound(
@@ -90,9 +57,10 @@ async function verdictOfFound(
   const shown = shownReference === undefined ? {} : { shown_reference: shownReference };
   const change = { last_error: null, ...known, ...shown };
   if (typeof orderId !== 'number') return ended('confirmed', now, undefined, change);
-  const other = await claimantOf(tx, item, orderId);
+  const claims = item.kind === 'order' ? await claimsOf(tx, [orderId], item.outboxId) : undefined;
+  const other = claims?.get(orderId);
   if (!other) return ended('confirmed', now, undefined, { ...change, order_id: orderId });
-  const whose = `what outbox ${other.outbox_id} (${other.reference}) has become`;
+  const whose = `what outbox ${other.outboxId} (${other.reference}) has become`;
   return desk(item, now, `order ${orderId} is ${whose}`);
 }
 
@@ -228,7 +196,9 @@ export async function settle(
     await keepCandidates(tx, item, finding);
     if (finding.found === 'yes' && state === 'confirmed') {
       await learn(tx, item, finding, now);
-      await tellDifferences(tx, item, finding, now);
+      const { differences = [], holds = false, seasonSeen, result } = finding;
+      const found = { differences, holds, isSeasonUnseen: seasonSeen === false };
+      await tellDifferences(tx, item, { ...found, orderId: result?.orderId ?? null }, now);
     }
     return { state, ...rest };
   });

@@ -4,15 +4,17 @@
  * of ours may have become. Perhaps ours is what has lines like ours and a reference that does not
  * tell: the document is never sent again beside it. What is another document's is neither.
  */
+import { sql } from 'kysely';
 import { parseJsonObject } from '../../lib/json.ts';
-import { inKeys } from '../../store/bulk.ts';
 import { readRestored } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { readBody, referenceKey } from '../documents.ts';
 import type { OutboxItem } from '../item.ts';
 import { disowned } from '../kinds/baseline.ts';
 import { type Pieces, piecesOf, type Relation, relate } from '../kinds/compare.ts';
-import { type Fit, fitOf, type KnownSpellings, mayBeShown } from './known-spellings.ts';
+import { type Claim, claimsOf } from './claims.ts';
+import { type Fit, fitOf, isTested, type KnownSpellings, mayBeShown } from './known-spellings.ts';
+import { isPlausible } from './learn-spelling.ts';
 import type { SeenOrder } from './mirrored.ts';
 import { foldReference } from './spelling.ts';
 
@@ -38,30 +40,8 @@ export interface Survey {
   readonly perhaps: readonly Candidate[];
 }
 
-interface Rival {
-  readonly outboxId: number;
-  readonly reference: string;
-}
-
-/** Orders that other documents have become for certain. */
-async function claimedBy(
-  db: Db,
-  { outboxId }: OutboxItem,
-  orderIds: readonly number[],
-): Promise<ReadonlyMap<number, number>> {
-  const rows = await db
-    .selectFrom('outbox')
-    .select(['outbox_id', 'order_id'])
-    .where(inKeys('order_id', orderIds))
-    .where('kind', '=', 'order')
-    .where('state', '=', 'confirmed')
-    .where('outbox_id', '!=', outboxId)
-    .execute();
-  return new Map(rows.map((row) => [row.order_id ?? 0, row.outbox_id]));
-}
-
 /** Other documents that may be at the service, and of which nobody knows where. */
-async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Rival[]> {
+async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Claim[]> {
   const restored = await readRestored(db);
   return db
     .selectFrom('outbox')
@@ -74,18 +54,21 @@ async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Rival[]
 }
 
 /** Other documents whose reference this is: as it was sent, or as theirs was shown. */
-async function bearers(db: Db, { kind, outboxId }: OutboxItem, shown: string): Promise<Rival[]> {
-  return db
-    .selectFrom('outbox')
-    .select(['outbox_id as outboxId', 'reference'])
-    .where('kind', '=', kind)
-    .where('outbox_id', '!=', outboxId)
-    .where('state', '!=', 'refused')
-    .where((eb) =>
-      eb.or([eb('reference_key', '=', referenceKey(shown)), eb('shown_reference', '=', shown)]),
-    )
-    .limit(BEARERS_MAX)
-    .execute();
+async function bearers(db: Db, { kind, outboxId }: OutboxItem, shown: string): Promise<Claim[]> {
+  const by = (column: 'reference_key' | 'shown_reference', text: string) =>
+    db
+      .selectFrom('outbox')
+      .select(['outbox_id as outboxId', 'reference'])
+      .where('kind', '=', kind)
+      .where(column, '=', text)
+      .where('outbox_id', '!=', outboxId)
+      .where(sql<string>`+state`, '!=', 'refused')
+      .limit(BEARERS_MAX)
+      .execute();
+  return [
+    ...(await by('reference_key', referenceKey(shown))),
+    ...(await by('shown_reference', shown)),
+  ];
 }
 
 async function piecesOfRow(db: Db, outboxId: number): Promise<Pieces> {
@@ -98,8 +81,8 @@ async function piecesOfRow(db: Db, outboxId: number): Promise<Pieces> {
 }
 
 /** Those of them that may have become an order of these pieces. */
-async function related(db: Db, rivals: readonly Rival[], pieces: Pieces): Promise<Rival[]> {
-  const found: Rival[] = [];
+async function related(db: Db, rivals: readonly Claim[], pieces: Pieces): Promise<Claim[]> {
+  const found: Claim[] = [];
   for (const rival of rivals) {
     const own = await piecesOfRow(db, rival.outboxId);
     if (relate(own, pieces) !== 'other') found.push(rival);
@@ -107,7 +90,7 @@ async function related(db: Db, rivals: readonly Rival[], pieces: Pieces): Promis
   return found;
 }
 
-function named(rivals: readonly Rival[]): string {
+function named(rivals: readonly Claim[]): string {
   return rivals.map(({ outboxId, reference }) => `outbox ${outboxId} (${reference})`).join(', ');
 }
 
@@ -116,10 +99,23 @@ interface Sorted {
   readonly why: string;
 }
 
-/** Whether another document may be shown so; before a spelling is known, also by a cut. */
-function mayBeTheirs(known: KnownSpellings, { reference }: Rival, shown: string): boolean {
+function lettersOf(text: string): string {
+  return foldReference(text).replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+/** Whether another document may be shown so; where nobody knows how it is, also by a cut. */
+function mayBeTheirs(known: KnownSpellings, { reference }: Claim, shown: string): boolean {
   if (mayBeShown(known, reference, shown)) return true;
-  return known.now === undefined && foldReference(reference).includes(foldReference(shown));
+  if (isTested(known, reference)) return false;
+  const [own, other] = [lettersOf(reference), lettersOf(shown)];
+  return own.includes(other) || other.includes(own);
+}
+
+/** Whether our document may be shown so, though it is known otherwise or not at all. */
+function mayBeOurs({ item, known }: Sought, shown: string): boolean {
+  const { reference } = item;
+  if (!isTested(known, reference) || mayBeShown(known, reference, shown)) return true;
+  return isPlausible({ sent: reference, shown });
 }
 
 /** One that bears our reference. */
@@ -127,7 +123,7 @@ async function sortFitting(
   db: Db,
   { known }: Sought,
   { shown, pieces, fit, relation }: Weighed,
-  neighbours: readonly Rival[],
+  neighbours: readonly Claim[],
 ): Promise<Sorted | undefined> {
   const bearing = neighbours.filter((rival) => mayBeTheirs(known, rival, shown));
   const rivals = await related(db, bearing, pieces);
@@ -147,9 +143,8 @@ async function ownersOf(
   db: Db,
   { item, known }: Sought,
   { shown }: Weighed,
-  neighbours: readonly Rival[],
-): Promise<Rival[]> {
-  if (known.now === undefined) return [];
+  neighbours: readonly Claim[],
+): Promise<Claim[]> {
   const bearing = (await bearers(db, item, shown)).filter(({ reference }) =>
     ['equal', 'spelt'].includes(fitOf(known, reference, shown)),
   );
@@ -161,7 +156,7 @@ async function sortOther(
   db: Db,
   sought: Sought,
   weighed: Weighed,
-  neighbours: readonly Rival[],
+  neighbours: readonly Claim[],
 ): Promise<Sorted | undefined> {
   const { shown, pieces, fit, relation } = weighed;
   if (relation === 'other') return undefined;
@@ -170,9 +165,11 @@ async function sortOther(
     return { as: 'perhaps', why: what };
   }
   // Where it is known how ours is shown, other pieces under another reference are another order.
-  if (relation === 'related' && sought.known.now !== undefined) return undefined;
-  const owners = await ownersOf(db, sought, weighed, neighbours);
-  if ((await related(db, owners, pieces)).length > 0) return undefined;
+  if (relation === 'related' && isTested(sought.known, sought.item.reference)) return undefined;
+  if (!mayBeOurs(sought, shown)) {
+    const owners = await ownersOf(db, sought, weighed, neighbours);
+    if ((await related(db, owners, pieces)).length > 0) return undefined;
+  }
   return { as: 'perhaps', why: `its reference ${shown} is not known to be another's` };
 }
 
@@ -210,10 +207,10 @@ export async function sortOut(
   const orders = [...new Map(seen.map((one) => [one.orderId, one])).values()];
   if (orders.length === 0) return { ours: [], perhaps: [] };
   const notOurs = await disowned(db, item.outboxId);
-  const claimed = await claimedBy(
+  const claimed = await claimsOf(
     db,
-    item,
     orders.map(({ orderId }) => orderId),
+    item.outboxId,
   );
   const neighbours = await unplaced(db, item);
   const ours: Candidate[] = [];
@@ -240,16 +237,9 @@ export async function otherOwner(
   db: Db,
   { item, known }: Sought,
   { orderId, reference }: SeenOrder,
-): Promise<Rival | undefined> {
-  const claimed = (await claimedBy(db, item, [orderId])).get(orderId);
-  if (claimed !== undefined) {
-    const row = await db
-      .selectFrom('outbox')
-      .select(['outbox_id as outboxId', 'reference'])
-      .where('outbox_id', '=', claimed)
-      .executeTakeFirst();
-    if (row) return row;
-  }
+): Promise<Claim | undefined> {
+  const claim = (await claimsOf(db, [orderId], item.outboxId)).get(orderId);
+  if (claim) return claim;
   const shown = reference ?? '';
   if (fitOf(known, item.reference, shown) !== 'no') return undefined;
   // What has become another order for certain is not this one, however it is shown.

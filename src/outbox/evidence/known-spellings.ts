@@ -1,6 +1,6 @@
 /**
  * The spellings of references that answered documents have taught, in the store. A document that
- * the service answered, and showed when it was read back, is a pair: what was sent, what is shown.
+ * the service answered, or that a person has recognised, is a pair: what was sent, what is shown.
  * Two pairs teach a spelling; a pair that contradicts ends it until two agree again. What was
  * learned before stays known, for documents that were sent then.
  */
@@ -27,6 +27,12 @@ export interface KnownSpellings {
   readonly now: Agreeing | undefined;
   /** The one of now as well. */
   readonly ever: readonly Agreeing[];
+  /** What the answered references had in them: of others nobody has seen what is made. */
+  readonly tested: {
+    readonly length: number;
+    /** Characters but for plain letters and digits. */
+    readonly signs: ReadonlySet<string>;
+  };
 }
 
 /**
@@ -66,7 +72,7 @@ async function written(db: Db | Tx, kind: string): Promise<Written> {
   return { present, ever };
 }
 
-/** Documents that were answered, the newest first. */
+/** Documents that were answered, or that a person has recognised, the newest first. */
 async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
   const rows = await db
     .selectFrom('outbox as o')
@@ -75,8 +81,10 @@ async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
     .where('o.state', '=', 'confirmed')
     .where('o.shown_reference', 'is not', null)
     .where(
-      sql<boolean>`exists (select 1 from outbox_attempt a
-        where a.outbox_id = o.outbox_id and a.class = 'done')`,
+      sql<boolean>`(exists (select 1 from outbox_attempt a
+          where a.outbox_id = o.outbox_id and a.class = 'done')
+        or exists (select 1 from outbox_evidence e
+          where e.outbox_id = o.outbox_id and e.source = 'person' and e.found = 'yes'))`,
     )
     .orderBy('o.ended_at', 'desc')
     .limit(PAIRS_MAX)
@@ -89,11 +97,33 @@ async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
 
 export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSpellings> {
   const { present, ever } = await written(db, kind);
-  if (ever.length > 0) return { now: present, ever };
+  const pairs = await answeredPairs(db, kind);
+  if (ever.length > 0) return { now: present, ever, tested: testedBy(present, pairs) };
   // Documents that were answered before anything was written down teach as well.
-  const { spellings, explained } = explainNewest(await answeredPairs(db, kind));
+  const { spellings, explained } = explainNewest(pairs);
   const now = explained >= TAUGHT_BY ? spellings : undefined;
-  return { now, ever: now ? [now] : [] };
+  return { now, ever: now ? [now] : [], tested: testedBy(now, pairs) };
+}
+
+function signsOf(reference: string): string[] {
+  return foldReference(reference).match(/[^a-z0-9]/gu) ?? [];
+}
+
+function testedBy(now: Agreeing | undefined, pairs: readonly Pair[]): KnownSpellings['tested'] {
+  const explained = pairs.filter(({ sent, shown }) => now && allAccept(now, sent, shown));
+  return {
+    length: Math.max(0, ...explained.map(({ sent }) => sent.length)),
+    signs: new Set(explained.flatMap(({ sent }) => signsOf(sent))),
+  };
+}
+
+/**
+ * Whether it is known for certain how this one is shown: references as long as it, with all signs
+ * that it has, were answered.
+ */
+export function isTested({ now, tested }: KnownSpellings, sent: string): boolean {
+  if (now === undefined || sent.length > tested.length) return false;
+  return signsOf(sent).every((sign) => tested.signs.has(sign));
 }
 
 function allAccept(spellings: Agreeing, sent: string, shown: string): boolean {
@@ -115,10 +145,10 @@ export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string
   return ever.some((one) => allAccept(one, sent, shown) && !one.some((way) => isBlank(way, sent)));
 }
 
-/** Whether it is known that ours is not shown so; undefined: nobody knows how it is shown. */
+/** Whether it is known that ours is not shown so; undefined: that cannot be read. */
 export function isUnlike(known: KnownSpellings, sent: string, shown: string | undefined): boolean {
-  if (shown === undefined || known.now === undefined) return false;
-  return fitOf(known, sent, shown) === 'no';
+  if (shown === undefined || !isTested(known, sent)) return false;
+  return fitOf(known, sent, shown) === 'no' && !mayBeShown(known, sent, shown);
 }
 
 /** Whether every document is shown with this text, whatever its reference. */
@@ -155,7 +185,25 @@ async function writeNow(
   await tx.insertInto('reference_spelling').values(row).execute();
 }
 
-/** Learns from a document that was answered and has just been confirmed as it is shown. */
+/** What is left to a person because a reference does not tell may be told by what is known now. */
+async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void> {
+  const last = sql<string>`(select e.detail->>'$.found' from outbox_evidence e
+    where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
+  await tx
+    .updateTable('outbox')
+    .set({ desk_reason: null, due_at: now })
+    .where('kind', '=', kind)
+    .where('state', '=', 'in_doubt')
+    .where('ended_at', 'is', null)
+    .where('desk_reason', 'is not', null)
+    .where(last, '=', 'maybe')
+    .execute();
+}
+
+/**
+ * Learns from a document that was answered, or that a person has recognised, and has just been
+ * confirmed as it is shown.
+ */
 export async function learnSpelling(
   tx: Tx,
   kind: string,
@@ -170,4 +218,5 @@ export async function learnSpelling(
   // What explains all that came before was only incomplete, and did not end.
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
+  if (isTaught) await haveLookedAgain(tx, kind, now);
 }

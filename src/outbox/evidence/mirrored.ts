@@ -3,7 +3,7 @@
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
-import type { Db } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import type { ShownOrder } from '../kinds/compare.ts';
 import { piecesOf, type Relation, relate } from '../kinds/compare.ts';
 
@@ -17,7 +17,7 @@ function decimal(units: number | null): number | null {
   return units === null ? null : decimalOf(units);
 }
 
-export async function mirroredOrder(db: Db, orderId: number): Promise<SeenOrder | undefined> {
+export async function mirroredOrder(db: Db | Tx, orderId: number): Promise<SeenOrder | undefined> {
   const order = await db
     .selectFrom('sales_order')
     .select(['reference', 'season_name', 'freight_amount', 'shipping_address'])

@@ -2,6 +2,7 @@
  * What the reference of a pending refund tells. Some services show that of the order in its place:
  * then it tells nothing, and the lines must.
  */
+import { sql } from 'kysely';
 import type { Db } from '../../store/store.ts';
 import { type Fit, fitOf, type KnownSpellings } from './known-spellings.ts';
 import { isPlausible } from './learn-spelling.ts';
@@ -23,7 +24,7 @@ export async function orderReferences(db: Db, orderId: number): Promise<Readonly
     .selectFrom('outbox')
     .select('reference')
     .where('order_id', '=', orderId)
-    .where('kind', '=', 'order')
+    .where(sql<string>`+kind`, '=', 'order')
     .executeTakeFirst();
   const texts = [mirrored?.reference, own?.reference].map((text) => foldReference(text ?? ''));
   return new Set(texts.filter((text) => text !== ''));

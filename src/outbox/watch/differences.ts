@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
+import { openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
@@ -15,6 +16,7 @@ import { isPlausible } from '../evidence/learn-spelling.ts';
 import { mirroredOrder } from '../evidence/mirrored.ts';
 import { isRefundReference, orderReferences } from '../evidence/refund-reference.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
+import type { OutboxItem } from '../item.ts';
 import { compareOrder, comparePendingRefund, tellOrder } from '../kinds/compare.ts';
 
 /** The keys are those of the outbox. */
@@ -94,6 +96,34 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
     return isOurs && comparePendingRefund(sent, shown).length === 0;
   }
   return false;
+}
+
+interface TakenOtherwise {
+  readonly orderId: unknown;
+  readonly differences: readonly string[];
+  /** Nothing of it must be delivered before a person has looked. */
+  readonly holds: boolean;
+  /** It is a pre-order, and nothing shows that it is one. */
+  readonly isSeasonUnseen: boolean;
+}
+
+/** It is there, but not as it was sent: nothing to repeat, something to know. */
+export async function tellDifferences(
+  tx: Tx,
+  { outboxId, kind, reference }: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
+  { orderId, differences, holds, isSeasonUnseen }: TakenOtherwise,
+  now: number,
+): Promise<void> {
+  if (differences.length === 0) return;
+  const resolve = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
+  const compare = `compare: selvedge outbox show ${outboxId}`;
+  const held = holds ? '; until then its deliveries are not accepted' : '';
+  const isLearned = isSeasonUnseen && (await seasonsShown(tx)) === 'unknown';
+  // Said of two, it holds of the account.
+  const twice = isLearned ? ' (said of two, no further pre-order is held for this)' : '';
+  const hint = `${compare}; then: ${resolve}${twice}${held}`;
+  const detail = { kind, reference, orderId, differences, holds, isSeasonUnseen, hint };
+  await openIncident(tx, { ...DIFFERENCE, key: String(outboxId), detail }, now);
 }
 
 const detailSchema = z.object({ isSeasonUnseen: z.boolean() });

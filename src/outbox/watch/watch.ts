@@ -9,11 +9,11 @@ import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { inKeys } from '../../store/bulk.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../dispatch/quiet-time.ts';
+import { claimsOf } from '../evidence/claims.ts';
 import { knownSpellings, tellsNothing } from '../evidence/known-spellings.ts';
 import { noteHeld } from '../waiting.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
@@ -130,14 +130,7 @@ function shortQuietTime(latenessMs: number, quietMs: number): Incident[] {
  * references, and nothing is there twice.
  */
 async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolean> {
-  const row = await db
-    .selectFrom('outbox')
-    .select((eb) => eb.fn.count<number>('order_id').distinct().as('orders'))
-    .where(inKeys('order_id', orderIds))
-    .where('kind', '=', 'order')
-    .where('state', '=', 'confirmed')
-    .executeTakeFirstOrThrow();
-  return Number(row.orders) === orderIds.length;
+  return (await claimsOf(db, orderIds)).size === orderIds.length;
 }
 
 /** References that more than one order has; in slices, so that nobody waits for long. */

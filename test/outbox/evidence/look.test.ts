@@ -5,7 +5,6 @@ import { manualClock } from '../../../src/lib/clock.ts';
 import { RefusedError } from '../../../src/lib/errors.ts';
 import { writeOrders } from '../../../src/mirror/sales-order.ts';
 import { enqueueDocument } from '../../../src/outbox/enqueue.ts';
-import { explain } from '../../../src/outbox/evidence/learn-spelling.ts';
 import type { OutboxItem } from '../../../src/outbox/item.ts';
 import { createOrderFinder } from '../../../src/outbox/kinds/find-order.ts';
 import { createOrderKind } from '../../../src/outbox/kinds/order.ts';
@@ -48,6 +47,10 @@ interface Other {
   readonly attempts?: number;
   readonly orderId?: number;
   readonly barcode?: string;
+  /** It was answered, and its reference is shown so. */
+  readonly taught?: (sent: string) => string;
+  /** The service was put back, and has its order no more. */
+  readonly isLost?: boolean;
 }
 
 interface Scene {
@@ -88,24 +91,40 @@ async function kindOf(scene: Scene) {
       ...{ error_code: null, answer: null, max_order_id_before: floor },
     })
     .execute();
-  for (const { reference: name, state, attempts = 1, orderId = null, barcode = 'b' } of others) {
+  const answered = ANSWERED.flatMap((name, index): Other[] =>
+    taught
+      ? [{ reference: name, state: 'confirmed', orderId: index + 1, barcode: 'z', taught }]
+      : [],
+  );
+  for (const other of [...others, ...answered]) {
+    const { reference: name, state, attempts = 1, orderId = null, barcode = 'b' } = other;
     const body = JSON.stringify({ lines: [{ ...LINES[0], barcode }] });
-    await db
+    const { outbox_id: id } = await db
       .insertInto('outbox')
       .values({
         ...{ kind: 'order', lane: name, reference: name, reference_key: name.toLowerCase() },
         ...{ body, body_hash: '', state, attempts, expected_from: null, due_at: 0 },
         ...{ in_doubt_since: null, created_at: SENT_AT, ended_at: null, cause: 'test' },
         ...{ result: null, last_error: null, desk_reason: null, order_id: orderId },
-        shown_reference: null,
+        shown_reference: other.taught?.(name) ?? null,
       })
-      .execute();
-  }
-  if (taught) {
-    const pairs = ANSWERED.map((sent) => ({ sent, shown: taught(sent) }));
-    const spellings = JSON.stringify(explain(pairs));
-    const row = { kind: 'order', spellings, learned_at: 0, ended_at: null };
-    await db.insertInto('reference_spelling').values(row).execute();
+      .returning('outbox_id')
+      .executeTakeFirstOrThrow();
+    const done = { ...attempt, outbox_id: id, started_at: SENT_AT, class: 'done' };
+    const values = { ...done, count_before: null, error_code: null, answer: null };
+    if (other.isLost) {
+      const lost = { outbox_id: id, order_id: orderId ?? 0, since: 0, reference: name };
+      await db
+        .insertInto('outbox_lost')
+        .values({ ...lost, read_seq: 0, noted_at: null })
+        .execute();
+    }
+    if (other.taught) {
+      await db
+        .insertInto('outbox_attempt')
+        .values({ ...values, max_order_id_before: null })
+        .execute();
+    }
   }
   const mirror = async (orders: readonly SalesOrder[]): Promise<void> => {
     const provenance = { source: 'run:1', readSeq: 1, at: SENT_AT };
@@ -257,6 +276,14 @@ describe('an order with our pieces', () => {
       PROOF,
     ],
     [
+      'is ours though it has the number of an order that was lost when the service was put back',
+      {
+        listed: [order(101, LONG)],
+        others: [{ reference: 'A-9', state: 'confirmed', orderId: 101, isLost: true }],
+      },
+      OURS,
+    ],
+    [
       'is not ours if it bears the reference of our other document, as that is shown',
       {
         ...{ reference: '#417-Ost', taught: noHash, listed: [order(101, '418-Ost')] },
@@ -269,6 +296,22 @@ describe('an order with our pieces', () => {
       {
         ...{ reference: '#418-Ost', listed: [order(101, '418-Ost')] },
         others: [{ reference: '418-Ost', state: 'confirmed', orderId: 90 }],
+      },
+      maybe(101),
+    ],
+    [
+      'may be ours under the reference of another one, if ours is longer than any answered',
+      {
+        ...{ reference: `${LONG}, zweite Lieferung`, taught: asSent, listed: [order(101, LONG)] },
+        others: [{ reference: LONG, state: 'confirmed', orderId: 90 }],
+      },
+      maybe(101),
+    ],
+    [
+      'may be that of a twin whose reference is longer than any answered',
+      {
+        ...{ taught: asSent, listed: [order(101, LONG)] },
+        others: [{ reference: `${LONG}, zweite Lieferung`, state: 'in_doubt' }],
       },
       maybe(101),
     ],

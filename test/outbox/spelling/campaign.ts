@@ -4,16 +4,18 @@
  * before it. Other systems place orders that are like some of ours. The comment of an order bears
  * the reference to the letter, which the daemon does not go by and the verdict does.
  */
+import { vi } from 'vitest';
 import { type Random, seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { spelledReference } from '../../../src/reference/dialect/orders.ts';
 import { type House, startHouse } from '../house.ts';
-import { FIRST, type Planned, planOrders, type WAYS } from './plan.ts';
+import { FIRST, ODD_WAYS, type Planned, planOrders, WAYS } from './plan.ts';
 
 const POST = { path: '*/orders', method: 'POST' } as const;
 
 export interface Spelled {
-  readonly way: (typeof WAYS)[number];
+  /** One of {@link WAYS} or {@link ODD_WAYS}. */
+  readonly way: string;
   readonly orders: number;
   readonly seed: number;
 }
@@ -40,6 +42,15 @@ async function put(house: House, { reference, lines }: Planned): Promise<void> {
   await house.put('order', reference, { lines, comment: reference });
 }
 
+/** References that are shown as no other one is, whatever their letters. */
+function apart(references: readonly string[], way: string): ReadonlySet<string> {
+  const known = WAYS.find((one) => one === way);
+  if (known === undefined || known === 'empty') return new Set();
+  const spelled = (reference: string) => spelledReference(reference, known).toLowerCase();
+  const shown = Map.groupBy(references, spelled);
+  return new Set(references.filter((one) => shown.get(spelled(one))?.length === 1));
+}
+
 function verdictOn(
   house: House,
   rows: Awaited<ReturnType<typeof rowsOf>>,
@@ -47,8 +58,9 @@ function verdictOn(
 ): Outcome {
   const orders = house.reference.world.book.orders.all;
   const made = Map.groupBy(orders, ({ comment }) => comment);
-  const shown = Map.groupBy(rows, ({ reference }) =>
-    spelledReference(reference, way).toLowerCase(),
+  const alone = apart(
+    rows.map(({ reference }) => reference),
+    way,
   );
   const problems: string[] = [];
   let [confirmed, needless, leftToPeople] = [0, 0, 0];
@@ -67,8 +79,7 @@ function verdictOn(
     const id = own[0]?.orderId;
     if (id !== undefined && !row.candidates.includes(id)) problems.push(`not shown: ${told}`);
     leftToPeople += 1;
-    const isAlone = shown.get(spelledReference(reference, way).toLowerCase())?.length === 1;
-    if (isAlone && way !== 'empty') needless += 1;
+    if (alone.has(reference)) needless += 1;
   }
   return { problems, confirmed, needless, leftToPeople };
 }
@@ -84,11 +95,24 @@ async function rowsOf({ store: { db } }: House) {
   }));
 }
 
+function spellOddly({ reference: { world } }: House, way: string): void {
+  const spell = ODD_WAYS[way];
+  if (!spell) return;
+  const { trade } = world;
+  const place = trade.place.bind(trade);
+  let number = 0;
+  vi.spyOn(trade, 'place').mockImplementation((input) => {
+    number += 1;
+    return place(spell(input, number));
+  });
+}
+
 export async function runSpelled({ way, orders, seed }: Spelled): Promise<Outcome> {
   const random = seededRandom(seed);
+  const references = WAYS.find((one) => one === way) ?? 'kept';
   const house = await startHouse({
     seed,
-    knobs: { dialect: { references: way }, world: { styles: 40, orders: 12 } },
+    knobs: { dialect: { references }, world: { styles: 40, orders: 12 } },
     settings: {
       // In real time half a second: a busy machine must not look like a stalled service.
       ...Object.fromEntries(
@@ -98,6 +122,7 @@ export async function runSpelled({ way, orders, seed }: Spelled): Promise<Outcom
       ...{ 'outbox.quietTime': '90s', 'outbox.lookEvery': '30s' },
     },
   });
+  spellOddly(house, way);
   const [...planned] = planOrders(random, house.barcodes, orders + FIRST);
   for (const one of planned.splice(0, FIRST)) await put(house, one);
   await house.settled();

@@ -1,10 +1,48 @@
 /** Orders of a shop that writes its references in its own way, some of them twins. */
 import type { Random } from '../../../src/lib/chance.ts';
+import type { World } from '../../../src/reference/world/world.ts';
 
 export const WAYS = [
   ...(['cut20', 'upper', 'lower', 'spaces', 'noHash'] as const),
   ...(['prefix', 'suffix', 'empty', 'punctuation', 'digits'] as const),
 ] as const;
+
+type Placed = Parameters<World['trade']['place']>[0];
+
+/**
+ * What no spelling explains, or hardly. By the number of the order, so that a seed is always the
+ * same.
+ */
+export const ODD_WAYS: Readonly<Record<string, (input: Placed, number: number) => Placed>> = {
+  'its own number': (input, number) => ({ ...input, reference: `W${number}` }),
+  'a number before it': (input, number) => ({
+    ...input,
+    reference: `${50_000 + number}/${input.reference}`,
+  }),
+  'the last 8': (input) => ({ ...input, reference: input.reference.slice(-8) }),
+  'none for some': (input, number) => ({
+    ...input,
+    reference: number % 2 === 0 ? input.reference : '',
+  }),
+  'a cut for some': (input, number) => ({
+    ...input,
+    reference: number % 3 === 0 ? input.reference : input.reference.slice(0, 12),
+  }),
+  'one way after another': (input, number) => ({
+    ...input,
+    reference: number % 50 < 25 ? input.reference.toUpperCase() : `B2B ${input.reference}`,
+  }),
+  'none, and net prices': (input) => ({
+    ...input,
+    reference: '',
+    lines: input.lines.map((line) => ({ ...line, price: Math.round(line.price * 0.8) })),
+  }),
+  'a cut, and no more than 3 pieces': (input) => ({
+    ...input,
+    reference: input.reference.slice(0, 9),
+    lines: input.lines.map((line) => ({ ...line, quantity: Math.min(3, line.quantity) })),
+  }),
+};
 
 export interface Planned {
   readonly reference: string;
