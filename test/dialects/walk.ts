@@ -12,7 +12,7 @@ import type { Reference } from '../../src/reference/reference.ts';
 import type { Setting } from '../config/config-of.ts';
 import { startFastReference } from '../e2e/support.ts';
 import { type RunningDaemon, startTestDaemon, testConfig } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { type AtEnd, temporaryFolder } from '../support/store.ts';
 
 const TOKEN = 'the-token-of-the-erp-0123456789';
 
@@ -94,24 +94,26 @@ const receiptSchema = z.looseObject({
 type Receipt = z.output<typeof receiptSchema>;
 
 /** Waits for it, or gives what there is when the walk has lasted too long. */
-async function settled<T>(look: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> {
+async function settled<T>(
+  look: () => Promise<T>,
+  isOver: (found: T) => boolean | Promise<boolean>,
+): Promise<T> {
   const clock = systemClock();
   const end = clock.monotonic() + WALK_MS_MAX;
   for (;;) {
     const found = await look();
-    if (isOver(found) || clock.monotonic() > end) return found;
+    if ((await isOver(found)) || clock.monotonic() > end) return found;
     await clock.sleep(20);
   }
 }
 
-async function openHouse({ knobs, settings }: Account): Promise<House> {
+async function openHouse({ knobs, settings }: Account, atEnd: AtEnd): Promise<House> {
   const { life, world, ...rest } = z
     .looseObject({ life: z.looseObject({}).optional(), world: z.looseObject({}).optional() })
     .parse(knobs ?? {});
-  const reference = await startFastReference({
-    ...{ ...rest, world: { ...WORLD, ...world }, life: { ...LIFE, ...life } },
-  });
-  const all: Readonly<Record<string, unknown>> = {
+  const all = { ...rest, world: { ...WORLD, ...world }, life: { ...LIFE, ...life } };
+  const reference = await startFastReference(all, systemClock(), atEnd);
+  const values: Readonly<Record<string, unknown>> = {
     'intake.clients': [{ name: 'erp', token: new Secret('token', TOKEN) }],
     'service.limits.loginSpacing': '0s',
     'service.retry.delayMin': '20ms',
@@ -123,11 +125,11 @@ async function openHouse({ knobs, settings }: Account): Promise<House> {
     'outbox.quietTime': '2s',
     ...settings,
   };
-  const overrides: Setting[] = Object.entries(all).map(([path, value]) => ({ path, value }));
-  const folder = temporaryFolder();
+  const overrides: Setting[] = Object.entries(values).map(([path, value]) => ({ path, value }));
+  const folder = temporaryFolder(atEnd);
   const config = testConfig(reference, { folder, overrides, rules: RULES });
   writeFileSync(join(folder, 'rules', 'settings.yaml'), SETTINGS);
-  const daemon = await startTestDaemon(reference, config);
+  const daemon = await startTestDaemon(reference, config, systemClock(), atEnd);
   const local = await settled(
     async () => {
       try {
@@ -231,9 +233,37 @@ const ADDRESS = {
   ...{ countryCode: 'DK', phone: '1', email: 'a@example.com' },
 };
 
+/** Tells whether the order's delivery waits for a person, and an incident says why. */
+async function isHeld({ daemon, reference }: House): Promise<boolean> {
+  const [made] = placed(reference);
+  const row = await daemon.store.db
+    .selectFrom('decision')
+    .innerJoin('incident', (join) => join.on('resolved_at', 'is', null))
+    .select('decision_id')
+    .where('order_id', '=', made?.orderId ?? 0)
+    .where('outcome', '=', 'hold')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+const placed = ({ world }: Reference) => world.book.orders.all.slice(WORLD.orders);
+
+/** Gives the status of the order's delivery at the service, once it is decided. */
+async function deliveryOf(house: House, waits: boolean): Promise<string> {
+  const { deliveries } = house.reference.world.book;
+  return settled(
+    async () => {
+      const [made] = placed(house.reference);
+      const packed = made ? deliveries.ofOrder(made.orderId) : [];
+      return packed.map(({ status }) => status).join(', ') || 'none';
+    },
+    async (statuses) => (waits ? isHeld(house) : statuses === 'accepted'),
+  );
+}
+
 /** Walks the account, and gives how far that came. */
-export async function walk(account: Account): Promise<Outcome> {
-  const house = await openHouse(account);
+export async function walk(account: Account, atEnd: AtEnd): Promise<Outcome> {
+  const house = await openHouse(account, atEnd);
   const { reference, daemon } = house;
   const incomplete = await completeAll(house);
   const article = await articleOf(house);
@@ -250,28 +280,17 @@ export async function walk(account: Account): Promise<Outcome> {
     ...{ reference: own, lines, shippingAddress: ADDRESS },
     freight: option ? { ...freight, type: option.freight_type } : { amount: '0.00' },
   });
-  const placed = () => reference.world.book.orders.all.slice(WORLD.orders);
-  const delivery = await settled(
-    async () => {
-      const [made] = placed();
-      const packed = made ? reference.world.book.deliveries.ofOrder(made.orderId) : [];
-      return packed.map(({ status }) => status).join(', ') || 'none';
-    },
-    (statuses) => statuses === 'accepted' || order !== 'confirmed',
-  );
-  const refund = await handIn(house, '/api/pending-refunds', {
-    ...{
-      reference: 'RF-1',
-      orderReference: own,
-      lines: [{ barcode: lines[0]?.barcode, quantity: 1 }],
-    },
-  });
+  const { waits = false } = account;
+  const delivery = order === 'confirmed' ? await deliveryOf(house, waits) : 'not waited for';
+  const returned = [{ barcode: lines[0]?.barcode, quantity: 1 }];
+  const pending = { reference: 'RF-1', orderReference: own, lines: returned };
+  const refund = waits ? 'not handed in' : await handIn(house, '/api/pending-refunds', pending);
   const incidents = await daemon.store.db
     .selectFrom('incident')
     .select(['kind', 'key'])
     .where('resolved_at', 'is', null)
     .execute();
-  const made = placed().length;
+  const made = placed(reference).length;
   await daemon.stop();
   return {
     ...{ incomplete, order, delivery, refund, made },

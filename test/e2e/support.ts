@@ -14,7 +14,7 @@ import type { Reference } from '../../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../../src/store/store.ts';
 import { childDaemon } from '../support/daemon-process.ts';
 import { SIMPLE_RULES, startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
-import { placeDatabase, temporaryFolder } from '../support/store.ts';
+import { type AtEnd, placeDatabase, temporaryFolder } from '../support/store.ts';
 
 /** Without the limits of speed that make a test slow; orders come when the test wants them. */
 export function startFastReference(
@@ -23,10 +23,11 @@ export function startFastReference(
     ...knobs
   }: { readonly life?: Readonly<Record<string, unknown>>; readonly [knob: string]: unknown },
   clock: Clock = systemClock(),
+  atEnd?: AtEnd,
 ): Promise<Reference> {
   const unlimited = { auth: { loginSpacing: 0 }, rates: { perSecond: 0 } };
   const calm = { journal: { size: 100_000 }, life: { ordersPerMinute: 0, ...life } };
-  return startTestReference({ ...unlimited, ...calm, ...knobs }, clock);
+  return startTestReference({ ...unlimited, ...calm, ...knobs }, clock, atEnd);
 }
 
 /** Turns of the event loop for each step, so that time cannot run away from the network. */

@@ -12,7 +12,7 @@ import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 import { exchangeFile } from '../../src/store/exchange/exchange.ts';
 import { configOf, type Setting } from '../config/config-of.ts';
-import { placeDatabase, temporaryFolder } from './store.ts';
+import { type AtEnd, placeDatabase, temporaryFolder } from './store.ts';
 
 /** 24 bytes: what the relay and the listener share in these tests. */
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -48,6 +48,7 @@ const UNLIMITED = { rates: { perSecond: 0 } };
 export async function startTestReference(
   knobs: Record<string, unknown> = {},
   clock: Clock = systemClock(),
+  atEnd: AtEnd = onTestFinished,
 ): Promise<Reference> {
   const quiet = { world: { styles: 20, orders: 0 }, life: { ordersPerMinute: 0 }, ...UNLIMITED };
   const reference = await startReference({
@@ -57,7 +58,7 @@ export async function startTestReference(
     clock,
     log: testLogger(),
   });
-  onTestFinished(() => reference.close());
+  atEnd(() => reference.close());
   return reference;
 }
 
@@ -118,6 +119,7 @@ export async function startTestDaemon(
   reference: Reference,
   config: Config,
   clock: Clock = systemClock(),
+  atEnd: AtEnd = onTestFinished,
 ): Promise<RunningDaemon> {
   placeDatabase(join(config.dataDir, 'mirror.db'));
   placeDatabase(exchangeFile(config), inject('migratedExchange'));
@@ -138,7 +140,7 @@ export async function startTestDaemon(
     stop.abort();
     await done;
   };
-  onTestFinished(close);
+  atEnd(close);
   return { ...daemon, stop: close };
 }
 

@@ -16,10 +16,16 @@ import { inject, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { openStore, type SqliteStore } from '../../src/store/store.ts';
 
+/**
+ * Registers what runs when the test ends. A test that runs beside others has to pass the one of
+ * its own context: Vitest cannot tell which of them asks.
+ */
+export type AtEnd = typeof onTestFinished;
+
 /** A new folder that goes away when the test has passed. */
-export function temporaryFolder(): string {
+export function temporaryFolder(atEnd: AtEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
-  onTestFinished(({ task }) => {
+  atEnd(({ task }) => {
     if (task.result?.state === 'fail') process.stderr.write(`kept for a look: ${folder}\n`);
     else rmSync(folder, { recursive: true, force: true });
   });

@@ -8,16 +8,26 @@ import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
+import type { OutboxState } from '../../store/tables.ts';
 import type { Subject } from '../facts.ts';
 import { railHold } from '../reject/outcome.ts';
 
 /** Nothing tells when a person has noted a difference, or a look has ended. */
 const RELOOK_MS = 30_000;
+/** An order that was just answered is read back within moments. */
+const READ_BACK_MS = 1_000;
+
+/** Something about the order is open, told in words. */
+interface Open {
+  readonly detail: string;
+  /** When to look at it again; without it, {@link RELOOK_MS}. */
+  readonly againMs?: number;
+}
 
 const detailSchema = z.object({ holds: z.literal(true), differences: z.array(z.string()) });
 
 /** Since it was read back, a difference is known that nobody has noted yet. */
-async function openDifference(tx: Tx, orderId: number): Promise<string | undefined> {
+async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined> {
   const row = await tx
     .selectFrom('outbox as o')
     .innerJoin('incident as i', (join) =>
@@ -36,7 +46,8 @@ async function openDifference(tx: Tx, orderId: number): Promise<string | undefin
   const [first = 'it is other than it was sent', ...more] = parsed.data.differences;
   const others = more.length === 0 ? '' : `, and ${more.length} more`;
   const way = `selvedge outbox show ${row.outbox_id}, then resolve --as noted`;
-  return `order ${orderId} was taken in otherwise than it was sent: ${first}${others}; ${way}`;
+  const what = `order ${orderId} was taken in otherwise than it was sent`;
+  return { detail: `${what}: ${first}${others}; ${way}` };
 }
 
 /** It was answered and is read back, or it may be a document whose outcome is unknown. */
@@ -44,11 +55,14 @@ async function openDocument(
   tx: Tx,
   orderId: number,
   reference: string | null,
-): Promise<string | undefined> {
+): Promise<Open | undefined> {
   const key = reference?.trim().normalize('NFC').toLowerCase() ?? '';
   // Each by an index of its own: behind an outage thousands are open.
-  const { rows } = await sql<{ readonly outbox_id: number; readonly desk_reason: string | null }>`
-    select outbox_id, desk_reason from outbox
+  const { rows } = await sql<{
+    readonly outbox_id: number;
+    readonly state: OutboxState;
+    readonly desk_reason: string | null;
+  }>`select outbox_id, state, desk_reason from outbox
     where ended_at is null and attempts > 0 and outbox_id in (
       select outbox_id from outbox where +kind = 'order' and order_id = ${orderId}
       union select outbox_id from outbox where kind = 'order' and reference_key = ${key}
@@ -59,16 +73,18 @@ async function openDocument(
   const [own] = rows;
   if (!own) return undefined;
   const what = `order ${orderId} may be what outbox ${own.outbox_id} has become`;
-  return own.desk_reason === null
-    ? `${what}, which is being looked at`
-    : `${what}, which waits for a person: selvedge outbox show ${own.outbox_id}`;
+  if (own.desk_reason !== null) {
+    return { detail: `${what}, which waits for a person: selvedge outbox show ${own.outbox_id}` };
+  }
+  const againMs = own.state === 'sent' ? READ_BACK_MS : RELOOK_MS;
+  return { detail: `${what}, which is being looked at`, againMs };
 }
 
 /**
  * Since this order was first seen, no look has said whether it is a document of these goods that
  * may have arrived: the next one will.
  */
-async function unjudged(tx: Tx, orderId: number): Promise<string | undefined> {
+async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   const { rows } = await sql<{ readonly outbox_id: number }>`
     select o.outbox_id from outbox o join sales_order s on s.order_id = ${orderId}
     where o.kind = 'order' and o.state = 'in_doubt' and o.ended_at is null and o.attempts > 0
@@ -85,7 +101,10 @@ async function unjudged(tx: Tx, orderId: number): Promise<string | undefined> {
           and other.outbox_id not in (select outbox_id from outbox_lost))
     limit 1`.execute(tx);
   const [own] = rows;
-  return own && `order ${orderId} may be what outbox ${own.outbox_id} has become; it is looked for`;
+  if (!own) return undefined;
+  return {
+    detail: `order ${orderId} may be what outbox ${own.outbox_id} has become; it is looked for`,
+  };
 }
 
 export interface BehindOrder {
@@ -103,10 +122,11 @@ export async function outcomeBehindOrder(
 ): Promise<BehindOrder> {
   if (outcome.kind !== 'accept') return { outcome, until: null };
   const { order_id: orderId } = delivery;
-  const detail =
+  const open =
     (await openDifference(tx, orderId)) ??
     (await openDocument(tx, orderId, facts.order.reference ?? null)) ??
     (await unjudged(tx, orderId));
-  if (detail === undefined) return { outcome, until: null };
-  return { outcome: railHold(undefined, { rail: 'document', detail }), until: now + RELOOK_MS };
+  if (!open) return { outcome, until: null };
+  const { detail, againMs = RELOOK_MS } = open;
+  return { outcome: railHold(undefined, { rail: 'document', detail }), until: now + againMs };
 }

@@ -120,6 +120,15 @@ it.each<[string, Sent, string]>([
   expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
 });
 
+it('is accepted within a second once the order that was just answered is read back', async () => {
+  const house = await houseWith({ state: 'sent', orderId: 1 });
+  expect(await decided(house)).toMatchObject({ outcome: 'hold', pushes: 0 });
+  const { db } = house.store;
+  await db.updateTable('outbox').set({ state: 'confirmed', ended_at: 1 }).execute();
+  await house.clock.advance(1_000);
+  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+});
+
 it.each<[string, Sent, object?]>([
   ['a difference that changes no goods', { state: 'confirmed', orderId: 1 }, { holds: false }],
   ['a difference of another order', { state: 'confirmed', orderId: 2 }, { holds: true }],

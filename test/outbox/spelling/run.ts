@@ -3,10 +3,8 @@
  *
  *   npm run campaign -- spelling [--orders 500] [--seeds 1-3]
  */
-import { spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { runLongVersion } from '../../support/long-version.ts';
 
 const { values } = parseArgs({
   options: {
@@ -15,14 +13,7 @@ const { values } = parseArgs({
   },
 });
 
-const packageFile = createRequire(import.meta.url).resolve('vitest/package.json');
-const vitest = join(dirname(packageFile), 'vitest.mjs');
-const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/outbox/spelling.test.ts'], {
-  env: {
-    ...process.env,
-    SELVEDGE_SPELLING_ORDERS: values.orders,
-    SELVEDGE_SPELLING_SEEDS: values.seeds,
-  },
-  stdio: 'inherit',
+runLongVersion('test/outbox/spelling.test.ts', {
+  SELVEDGE_SPELLING_ORDERS: values.orders,
+  SELVEDGE_SPELLING_SEEDS: values.seeds,
 });
-if (status !== 0) process.exitCode = 1;
