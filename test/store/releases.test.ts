@@ -74,7 +74,7 @@ it('a dump of a database of today is one of today', async () => {
 });
 
 for (const version of stored) {
-  it(`the database of ${version} ends in the schema of today, with a proof that holds`, async () => {
+  it(`the database of ${version} ends in the schema of today, its proof holding`, async () => {
     await upgrade(gunzipSync(readFileSync(join(FOLDER, version + ENDING))).toString());
   });
 }

@@ -11,7 +11,7 @@ import { afterFirstStep, stepsFolder } from '../../support/made-up-steps.ts';
 import { repositoryRoot } from '../../support/source.ts';
 import { placeDatabase, temporaryFolder } from '../../support/store.ts';
 
-/** Migrates the database; is killed when it asks for the time this often: for a copy, then once a step. */
+/** Migrates; is killed when it asks for the time this often: once for a copy, then once a step. */
 const MIGRATE = `
   import { openWriter } from './src/store/connection.ts';
   import { migrate, readMigrations } from './src/store/migrate.ts';
