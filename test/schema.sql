@@ -170,7 +170,6 @@ CREATE INDEX sync_run_stream ON sync_run (stream, run_id);
 CREATE TABLE stream_state (
   stream TEXT PRIMARY KEY,
   due_at INTEGER NOT NULL,
-  paused INTEGER NOT NULL DEFAULT 0,
   last_run_id INTEGER,
   -- Moved by complete runs only: the start of the last one.
   complete_at INTEGER,
@@ -766,15 +765,6 @@ SELECT
   (ended_at - started_at) / 1000.0 AS seconds
 FROM sync_run
 /* v_sync_run(run_id,stream,cause,outcome,reason,pages,rows_seen,rows_changed,rows_unchanged,rows_deleted,rows_quarantined,rows_held,bytes,resumes,started_at,ended_at,seconds) */;
-CREATE VIEW v_freshness AS
-SELECT
-  stream, complete_rows AS rows, paused,
-  strftime('%Y-%m-%dT%H:%M:%SZ', complete_at / 1000, 'unixepoch') AS complete_at,
-  CAST((julianday('now') - 2440587.5) * 86400 - complete_at / 1000.0 AS INTEGER) AS age_seconds,
-  strftime('%Y-%m-%dT%H:%M:%SZ', due_at / 1000, 'unixepoch') AS due_at,
-  failures, last_error
-FROM stream_state
-/* v_freshness(stream,"rows",paused,complete_at,age_seconds,due_at,failures,last_error) */;
 CREATE VIEW v_orphan AS
 SELECT 'delivery' AS entity, CAST(d.order_delivery_id AS TEXT) AS key,
   'its order ' || d.order_id || ' is not here' AS why
@@ -1286,3 +1276,22 @@ LEFT JOIN season_variant_row a ON a.season_barcode = (
   SELECT n.season_barcode FROM season_variant_row n
   WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
+CREATE TABLE pause (
+  target TEXT NOT NULL CHECK (target IN ('pushes', 'decisions', 'stream', 'all')),
+  name TEXT NOT NULL DEFAULT '',
+  reason TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (target, name)
+) STRICT, WITHOUT ROWID;
+CREATE VIEW v_freshness AS
+SELECT
+  s.stream, s.complete_rows AS rows,
+  EXISTS (SELECT 1 FROM pause p
+    WHERE p.target = 'all' OR p.target = 'stream' AND p.name = s.stream) AS paused,
+  strftime('%Y-%m-%dT%H:%M:%SZ', s.complete_at / 1000, 'unixepoch') AS complete_at,
+  CAST((julianday('now') - 2440587.5) * 86400 - s.complete_at / 1000.0 AS INTEGER) AS age_seconds,
+  strftime('%Y-%m-%dT%H:%M:%SZ', s.due_at / 1000, 'unixepoch') AS due_at,
+  s.failures, s.last_error
+FROM stream_state s
+/* v_freshness(stream,"rows",paused,complete_at,age_seconds,due_at,failures,last_error) */;
