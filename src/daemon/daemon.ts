@@ -161,6 +161,11 @@ function createCare(
   };
 }
 
+function mayPull({ space, guard, pauses }: WorkerParts, stream: string): boolean {
+  if (!space.allows('pull') || guard.hold() !== undefined) return false;
+  return pauses.reason('stream', stream) === undefined;
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, lease, service, rules, space, pulse, socket } = parts;
   const { pauses, guard, systemKeys, traits } = parts;
@@ -199,10 +204,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const sync = createSync(config, {
     ...{ store, random, log, sequence, service, traits },
     ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
-    mayPull: (stream) =>
-      space.allows('pull') &&
-      guard.hold() === undefined &&
-      pauses.reason('stream', stream) === undefined,
+    mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
@@ -220,21 +222,14 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     for (const { nudge } of [sync, decisions, outbox]) nudge();
   });
   const listening = Promise.withResolvers<void>();
-  const onListening = (): void => listening.resolve();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
   const groups = [
-    ...[
-      healthRoutes(health),
-      pauseRoutes(pauses),
-      sync.routes,
-      inbox.routes,
-      callRoutes({ store, service, clock }),
-    ],
-    ...[...decisions.routes, ...outbox.routes, ...erp.groups],
+    ...[healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })],
+    ...[sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
   ];
   const local = createLocalApi(
-    { random, log: log.child({ room: 'console' }), groups, onListening },
+    { random, log: log.child({ room: 'console' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));

@@ -157,6 +157,42 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
   });
 }
 
+/** Gives how many decisions it canceled. */
+async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
+  const { target, actor, reason, at } = pause;
+  const by = (await readTable(tx)).find((row) => isSame(row, pause));
+  if (by) {
+    const message = `${labelOf(pause)} is paused already: ${describePause(by)}`;
+    throw new RefusedError('pause.paused', message, { hint: `to go on: ${resumeStep(by)}` });
+  }
+  await writePause(tx, pause);
+  const isOfRules = target === 'decisions' || target === 'all';
+  const canceled = isOfRules ? await cancelDecided(tx, describePause(pause), at) : 0;
+  const act = { action: 'pause', subject: labelOf(pause), detail: { canceled } };
+  await writeAudit(tx, { actor, reason, ...act }, at);
+  return canceled;
+}
+
+async function end(
+  tx: Tx,
+  { clock, dataDir }: PausesDeps,
+  what: Pausable,
+  { actor, reason }: Asker,
+): Promise<Pause> {
+  const rows = await readTable(tx);
+  const ended = rows.find((row) => isSame(row, what));
+  if (!ended) {
+    const others = withFiles(rows, dataDir).map(labelOf).join(', ') || 'nothing';
+    const hint = `paused: ${others}`;
+    throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
+  }
+  const { target, name } = what;
+  await tx.deleteFrom('pause').where('target', '=', target).where('name', '=', name).execute();
+  const act = { action: 'resume', subject: labelOf(what), detail: { ended } };
+  await writeAudit(tx, { actor, reason, ...act }, clock.now());
+  return ended;
+}
+
 /** A person was faster, and has done it. */
 function unlessRefused(error: unknown): void {
   if (!(error instanceof RefusedError)) throw error;
@@ -169,53 +205,33 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
   let begun = 0;
 
   /** Holds before the commit: what is about to be sent must not slip through. */
-  const change = async (work: (tx: Tx, now: readonly Pause[]) => Promise<void>) => {
-    try {
-      await store.transaction(async (tx) => {
-        await work(tx, await readTable(tx));
-        rows = await readTable(tx);
-      });
-    } catch (error) {
+  const change = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const transaction = store.transaction(async (tx) => {
+      const result = await work(tx);
+      rows = await readTable(tx);
+      return result;
+    });
+    const result = await transaction.catch(async (error: unknown) => {
       rows = await readTable(store.db);
       throw error;
-    }
+    });
     for (const task of tasks) task();
+    return result;
   };
-  const begin = async (pause: Pause): Promise<Pause> => {
-    const { target, actor, reason, at } = pause;
-    let canceled = 0;
-    await change(async (tx, now) => {
-      const by = now.find((row) => isSame(row, pause));
-      if (by) {
-        const message = `${labelOf(pause)} is paused already: ${describePause(by)}`;
-        throw new RefusedError('pause.paused', message, { hint: `to go on: ${resumeStep(by)}` });
-      }
+  const pause = async (wanted: Pause): Promise<Pause> => {
+    const canceled = await change((tx) => {
       begun += 1;
-      await writePause(tx, pause);
-      const isOfRules = target === 'decisions' || target === 'all';
-      canceled = isOfRules ? await deps.cancelDecided(tx, describePause(pause), at) : 0;
-      const act = { action: 'pause', subject: labelOf(pause), detail: { canceled } };
-      await writeAudit(tx, { actor, reason, ...act }, at);
+      return begin(tx, deps, wanted);
     });
-    log.warn({ paused: labelOf(pause), actor, reason, canceled }, 'paused');
-    return pause;
+    const { actor, reason } = wanted;
+    log.warn({ paused: labelOf(wanted), actor, reason, canceled }, 'paused');
+    return wanted;
   };
-  const end = async (what: Pausable, { actor, reason }: Asker): Promise<Pause> => {
-    let ended: Pause | undefined;
-    await change(async (tx, now) => {
-      ended = now.find((row) => isSame(row, what));
-      if (!ended) {
-        const others = withFiles(now, dataDir).map(labelOf).join(', ') || 'nothing';
-        const hint = `paused: ${others}`;
-        throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
-      }
-      const { target, name } = what;
-      await tx.deleteFrom('pause').where('target', '=', target).where('name', '=', name).execute();
-      const act = { action: 'resume', subject: labelOf(what), detail: { ended } };
-      await writeAudit(tx, { actor, reason, ...act }, clock.now());
-    });
+  const resume = async (what: Pausable, asker: Asker): Promise<Pause> => {
+    const ended = await change((tx) => end(tx, deps, what, asker));
+    const { actor, reason } = asker;
     log.warn({ resumed: labelOf(what), actor, reason }, 'resumed');
-    return ended ?? { ...what, actor, reason, at: clock.now() };
+    return ended;
   };
   return {
     onChanged: (task) => void tasks.push(task),
@@ -227,7 +243,7 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     mark: () => `${begun} ${FILE_TARGETS.filter((one) => existsSync(pauseFile(dataDir, one)))}`,
     async pause({ target, name }, { actor, reason }) {
       requireKnown({ target, name }, deps.streams);
-      return begin({ target, name, reason, actor, at: clock.now() });
+      return pause({ target, name, reason, actor, at: clock.now() });
     },
     async resume(what, asker) {
       requireKnown(what, deps.streams);
@@ -236,16 +252,16 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
         const hint = `remove ${file}`;
         throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
       }
-      return end(what, asker);
+      return resume(what, asker);
     },
     async followFiles() {
       for (const target of FILE_TARGETS) {
         const file = filePause(dataDir, target);
         const row = rows.find((one) => isSame(one, { target, name: '' }));
-        if (file && !row) await begin({ ...file, at: clock.now() }).catch(unlessRefused);
+        if (file && !row) await pause({ ...file, at: clock.now() }).catch(unlessRefused);
         if (file || row?.actor !== FILE_ACTOR) continue;
         const reason = `the file ${target}.paused is gone`;
-        await end(row, { actor: FILE_ACTOR, reason }).catch(unlessRefused);
+        await resume(row, { actor: FILE_ACTOR, reason }).catch(unlessRefused);
       }
     },
   };

@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EXIT } from '../../src/lib/errors.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';

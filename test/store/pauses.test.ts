@@ -63,7 +63,7 @@ describe('a pause', () => {
     expect(pauses.reason('stream', 'brands')).toBeUndefined();
   });
 
-  it('is refused twice, as is its end where there is none, and a name that nothing has', async () => {
+  it('is refused twice, as is its end where there is none, and a name of nothing', async () => {
     const { pauses } = await opened();
     await pauses.pause(ORDERS, ASKER);
     const twice = pauses.pause(ORDERS, { actor: 'bo', reason: 'again' });

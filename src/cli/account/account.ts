@@ -77,6 +77,6 @@ export function accountAdopt(context: CliContext): Command {
       output.line(`before   ${nameOf(adopted.before)}`);
       if (adopted.open === 0) return;
       output.line(`pushes   paused: ${adopted.open} documents wait; look at "outbox list", then`);
-      output.line('         selvedge resume pushes --reason "…"');
+      output.line('         "selvedge resume pushes --reason …"');
     });
 }

@@ -95,8 +95,8 @@ export function pause(context: CliContext): Command {
         '           canceled; what people and the ERP want is still sent\n' +
         'stream     the stream is not pulled\n' +
         'all        the three together\n\n' +
-        'In an emergency a file in dataDir is all that it takes: pushes.paused, decisions.paused\n' +
-        'or all.paused, with the reason in it. It holds for as long as it is there.',
+        'In an emergency a file in dataDir does it, with the reason in it, for as long as it is\n' +
+        'there: pushes.paused, decisions.paused or all.paused.',
     )
     .addHelpText(
       'after',
@@ -112,8 +112,8 @@ export function pause(context: CliContext): Command {
 export function resume(context: CliContext): Command {
   return pausing(context, 'resume', 'go on after "pause", a restore or "account adopt"')
     .description(
-      'Ends the pause of exactly this target. What waited is sent at once, in the order in which\n' +
-        'it came; what the rules decided too long ago is decided again, by the present facts.',
+      'Ends the pause of exactly this target. What waited is sent at once, in the order in\n' +
+        'which it came; what the rules decided too long ago is decided again, by present facts.',
     )
     .addHelpText('after', examples([['resume pushes --reason "looked through"', 'send again']]));
 }
