@@ -124,9 +124,9 @@ describe('a full disk', () => {
     expect(stderr).toMatch(/^selvedge: nothing is paused: .*\nhint: .*: touch .*pushes\.paused$/m);
     expect(code).toBe(EXIT.temporary.code);
     writeFileSync(join(disk.dataDir, 'pushes.paused'), '');
+    disk.makeRoom();
     const { stdout } = await selvedge(['--config', disk.file, 'status'], ENV);
     expect(stdout).toMatch(/^PAUSED +pushes by file since .*: without a reason$/m);
-    disk.makeRoom();
   });
 
   it('is told before a database is copied that lacks a migration', async (context) => {
