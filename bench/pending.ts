@@ -83,7 +83,6 @@ const latest = new Map<number, number>();
 const decider = createDecider({
   ...{ store, clock, log: silentLogger(), rules: () => rules, mode: () => 'live' },
   ...{ settleMs: 0, reconsiderMs: 900_000, onPush: () => undefined },
-  followStop: async () => undefined,
   onDecided({ orderDeliveryId }) {
     decided += 1;
     latest.set(orderDeliveryId, performance.now());

@@ -10,7 +10,7 @@
 
 -- ---- Installation (store/) -------------------------------------------------------------------
 
--- Small facts about this installation, by name: last log-in, pauses, counters.
+-- Small facts about this installation, by name: last log-in, counters.
 CREATE TABLE daemon_state (
   key TEXT PRIMARY KEY,
   value TEXT NOT NULL,
@@ -24,6 +24,16 @@ CREATE TABLE lease (
   fencing INTEGER NOT NULL,
   acquired_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What is paused. The name is a kind of push, or a stream; empty: all of the target.
+CREATE TABLE pause (
+  target TEXT NOT NULL CHECK (target IN ('pushes', 'decisions', 'stream', 'all')),
+  name TEXT NOT NULL DEFAULT '',
+  reason TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (target, name)
 ) STRICT, WITHOUT ROWID;
 
 -- Acts of people, with their reasons.
@@ -764,7 +774,6 @@ CREATE INDEX sync_run_drastic ON sync_run (stream) WHERE rows_drastic > 100;
 CREATE TABLE stream_state (
   stream TEXT PRIMARY KEY,
   due_at INTEGER NOT NULL,
-  paused INTEGER NOT NULL DEFAULT 0,
   last_run_id INTEGER,
   -- Moved by complete runs only: the start of the last one.
   complete_at INTEGER,
@@ -1516,7 +1525,9 @@ FROM sync_run;
 
 CREATE VIEW v_freshness AS
 SELECT
-  stream, complete_rows AS rows, paused,
+  stream, complete_rows AS rows,
+  EXISTS (SELECT 1 FROM pause p
+    WHERE p.target = 'all' OR p.target = 'stream' AND p.name = stream_state.stream) AS paused,
   strftime('%Y-%m-%dT%H:%M:%SZ', complete_at / 1000, 'unixepoch') AS complete_at,
   CAST((julianday('now') - 2440587.5) * 86400 - complete_at / 1000.0 AS INTEGER) AS age_seconds,
   strftime('%Y-%m-%dT%H:%M:%SZ', due_at / 1000, 'unixepoch') AS due_at,

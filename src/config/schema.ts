@@ -64,14 +64,6 @@ export const OUTBOX_KINDS = [
 
 function outboxSection() {
   const section = z.strictObject({
-    stop: flag(),
-    stopKinds: z
-      .array(choice(...OUTBOX_KINDS))
-      .max(OUTBOX_KINDS.length)
-      .register(z.globalRegistry, {
-        expected: `a list of ${OUTBOX_KINDS.join(', ')}`,
-        example: '[order]',
-      }),
     dryRun: flag(),
     styles: flag(),
     freight: choice('learned', 'required', 'optional'),

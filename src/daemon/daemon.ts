@@ -11,9 +11,9 @@ import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.t
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
 import { healthRoutes } from '../console/health-routes.ts';
+import { pauseRoutes } from '../console/pause-routes.ts';
 import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/decide.ts';
-import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import { type Clock, requireSetClock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
@@ -24,8 +24,8 @@ import { headline } from '../ops/headline.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
-import { type OutboxStops, openOutboxStops } from '../outbox/stops.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
+import type { Pauses } from '../store/pauses.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
@@ -40,6 +40,7 @@ import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
 import { createOutbox } from './outbox.ts';
+import { pausesOf } from './pauses.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
 import { readAlso } from './streams.ts';
@@ -131,8 +132,7 @@ interface WorkerParts {
   readonly service: Service;
   readonly traits: Traits;
   readonly rules: RulesInForce;
-  readonly killSwitch: KillSwitch;
-  readonly stops: OutboxStops;
+  readonly pauses: Pauses;
   readonly guard: AccountGuard;
   readonly systemKeys: SystemKeys;
   readonly space: SpaceWatch;
@@ -161,9 +161,14 @@ function createCare(
   };
 }
 
+function mayPull({ space, guard, pauses }: WorkerParts, stream: string): boolean {
+  if (!space.allows('pull') || guard.hold() !== undefined) return false;
+  return pauses.reason('stream', stream) === undefined;
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, lease, service, rules, space, pulse, socket } = parts;
-  const { killSwitch, stops, guard, systemKeys, traits } = parts;
+  const { pauses, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -172,8 +177,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     also: readAlso(config),
   });
   const outbox = createOutbox(config, {
-    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
-    ...{ stops, levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
+    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, pauses },
+    ...{ levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
@@ -182,7 +187,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
   });
   const decisions = createDecisions(config, {
-    ...{ store, log, killSwitch, rules, pulse, readOrder },
+    ...{ store, log, pauses, rules, pulse, readOrder },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
@@ -199,7 +204,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const sync = createSync(config, {
     ...{ store, random, log, sequence, service, traits },
     ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
-    mayPull: () => space.allows('pull') && guard.hold() === undefined,
+    mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
@@ -213,16 +218,18 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   guard.onKnown(() => {
     for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
   });
+  pauses.onChanged(() => {
+    for (const { nudge } of [sync, decisions, outbox]) nudge();
+  });
   const listening = Promise.withResolvers<void>();
-  const onListening = (): void => listening.resolve();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
   const groups = [
-    ...[healthRoutes(health), sync.routes, inbox.routes, callRoutes({ store, service, clock })],
-    ...[...decisions.routes, ...outbox.routes, ...erp.groups],
+    ...[healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })],
+    ...[sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
   ];
   const local = createLocalApi(
-    { random, log: log.child({ room: 'console' }), groups, onListening },
+    { random, log: log.child({ room: 'console' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
@@ -313,9 +320,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const traits = await createTraits({ store, clock, log, level }, service.brands);
   const space = watchSpace(config, clock, log);
   await space.look();
-  const { dataDir } = config;
-  const killSwitch = await openKillSwitch({ store, clock, log, dataDir });
-  const stops = await openOutboxStops({ store, clock, log });
+  const pauses = await pausesOf(config, { store, clock, log });
   const pulse = createPulse(clock);
   const watch = {
     workers: () => supervisor.health(),
@@ -325,7 +330,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
   };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, traits, rules, space, pulse, watch, killSwitch, stops, guard },
+    ...{ store, lease, service, traits, rules, space, pulse, watch, pauses, guard },
     systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });

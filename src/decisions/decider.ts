@@ -18,7 +18,7 @@ import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, hasUnsent } from './stop/unsent.ts';
+import { cancelUnsent, hasUnsent } from './unsent.ts';
 import { createFollower } from './watch/follow.ts';
 import { readsOf } from './watch/reads.ts';
 
@@ -28,8 +28,6 @@ export interface DeciderDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
-  /** What the file of the kill switch says is taken over before each look. */
-  readonly followStop: () => Promise<void>;
   readonly settleMs: number;
   /** Rules may read ages: then every pending delivery is looked at again this often. */
   readonly reconsiderMs: number;
@@ -85,7 +83,7 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
 /** What was accepted while the rules acted and was not sent since stays here when they do not. */
 async function recallUnsent(deps: DeciderDeps): Promise<void> {
   const { mode, rules, now } = contextOf(deps);
-  if (mode === 'stopped' || !(await hasUnsent(deps.store.db))) return;
+  if (mode === 'paused' || !(await hasUnsent(deps.store.db))) return;
   const isLive = mode === 'live';
   const why = isLive ? NOT_ACTING : `the rules are in the mode ${mode} by now`;
   const canceled = await deps.store.transaction((tx) =>
@@ -162,7 +160,6 @@ export function createDecider(deps: DeciderDeps): Decider {
       const follower = createFollower(deps.store, () => contextOf(deps));
       while (!signal.aborted) {
         wake = new AbortController();
-        await deps.followStop();
         await recall();
         const followed = await follower.follow();
         const decided = await decideDue(deps, aside, signal, wake.signal);

@@ -14,10 +14,10 @@ import { appendDecision, factsDigest } from './journal.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 /**
- * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `stopped` is
- * observing by the kill switch.
+ * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `paused` is
+ * observing for as long as decisions are paused.
  */
-export type DecisionMode = 'observe' | 'shadow' | 'live' | 'stopped';
+export type DecisionMode = 'observe' | 'shadow' | 'live' | 'paused';
 
 /** One delivery, looked at: the facts, what the rules make of them, and what comes of it. */
 export interface Judgement {

@@ -38,7 +38,7 @@ export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly names?: readonly MemberName[] | undefined;
   readonly onRunEnded: (result: RunResult) => void;
   /** False while nothing may be pulled; what is due then waits. */
-  readonly mayPull: () => boolean;
+  readonly mayPull: (stream: string) => boolean;
 }
 
 export interface Planner {
@@ -146,12 +146,11 @@ async function idleStreams(
     .selectFrom('stream_state as state')
     .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
     .select(['state.stream', 'state.due_at', 'state.failures', 'run.started_at'])
-    .where('state.paused', '=', 0)
     .execute();
   return deps.streams.flatMap((planned) => {
     const { name } = planned.stream;
     const state = states.find((row) => row.stream === name);
-    if (!state || running.has(name)) return [];
+    if (!state || running.has(name) || !deps.mayPull(name)) return [];
     // A pace that has become shorter does not wait for the end of the longer one.
     const pace = state.failures > 0 ? undefined : planned.pace?.();
     const paced = (state.started_at ?? state.due_at) + (pace ?? Infinity);
@@ -204,7 +203,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
             await dateBack(deps, step);
             await planAgain(deps);
           }
-          const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
+          const idle = await idleStreams(deps, running);
           // Asked once: what falls due in between would be neither begun nor waited for.
           const now = clock.now();
           for (const { planned, dueAt } of idle) if (dueAt <= now) begin(planned);

@@ -81,7 +81,8 @@ describe('loading a configuration', () => {
   });
 
   it('shows that a number or a yes stands in quotes', () => {
-    const problems = problemsIn(`${MINIMAL}\nlocal: { port: "8791" }\noutbox: { stop: "true" }\n`);
+    const text = 'local: { port: "8791" }\noutbox: { styles: "true" }';
+    const problems = problemsIn(`${MINIMAL}\n${text}\n`);
     expect(problems.map(({ value }) => value)).toEqual(['"8791"', '"true"']);
   });
 

@@ -5,7 +5,6 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf, toError } from '../../src/lib/errors.ts';
-import { pauseReason } from '../../src/store/care/pause.ts';
 import { lockFile, lockFolder } from '../../src/store/lock.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { freeBytesAt } from '../../src/store/space.ts';
@@ -116,15 +115,18 @@ describe('a full disk', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('does not keep a person from pausing all sending, and from knowing it', async (context) => {
+  it('does not keep a person from pausing all pushes, by a file', async (context) => {
     const disk = fullDisk(context, 0);
     placeDatabase(join(disk.dataDir, 'mirror.db'));
     await disk.fill();
-    const { code, stdout } = await selvedge(['--config', disk.file, 'pause', 'why'], ENV);
-    expect(stdout).toContain('paused: nothing is sent');
-    expect(code).toBe(EXIT.ok.code);
-    expect(pauseReason(disk.dataDir)).toBeDefined();
+    const args = ['--config', disk.file, 'pause', 'pushes', '--reason', 'why'];
+    const { code, stderr } = await selvedge(args, ENV);
+    expect(stderr).toMatch(/^selvedge: nothing is paused: .*\nhint: .*: touch .*pushes\.paused$/m);
+    expect(code).toBe(EXIT.temporary.code);
+    writeFileSync(join(disk.dataDir, 'pushes.paused'), '');
     disk.makeRoom();
+    const { stdout } = await selvedge(['--config', disk.file, 'status'], ENV);
+    expect(stdout).toMatch(/^PAUSED +pushes by file since .*: without a reason$/m);
   });
 
   it('is told before a database is copied that lacks a migration', async (context) => {

@@ -4,7 +4,6 @@ import { createDecider, type Decider, type DeciderDeps } from '../../src/decisio
 import type { DecisionMode } from '../../src/decisions/record.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
-import type { KillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { type Prospect, type QueueOptions, tryQueue } from '../../src/decisions/trial/queue.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
@@ -15,6 +14,7 @@ import { writeRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
+import type { Pauses } from '../../src/store/pauses.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
@@ -72,8 +72,8 @@ interface DeliveryInput {
 
 interface DecideParts extends Partial<Omit<DeciderDeps, 'mode'>> {
   readonly mode?: DecisionMode;
-  /** Stops them, whatever the mode. */
-  readonly killSwitch?: Pick<KillSwitch, 'stopped' | 'followFile'>;
+  /** They may be paused, whatever the mode. */
+  readonly pauses?: Pick<Pauses, 'reason' | 'followFiles'>;
 }
 
 export interface House {
@@ -134,7 +134,7 @@ export async function createHouse(): Promise<House> {
     const nothing = () => undefined;
     return createDecider({
       ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000 },
-      ...{ rules: () => rules, mode: () => 'live', followStop: async () => undefined },
+      ...{ rules: () => rules, mode: () => 'live' },
       ...{ onDecided: nothing, onPush: nothing, ...parts },
     });
   };
@@ -180,11 +180,11 @@ export async function createHouse(): Promise<House> {
       await store.transaction((tx) => writeErpCustomers(tx, rows, clock.now()));
     },
     decider,
-    async decide({ mode = 'live', killSwitch, ...parts } = {}) {
+    async decide({ mode = 'live', pauses, ...parts } = {}) {
+      await pauses?.followFiles();
       const decided: string[] = [];
       const worker = decider({
-        mode: () => (killSwitch?.stopped() ? 'stopped' : mode),
-        followStop: async () => killSwitch?.followFile(),
+        mode: () => (pauses?.reason('decisions') === undefined ? mode : 'paused'),
         onDecided: ({ orderDeliveryId, outcome }) =>
           decided.push(`${orderDeliveryId} ${outcome.kind}`),
         ...parts,

@@ -73,7 +73,7 @@ export interface Bench {
     deskAfterMs: number;
     idleMsMax: number;
   };
-  brake: boolean;
+  paused: boolean;
   /** Whether each sending makes something new. */
   creates: boolean;
   /** Whether a 409 is the last word. */
@@ -126,6 +126,8 @@ export async function createBench(): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   let sleeps = 0;
+  let isPaused = false;
+  let pauses = 0;
   const counted: Clock = {
     ...clock,
     sleep: (ms, signal) => {
@@ -135,7 +137,14 @@ export async function createBench(): Promise<Bench> {
   };
   const bench: Bench = {
     ...{ clock, store, looks: [], sends: [], ends: [], moves: [] },
-    ...{ brake: false, creates: false, conflictEnds: false, log: silentLogger() },
+    get paused() {
+      return isPaused;
+    },
+    set paused(next) {
+      isPaused = next;
+      if (next) pauses += 1;
+    },
+    ...{ creates: false, conflictEnds: false, log: silentLogger() },
     limits: {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,
@@ -167,7 +176,8 @@ export async function createBench(): Promise<Bench> {
         kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
         limits: { ...LIMITS, ...bench.limits },
         ...{ quietMs: QUIET_MS, watchedSince },
-        brake: () => (bench.brake ? 'stopped' : undefined),
+        pauses: { mark: () => String(pauses), followFiles: async () => undefined },
+        pausedReason: () => (isPaused ? 'paused' : undefined),
         dryRun: false,
         onMoved: (item, state) => bench.moves.push(`${item.outboxId} ${state}`),
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),

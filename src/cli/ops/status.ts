@@ -9,6 +9,7 @@ import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { silenceOf, verdictOf } from '../../ops/verdict.ts';
+import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -68,22 +69,13 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
     const lacks = status.lacks.join('; ');
     output.line(`level       ${status.level} is without: ${lacks} ("selvedge doctor" tells more)`);
   }
-  if (status.sendingPaused !== null) output.line(`sending     PAUSED: ${status.sendingPaused}`);
-  if (status.decisionsStop !== null) {
-    const { actor, reason, at } = status.decisionsStop;
-    output.line(`decisions   STOPPED by ${actor} since ${new Date(at).toISOString()}: ${reason}`);
+  for (const { actor, reason, at, ...what } of status.paused) {
+    const since = new Date(at).toISOString();
+    output.line(`PAUSED      ${labelOf(what)} by ${actor} since ${since}: ${reason}`);
   }
+  if (status.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
   if (rules.mode !== 'live') {
     output.line(`rules       ${rules.mode} by the configuration: nothing they decide is sent`);
-  }
-  for (const { kind, actor, reason, at } of status.outboxStops) {
-    const what = kind ?? 'everything';
-    const since = new Date(at).toISOString();
-    output.line(`sending     STOPPED (${what}) by ${actor} since ${since}: ${reason}`);
-  }
-  for (const kind of status.configuredStops) {
-    const what = kind === 'all' ? 'everything' : kind;
-    output.line(`sending     STOPPED (${what}) by the configuration`);
   }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);

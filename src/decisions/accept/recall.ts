@@ -6,7 +6,7 @@
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import { cancelUnsent, pushesOfRules } from '../stop/unsent.ts';
+import { cancelUnsent, pushesOfRules } from '../unsent.ts';
 
 export const NOT_ACTING = 'its rules do not act any more';
 

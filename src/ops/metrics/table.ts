@@ -53,7 +53,6 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     seconds(s.limitMs),
   ),
   perStream('stream_failures', 'Failed runs in a row', (s) => s.failures),
-  perStream('stream_paused', '1 while a person has paused it', (s) => Number(s.paused)),
   perStream('stream_rows', 'Rows of the last complete run', (s) => s.rows),
   {
     name: 'deliveries_pending',
@@ -97,15 +96,11 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
   { name: 'outbox_dead', help: 'Pushes that were given up', read: ({ dead }) => one(dead) },
   { name: 'outbox_desk', help: 'Pushes that wait for a person', read: ({ desk }) => one(desk) },
   {
-    name: 'outbox_stopped',
-    help: '1 for each kind of push that is stopped or paused; all: everything',
-    labels: ['kind'],
-    read: ({ outboxStops }) => outboxStops.map((kind) => ({ labels: { kind }, value: 1 })),
-  },
-  {
-    name: 'decisions_stopped',
-    help: '1 while a person has stopped the decisions',
-    read: ({ areDecisionsStopped }) => one(Number(areDecisionsStopped)),
+    name: 'paused',
+    help: '1 for each pause: pushes, decisions, stream or all; name: a kind of push, or a stream',
+    labels: ['target', 'name'],
+    read: ({ paused }) =>
+      paused.map(({ target, name }) => ({ labels: { target, name }, value: 1 })),
   },
   {
     name: 'orders_to_read',

@@ -23,7 +23,6 @@ import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
 import type { OutboxItem } from '../item.ts';
 import { doubtWhatWasSending, dueItems, type Excluded, nextDueAt, type Work } from '../ledger.ts';
 import { bringForward, followClockStep } from './clock-step.ts';
-import { createGate } from './gate.ts';
 import type { DispatcherDeps, DispatcherLimits, Hand } from './hand.ts';
 import { createFailedLooks } from './looks.ts';
 import { step } from './step.ts';
@@ -49,9 +48,21 @@ type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['doubt', 'send'] as const;
 
-/** What is worked on, and what is under the brake. */
-function excluded({ gate }: Hand, busy: Busy): Excluded {
-  return { busy: new Set(busy.keys()), held: gate.look() };
+/** What is worked on, and what is paused. */
+function excluded({ kinds, pausedReason }: DispatcherDeps, busy: Busy): Excluded {
+  const held = new Map<string, string>();
+  for (const { kind } of kinds) {
+    const reason = pausedReason(kind);
+    if (reason !== undefined) held.set(kind, reason);
+  }
+  return { busy: new Set(busy.keys()), held };
+}
+
+/** A push that waits for its slot, or is being checked, also sees a pause that is over by then. */
+function pausedSince({ pauses, pausedReason }: DispatcherDeps): DispatcherDeps['pausedReason'] {
+  const mark = pauses.mark();
+  return (kind) =>
+    pausedReason(kind) ?? (pauses.mark() === mark ? undefined : 'paused in the meantime');
 }
 
 function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: Work): number {
@@ -112,7 +123,7 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const { store, clock, limits } = own;
   const failedLooks = createFailedLooks(clock, limits.lookMs);
   const outages = createOutages<number>(own, PUSHES);
-  const deps: Hand = { ...own, failedLooks, outages, gate: createGate(own) };
+  const deps: Hand = { ...own, failedLooks, outages };
   const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
 
@@ -130,11 +141,7 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
 
   return {
     name: 'outbox',
-    nudge() {
-      // Whoever stops or resumes nudges: what waits now must not miss a stop that ends at once.
-      deps.gate.look();
-      wake.abort();
-    },
+    nudge: () => wake.abort(),
     async run(signal) {
       const busy: Busy = new Map();
       const found: Found = new Map();
@@ -145,8 +152,10 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
           await follow(deps, steps, busy, found);
+          const pausedReason = pausedSince(own);
+          await own.pauses.followFiles();
           const take = (item: OutboxItem): Promise<void> =>
-            step(deps, item, signal).catch((error: unknown) => {
+            step({ ...deps, pausedReason }, item, signal).catch((error: unknown) => {
               failure ??= { error };
             });
           await start(deps, { busy, found }, take, () => wake.abort());

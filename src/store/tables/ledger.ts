@@ -70,7 +70,6 @@ interface KeyPlaceTable {
 interface StreamStateTable {
   stream: string;
   due_at: number;
-  paused: Generated<number>;
   last_run_id: number | null;
   complete_at: number | null;
   complete_rows: number | null;
@@ -219,6 +218,16 @@ interface AuditTable {
   detail: string;
 }
 
+export type PauseTarget = 'pushes' | 'decisions' | 'stream' | 'all';
+
+interface PauseTable {
+  target: PauseTarget;
+  name: Generated<string>;
+  reason: string;
+  actor: string;
+  at: number;
+}
+
 interface DaemonStateTable {
   key: string;
   value: string;
@@ -347,6 +356,7 @@ export interface LedgerTables {
   incident: IncidentTable;
   lease: LeaseTable;
   match_seen: MatchSeenTable;
+  pause: PauseTable;
   quarantine: QuarantineTable;
   refresh: RefreshTable;
   reject_entry: RejectEntryTable;

@@ -67,7 +67,7 @@ describe('a reject whose grace is over', () => {
 });
 
 describe('the rail', () => {
-  it.each(['observe', 'shadow', 'stopped'] as const)('mode: waits while it is %s', async (mode) => {
+  it.each(['observe', 'shadow', 'paused'] as const)('mode: waits while it is %s', async (mode) => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace({ mode: () => mode });

@@ -1,11 +1,11 @@
 /**
- * Calling off what the rules decided and the service has not taken yet: by the kill switch, by a
- * mode in which they do not act, and where the rules that decided it do not act any more.
+ * Cancels what the rules decided and the service has not taken yet: when decisions are paused, in a
+ * mode in which the rules do not act, and where those that decided it do not act any more.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
-import { inKeys } from '../../store/bulk.ts';
-import type { Db, Tx } from '../../store/store.ts';
+import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
+import { inKeys } from '../store/bulk.ts';
+import type { Db, Tx } from '../store/store.ts';
 
 /** Open pushes of decisions `n` by the rules of which this is true. */
 export function pushesOfRules(which: RawBuilder<boolean>): RawBuilder<boolean> {
@@ -25,9 +25,9 @@ const UNSENT = sql<boolean>`outbox.state = 'queued'`;
  * harms nobody.
  */
 const UNDER_WAY = sql<boolean>`(outbox.state in ('sending', 'in_doubt')
-  and outbox.expected_from <> 'accepted' and outbox.body->>'$.calledOff' is null)`;
+  and outbox.expected_from <> 'accepted' and outbox.body->>'$.cancelRequested' is null)`;
 
-/** Whether there is anything to cancel or to call off: found out without a turn to write. */
+/** Whether there is anything to cancel: found out without a turn to write. */
 export async function hasUnsent(db: Db): Promise<boolean> {
   const row = await db
     .selectFrom('outbox')
@@ -57,9 +57,9 @@ export async function cancelUnsent(
   at: number,
   which: RawBuilder<boolean> = OF_RULES,
 ): Promise<number> {
-  const calledOff = await tx
+  const underWay = await tx
     .updateTable('outbox')
-    .set({ body: sql<string>`json_set(body, '$.calledOff', ${reason})` })
+    .set({ body: sql<string>`json_set(body, '$.cancelRequested', ${reason})` })
     .where(which)
     .where(UNDER_WAY)
     .returning('cause')
@@ -72,11 +72,11 @@ export async function cancelUnsent(
     .returning(['cause', 'expected_from'])
     .execute();
   const takenBack = rows.filter((row) => row.expected_from === 'accepted');
-  // By no rules: they are decided anew even where the switch is off again before anybody looked.
+  // By no rules: they are decided again even where the pause is over before anybody looked.
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
-    .where(inKeys('decision_id', [...rows, ...calledOff].map(decisionOf)))
+    .where(inKeys('decision_id', [...rows, ...underWay].map(decisionOf)))
     .execute();
   // What is not taken back is as it was accepted, and the rules are asked about it again.
   await tx

@@ -1,17 +1,16 @@
-/** What the rules decided and is on its way while somebody stops the decisions. */
-import { dirname } from 'node:path';
+/** What the rules decided and is on its way while somebody pauses decisions. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import { DECISIONS, pausesIn } from '../support/pauses.ts';
 import { createCourt } from './reject/support.ts';
 import { ACCEPT_SMALL, acceptByHand, createHouse, type House, loadedRules } from './support.ts';
 
 const WHO = { actor: 'anna', reason: 'prices look wrong' };
-const STOPPED = 'anna stopped the decisions: prices look wrong';
+const PAUSED = 'paused by anna (decisions): prices look wrong';
 const MINUTE = 60_000;
 const LIMITS = {
   ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, looks: 4, retryMsMax: MINUTE },
@@ -19,11 +18,11 @@ const LIMITS = {
 };
 const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
 
-/** An outbox and a kill switch; the first push that is sent waits for its answer. */
+/** An outbox and the pauses; the first push that is sent waits for its answer. */
 async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   const { store, clock } = house;
   const log = silentLogger();
-  const killSwitch = await openKillSwitch({ store, clock, log, dataDir: dirname(store.path) });
+  const pauses = await pausesIn(house);
   const answer = Promise.withResolvers<never>();
   // Nobody waits for it where nothing is sent.
   answer.promise.catch(() => undefined);
@@ -47,7 +46,8 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   );
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
-    ...{ quietMs: 12 * MINUTE, watchedSince: () => 0, brake: killSwitch.brake, dryRun: false },
+    ...{ quietMs: 12 * MINUTE, watchedSince: () => 0, dryRun: false },
+    ...{ pauses, pausedReason: (kind: string) => pauses.reason('pushes', kind) },
     onMoved: () => undefined,
     onEnded: () => undefined,
   });
@@ -59,7 +59,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
     await done;
   });
   await clock.advance(1);
-  return { killSwitch, service, fail: answer.reject, wake: () => dispatcher.nudge() };
+  return { pauses, service, fail: answer.reject, wake: () => dispatcher.nudge() };
 }
 
 async function accepted(): Promise<House> {
@@ -79,47 +79,47 @@ const WAYS = [
   ['is in doubt, and not there', new InDoubtError('transport.cut', 'cut off')],
 ] as const;
 
-describe.each(WAYS)('what was sent before a stop and %s', (_, error) => {
+describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
   it('is not sent again after it, but decided anew', async () => {
     const house = await accepted();
-    const { killSwitch, service, fail } = await outboxOf(house);
+    const { pauses, service, fail } = await outboxOf(house);
     expect(service.sent).toBe(1);
-    await killSwitch.stop(WHO);
+    await pauses.pause(DECISIONS, WHO);
     await house.clock.advance(MINUTE);
-    await killSwitch.resume(WHO);
+    await pauses.resume(DECISIONS, WHO);
     fail(error);
     await house.clock.advance(5 * MINUTE);
-    expect(await rows(house)).toEqual([`refused ${STOPPED}`]);
+    expect(await rows(house)).toEqual([`refused ${PAUSED}`]);
     expect(service.sent).toBe(1);
     expect(await house.decide({ rules: TIGHT })).toEqual(['1 hold']);
   });
 
   it('is decided anew also where nothing has changed, and then leaves', async () => {
     const house = await accepted();
-    const { killSwitch, service, fail, wake } = await outboxOf(house);
-    await killSwitch.stop(WHO);
-    await killSwitch.resume(WHO);
+    const { pauses, service, fail, wake } = await outboxOf(house);
+    await pauses.pause(DECISIONS, WHO);
+    await pauses.resume(DECISIONS, WHO);
     fail(error);
     await house.clock.advance(5 * MINUTE);
     expect(await house.decide()).toEqual(['1 accept']);
     expect(await house.decide()).toEqual([]);
     wake();
     await house.clock.advance(MINUTE);
-    expect(await rows(house)).toEqual([`refused ${STOPPED}`, 'confirmed']);
+    expect(await rows(house)).toEqual([`refused ${PAUSED}`, 'confirmed']);
     expect(service.sent).toBe(2);
   });
 
-  it('does not leave where the stop is on still when it comes back', async () => {
+  it('does not leave where the pause is on still when it comes back', async () => {
     const house = await accepted();
-    const { killSwitch, service, fail } = await outboxOf(house);
-    await killSwitch.stop(WHO);
+    const { pauses, service, fail } = await outboxOf(house);
+    await pauses.pause(DECISIONS, WHO);
     fail(error);
     await house.clock.advance(5 * MINUTE);
     expect(service.sent).toBe(1);
-    await killSwitch.resume(WHO);
+    await pauses.resume(DECISIONS, WHO);
     await house.clock.advance(5 * MINUTE);
     expect(service.sent).toBe(1);
-    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await house.decide({ pauses })).toEqual(['1 accept']);
     expect(await house.pushes()).toHaveLength(2);
   });
 
@@ -127,11 +127,11 @@ describe.each(WAYS)('what was sent before a stop and %s', (_, error) => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
     await acceptByHand(house, 1);
-    const { killSwitch, service, fail } = await outboxOf(house);
-    await killSwitch.stop(WHO);
+    const { pauses, service, fail } = await outboxOf(house);
+    await pauses.pause(DECISIONS, WHO);
     fail(error);
     await house.clock.advance(5 * MINUTE);
-    await killSwitch.resume(WHO);
+    await pauses.resume(DECISIONS, WHO);
     await house.clock.advance(5 * MINUTE);
     expect(await rows(house)).toEqual(['confirmed']);
     expect(service.sent).toBe(2);
@@ -149,29 +149,29 @@ describe.each(WAYS)('what was sent before a stop and %s', (_, error) => {
   });
 });
 
-it.each(WAYS)('a reject that was sent before a stop and %s is held', async (_, error) => {
+it.each(WAYS)('a reject that was sent before a pause and %s is held', async (_, error) => {
   const court = await createCourt();
   await court.waiting();
   await court.afterGrace();
-  const { killSwitch, service, fail } = await outboxOf(court);
+  const { pauses, service, fail } = await outboxOf(court);
   expect(service.sent).toBe(1);
-  await killSwitch.stop(WHO);
-  await killSwitch.resume(WHO);
+  await pauses.pause(DECISIONS, WHO);
+  await pauses.resume(DECISIONS, WHO);
   fail(error);
   await court.clock.advance(5 * MINUTE);
   expect(service.sent).toBe(1);
-  expect(await rows(court)).toEqual([`refused ${STOPPED}`]);
+  expect(await rows(court)).toEqual([`refused ${PAUSED}`]);
   await court.execute();
-  const detail = `the push is refused: ${STOPPED}`;
+  const detail = `the push is refused: ${PAUSED}`;
   expect(await court.entry()).toMatchObject({ state: 'failed', detail });
   expect(await court.decide()).toEqual(['1 hold']);
 });
 
-it('what was sent before a stop and has arrived is confirmed', async () => {
+it('what was sent before a pause and has arrived is confirmed', async () => {
   const house = await accepted();
-  const { killSwitch, service, fail } = await outboxOf(house);
-  await killSwitch.stop(WHO);
-  await killSwitch.resume(WHO);
+  const { pauses, service, fail } = await outboxOf(house);
+  await pauses.pause(DECISIONS, WHO);
+  await pauses.resume(DECISIONS, WHO);
   service.status = 'accepted';
   fail(new InDoubtError('transport.cut', 'cut off'));
   await house.clock.advance(5 * MINUTE);
