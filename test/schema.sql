@@ -677,23 +677,6 @@ CREATE UNIQUE INDEX outbox_reference_key ON outbox (kind, reference_key)
 WHERE reference_key IS NOT NULL;
 CREATE INDEX outbox_order ON outbox (order_id) WHERE order_id IS NOT NULL;
 CREATE INDEX outbox_ended ON outbox (kind, state, ended_at);
-CREATE TABLE sighting (
-  -- The entry of the change feed.
-  change_seq INTEGER PRIMARY KEY,
-  at INTEGER NOT NULL,
-  order_id INTEGER NOT NULL,
-  -- The type of the event that should have told us.
-  type TEXT NOT NULL,
-  seen_by TEXT NOT NULL CHECK (seen_by IN ('event', 'sweep')),
-  -- From the change to the mirror; where its time is not known, at the most.
-  late_ms INTEGER NOT NULL,
-  event_id TEXT,
-  -- 'late': the event came after the sweep. Null: it may still come.
-  verdict TEXT CHECK (verdict IN ('announced', 'late', 'lost', 'excused'))
-) STRICT;
-CREATE INDEX sighting_at ON sighting (at);
-CREATE INDEX sighting_open ON sighting (change_seq) WHERE verdict IS NULL;
-CREATE INDEX sighting_event ON sighting (event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX delivery_created ON delivery (created_at);
 CREATE INDEX decision_day ON decision (at, outcome, actor, rules);
 CREATE INDEX decision_said ON decision (order_delivery_id, actor, decision_id, outcome);
@@ -1286,3 +1269,33 @@ LEFT JOIN season_variant_row a ON a.season_barcode = (
   SELECT n.season_barcode FROM season_variant_row n
   WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
+CREATE VIEW event_coverage AS
+SELECT order_delivery_id, order_id, at, created_at, by_event, since,
+  by_event OR EXISTS (
+    SELECT 1 FROM webhook_event e
+    WHERE e.order_id = found.order_id AND e.type = 'sales_order.delivery_created'
+      AND e.received_at BETWEEN since - 300000 AND at + 300000
+  ) AS announced
+FROM (
+  SELECT d.order_delivery_id, d.order_id, d.first_seen_at AS at, d.created_at,
+    c.cause LIKE 'refresh:event:%' AS by_event,
+    iif(c.cause LIKE '%:first', o.first_seen_at, NULL) AS order_seen_at,
+    p.started_at AS since, p.ended_at AS swept_at
+  FROM delivery d
+  JOIN change c ON c.entity = 'delivery' AND c.key = CAST(d.order_delivery_id AS TEXT)
+    AND c.op = 'insert'
+  LEFT JOIN sales_order o ON o.order_id = d.order_id
+  LEFT JOIN sync_run r ON r.run_id =
+    CAST(replace(replace(c.cause, 'refresh:sweep:', ''), 'run:', '') AS INTEGER)
+  LEFT JOIN sync_run p ON p.run_id = (
+    SELECT max(run_id) FROM (
+      SELECT * FROM (
+        SELECT run_id FROM sync_run WHERE stream = 'orders' AND outcome = 'complete'
+          AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)
+      UNION ALL
+      SELECT * FROM (
+        SELECT run_id FROM sync_run WHERE stream = 'ordersFull' AND outcome = 'complete'
+          AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)))
+) found
+WHERE by_event OR (since IS NOT NULL AND (order_seen_at IS NULL OR order_seen_at > swept_at))
+/* event_coverage(order_delivery_id,order_id,at,created_at,by_event,since,announced) */;

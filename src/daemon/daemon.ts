@@ -146,7 +146,7 @@ function createCare(
   config: Config,
   { clock, log }: DaemonDeps,
   { store, lease, service, space, watch }: WorkerParts,
-  { meter, lossMeter }: Pick<Inbox, 'meter' | 'lossMeter'>,
+  { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.v1;
@@ -157,7 +157,7 @@ function createCare(
     keeper,
     health: createHealth(config, { ...common, ...watch, isOpen }),
     // A level without events loses none.
-    meters: hasAtLevel(level, 'orderParts') ? [lossMeter] : [],
+    meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
 }
 
@@ -200,7 +200,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...{ store, random, log, sequence, service, traits },
     ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
     mayPull: () => space.allows('pull') && guard.hold() === undefined,
-    sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
+    sweepPace: () => inbox.coverage.pace(),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();

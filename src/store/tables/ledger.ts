@@ -128,17 +128,6 @@ interface AnnouncedTable {
   since: number;
 }
 
-interface SightingTable {
-  change_seq: number;
-  at: number;
-  order_id: number;
-  type: string;
-  seen_by: 'event' | 'sweep';
-  late_ms: number;
-  event_id: string | null;
-  verdict: 'announced' | 'late' | 'lost' | 'excused' | null;
-}
-
 interface IncidentTable {
   id: Generated<number>;
   at: number;
@@ -355,7 +344,6 @@ export interface LedgerTables {
   schema_migration: SchemaMigrationTable;
   segment: SegmentTable;
   stock_apart: StockApartTable;
-  sighting: SightingTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
   key_twice: KeyTwiceTable;
