@@ -2,6 +2,11 @@
 DROP TABLE sighting;
 DELETE FROM daemon_state WHERE key IN ('loss_meter', 'loss_meter_seq');
 
+-- What the guard against steps of the clock has noted: the clock on the wall, and the trusted time.
+UPDATE daemon_state SET key = 'clock',
+  value = json_object('seen', updated_at, 'trusted', CAST(value AS INTEGER))
+WHERE key = 'retention_now';
+
 -- One row for every new delivery that an event or a sweep brought into the mirror. `announced`: an
 -- event brought it, or its delivery_created came no later than five minutes after the sweep did.
 -- `since`: when the sweep before began, the earliest that the delivery can have been packed.

@@ -12,7 +12,6 @@ import type { Logger } from '../lib/log.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
 import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
-import { watchTime } from '../outbox/dispatch/quiet-time.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
@@ -47,6 +46,8 @@ export interface OutboxDeps {
   readonly clock: Clock;
   /** The dispatcher's own, by which its pulse is felt. */
   readonly dispatcherClock: Clock;
+  /** {@link ClockGuard.watchedSince} */
+  readonly watchedSince: () => number;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
@@ -182,7 +183,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { store, clock, random, sequence, service, readOrder, onEnded, stops } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
-  const quiet = { quietMs: outbox.quietTime, watchedSince: watchTime(clock) };
+  const quiet = { quietMs: outbox.quietTime, watchedSince: deps.watchedSince };
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });

@@ -140,6 +140,7 @@ async function run(
   const grouped = groupCommits(own);
   const [random, log] = [seededRandom(seed), testLogger()];
   const stop = new AbortController();
+  const startedAt = clock.now();
   const service = await createService(config.service, {
     ...{ store: own, clock, random, scrubber: createScrubber(), stop: stop.signal },
   });
@@ -156,6 +157,7 @@ async function run(
     stops: await openOutboxStops({ store: own, clock, log }),
     requestRun: async (stream) => void requested.push(stream),
     onEnded: () => undefined,
+    watchedSince: () => startedAt,
   });
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));
   return {
