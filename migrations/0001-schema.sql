@@ -823,26 +823,6 @@ CREATE INDEX webhook_event_order ON webhook_event (order_id);
 CREATE INDEX webhook_event_again ON webhook_event (last_duplicate_at)
 WHERE last_duplicate_at IS NOT NULL;
 
--- Changes, with the teller that was first (event or sweep) and its delay: the loss meter goes by
--- them.
-CREATE TABLE sighting (
-  -- The entry of the change feed.
-  change_seq INTEGER PRIMARY KEY,
-  at INTEGER NOT NULL,
-  order_id INTEGER NOT NULL,
-  -- The type of the event that should have told us.
-  type TEXT NOT NULL,
-  seen_by TEXT NOT NULL CHECK (seen_by IN ('event', 'sweep')),
-  -- From the change to the mirror; where its time is not known, at the most.
-  late_ms INTEGER NOT NULL,
-  event_id TEXT,
-  -- 'late': the event came after the sweep. Null: it may still come.
-  verdict TEXT CHECK (verdict IN ('announced', 'late', 'lost', 'excused'))
-) STRICT;
-CREATE INDEX sighting_at ON sighting (at);
-CREATE INDEX sighting_open ON sighting (change_seq) WHERE verdict IS NULL;
-CREATE INDEX sighting_event ON sighting (event_id) WHERE event_id IS NOT NULL;
-
 -- ---- Decisions (decisions/) ------------------------------------------------------------------
 
 -- The exact text of every rule set that ever decided, by its hash.
@@ -1561,6 +1541,41 @@ SELECT
   strftime('%Y-%m-%dT%H:%M:%SZ', first_seen_at / 1000, 'unixepoch') AS first_seen_at,
   strftime('%Y-%m-%dT%H:%M:%SZ', last_seen_at / 1000, 'unixepoch') AS last_seen_at
 FROM quarantine;
+
+-- One row for every new delivery that an event or a sweep brought into the mirror. `announced`: an
+-- event brought it, or its delivery_created came no later than five minutes after the sweep did.
+-- `since`: when the sweep before began, the earliest that the delivery can have been packed.
+-- Left out: what a sweep found that had no complete one before it (all is new then), and deliveries
+-- of an old order whose details a sweep read for the first time.
+CREATE VIEW event_coverage AS
+SELECT order_delivery_id, order_id, at, created_at, by_event, since,
+  by_event OR EXISTS (
+    SELECT 1 FROM webhook_event e
+    WHERE e.order_id = found.order_id AND e.type = 'sales_order.delivery_created'
+      AND e.received_at BETWEEN since - 300000 AND at + 300000
+  ) AS announced
+FROM (
+  SELECT d.order_delivery_id, d.order_id, d.first_seen_at AS at, d.created_at,
+    c.cause LIKE 'refresh:event:%' AS by_event,
+    iif(c.cause LIKE '%:first', o.first_seen_at, NULL) AS order_seen_at,
+    p.started_at AS since, p.ended_at AS swept_at
+  FROM delivery d
+  JOIN change c ON c.entity = 'delivery' AND c.key = CAST(d.order_delivery_id AS TEXT)
+    AND c.op = 'insert'
+  LEFT JOIN sales_order o ON o.order_id = d.order_id
+  LEFT JOIN sync_run r ON r.run_id =
+    CAST(replace(replace(c.cause, 'refresh:sweep:', ''), 'run:', '') AS INTEGER)
+  LEFT JOIN sync_run p ON p.run_id = (
+    SELECT max(run_id) FROM (
+      SELECT * FROM (
+        SELECT run_id FROM sync_run WHERE stream = 'orders' AND outcome = 'complete'
+          AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)
+      UNION ALL
+      SELECT * FROM (
+        SELECT run_id FROM sync_run WHERE stream = 'ordersFull' AND outcome = 'complete'
+          AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)))
+) found
+WHERE by_event OR (since IS NOT NULL AND (order_seen_at IS NULL OR order_seen_at > swept_at));
 
 -- Members that the service sends and that have no column: in the newest 1,000 rows of each table,
 -- which are found by their rowid.

@@ -24,6 +24,7 @@ import { headline } from '../ops/headline.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
+import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
 import type { Pauses } from '../store/pauses.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
@@ -134,6 +135,7 @@ interface WorkerParts {
   readonly rules: RulesInForce;
   readonly pauses: Pauses;
   readonly guard: AccountGuard;
+  readonly clockGuard: ClockGuard;
   readonly systemKeys: SystemKeys;
   readonly space: SpaceWatch;
   readonly pulse: Pulse;
@@ -146,7 +148,7 @@ function createCare(
   config: Config,
   { clock, log }: DaemonDeps,
   { store, lease, service, space, watch }: WorkerParts,
-  { meter, lossMeter }: Pick<Inbox, 'meter' | 'lossMeter'>,
+  { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.v1;
@@ -157,7 +159,7 @@ function createCare(
     keeper,
     health: createHealth(config, { ...common, ...watch, isOpen }),
     // A level without events loses none.
-    meters: hasAtLevel(level, 'orderParts') ? [lossMeter] : [],
+    meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
 }
 
@@ -181,6 +183,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...{ levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
+    watchedSince: parts.clockGuard.watchedSince,
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
       events?.pushEnded?.(item, state);
@@ -205,7 +208,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...{ store, random, log, sequence, service, traits },
     ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
     mayPull: (stream) => mayPull(parts, stream),
-    sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
+    sweepPace: () => inbox.coverage.pace(),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
@@ -235,7 +238,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[renewer, space, keeper, causes, guard, ...outbox.workers, ...decisions.workers],
+      ...[parts.clockGuard, renewer, space, keeper, causes, guard],
+      ...[...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
@@ -288,22 +292,24 @@ async function close(running: AsyncDisposableStack, log: Logger): Promise<void> 
 }
 
 /** Opens and checks everything; a start that fails leaves nothing open. */
-export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
-  const { clock } = deps;
-  const log = deps.log.child({ room: 'daemon' });
-  const manager = deps.manager ?? serviceManager({}, process.pid, log);
+export async function openDaemon(config: Config, given: DaemonDeps): Promise<Daemon> {
+  const log = given.log.child({ room: 'daemon' });
+  const manager = given.manager ?? serviceManager({}, process.pid, log);
   await tellOpening(manager);
-  requireSetClock(clock);
+  requireSetClock(given.clock);
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
-  const { store, migrated } = await openStore(storeOptions(config), clock);
+  const { store, migrated } = await openStore(storeOptions(config), given.clock);
   opened.defer(() => store.close());
-  const lease = await acquireLease(store, config.store.lockLease, clock);
+  const lease = await acquireLease(store, config.store.lockLease, given.clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  const clockGuard = await openClockGuard({ store, clock: given.clock, log });
+  const { clock } = clockGuard;
+  const deps = { ...given, clock };
   await setCurrency({ store, clock }, config.service.v1.currency);
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
@@ -330,7 +336,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
   };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, traits, rules, space, pulse, watch, pauses, guard },
+    ...{ store, lease, service, traits, rules, space, pulse, watch, pauses, guard, clockGuard },
     systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });

@@ -11,7 +11,6 @@ import type { Logger } from '../lib/log.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
 import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
-import { watchTime } from '../outbox/dispatch/quiet-time.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
@@ -45,6 +44,8 @@ export interface OutboxDeps {
   readonly clock: Clock;
   /** The dispatcher's own, by which its pulse is felt. */
   readonly dispatcherClock: Clock;
+  /** {@link ClockGuard.watchedSince} */
+  readonly watchedSince: () => number;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
@@ -173,7 +174,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { store, clock, random, sequence, service, readOrder, onEnded, pauses } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
-  const quiet = { quietMs: outbox.quietTime, watchedSince: watchTime(clock) };
+  const quiet = { quietMs: outbox.quietTime, watchedSince: deps.watchedSince };
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });

@@ -25,8 +25,7 @@ export async function requestRun(
     .executeTakeFirst();
   if (!row || row.due_at <= now) return;
   const since = now - (row.started_at ?? Number.NEGATIVE_INFINITY);
-  // One in a time to come was begun before the clock was set back.
-  if (since >= 0 && since < AT_MOST_EVERY_MS) return;
+  if (since < AT_MOST_EVERY_MS) return;
   await store.db
     .updateTable('stream_state')
     .set({ due_at: now })

@@ -5,8 +5,7 @@ import type { DecisionMode } from '../../src/decisions/record.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
 import { type Prospect, type QueueOptions, tryQueue } from '../../src/decisions/trial/queue.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
-import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { type ManualClock, manualClock, untilAborted } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
@@ -15,11 +14,9 @@ import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-cus
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
 import type { Pauses } from '../../src/store/pauses.ts';
-import { createReadSequence } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
-import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import { createPlanner } from '../../src/sync/planner.ts';
 import { rulesOf } from '../rules/support.ts';
+import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';
 
 export const ACCEPT_SMALL = `
@@ -262,19 +259,14 @@ export async function journal({ store }: House): Promise<string[]> {
   return rows.map(({ actor, outcome }) => `${actor} ${outcome}`);
 }
 
-/** Who plans the pulls, of none; what it gives stops it. */
+/** Watches the clock as a daemon does; what it gives stops it. */
 export async function watch({
   store,
   clock,
 }: Pick<House, 'store' | 'clock'>): Promise<() => Promise<void>> {
-  const planner = createPlanner({
-    ...{ store, clock, random: seededRandom(1), log: silentLogger() },
-    sequence: createReadSequence(store, clock),
-    variants: createVariantPages({ store, clock }),
-    ...{ streams: [], onRunEnded: () => undefined, mayPull: () => true },
-  });
+  const guard = guardClock(store, clock);
   const stop = new AbortController();
-  const done = planner.run(stop.signal);
+  const done = guard.run(stop.signal, () => untilAborted(stop.signal));
   const close = async (): Promise<void> => {
     stop.abort();
     await done;

@@ -147,6 +147,7 @@ async function run(
   const grouped = groupCommits(own);
   const [random, log] = [seededRandom(seed), testLogger()];
   const stop = new AbortController();
+  const startedAt = clock.now();
   const service = await createService(config.service, {
     ...{ store: own, clock, random, scrubber: createScrubber(), stop: stop.signal },
   });
@@ -162,6 +163,7 @@ async function run(
     pauses: await pausesIn({ store: own, clock }),
     requestRun: async (stream) => void requested.push(stream),
     onEnded: () => undefined,
+    watchedSince: () => startedAt,
   });
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));
   return {

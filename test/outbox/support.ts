@@ -7,7 +7,6 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
-import { watchTime } from '../../src/outbox/dispatch/quiet-time.ts';
 import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
   clearByLook,
@@ -18,6 +17,7 @@ import {
 } from '../../src/outbox/item.ts';
 import type { Search } from '../../src/outbox/kinds/find-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';
 
 export const YES: Finding = { found: 'yes', detail: {} };
@@ -170,9 +170,15 @@ export async function createBench(): Promise<Bench> {
         return 'outboxId' in enqueued ? enqueued.outboxId : 0;
       }),
     start() {
-      const watchedSince = watchTime(clock);
+      const guard = guardClock(store, clock);
+      const { watchedSince } = guard;
       const dispatcher = createDispatcher({
-        ...{ store, clock: counted, random: seededRandom(3), log: bench.log },
+        ...{
+          store,
+          clock: { ...guard.clock, sleep: counted.sleep },
+          random: seededRandom(3),
+          log: bench.log,
+        },
         kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
         limits: { ...LIMITS, ...bench.limits },
         ...{ quietMs: QUIET_MS, watchedSince },
@@ -183,7 +189,7 @@ export async function createBench(): Promise<Bench> {
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),
       });
       const stop = new AbortController();
-      const done = dispatcher.run(stop.signal);
+      const done = guard.run(stop.signal, () => dispatcher.run(stop.signal));
       const close = async (): Promise<void> => {
         stop.abort();
         await done.catch(() => undefined);

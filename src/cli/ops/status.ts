@@ -47,12 +47,9 @@ function streamRow(stream: StreamStatus): readonly string[] {
 
 function relayLine({ relay }: Status): string {
   if (relay === null) return 'not measured yet';
-  const { state, announced, changes, late, lost, sweepMs, lateMsP95 } = relay;
-  const parts = [`${state}: ${announced} of ${changes} changes told by events`];
-  if (late + lost > 0) parts.push(`${late} late, ${lost} lost`);
-  if (lateMsP95 !== null) parts.push(`p95 ${formatDuration(lateMsP95)}`);
-  if (sweepMs !== null) parts.push(`a sweep every ${formatDuration(sweepMs)}`);
-  return parts.join(', ');
+  const { state, deliveries, missed } = relay;
+  const quick = state === 'healthy' ? '' : ', orders are swept every 2m';
+  return `${state}: events missed ${missed} of the newest ${deliveries} deliveries${quick}`;
 }
 
 function printStatus(output: Output, status: Installation, { store, rules }: Config): void {

@@ -42,7 +42,7 @@ export interface DatabaseReadings {
   readonly quarantine: Readonly<Record<string, number>>;
   /** Open ones by kind. */
   readonly incidents: Readonly<Record<string, number>>;
-  readonly loss: RelayFigures | undefined;
+  readonly relay: RelayFigures | undefined;
 }
 
 async function streamReadings(
@@ -183,6 +183,6 @@ export async function readDatabase(
     lastEventAt: event?.at ?? undefined,
     quarantine: await quarantineByEntity(db),
     incidents: await openIncidentsByKind(db),
-    loss: await readRelayFigures(db),
+    relay: await readRelayFigures(db),
   };
 }

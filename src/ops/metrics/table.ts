@@ -119,24 +119,14 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
   },
   {
     name: 'events_missed_ratio',
-    help: 'Changes of which no event told us in time, 0 to 1',
-    read: ({ loss }) => one(loss?.missedShare),
-  },
-  {
-    name: 'events_lost',
-    help: 'Changes of which no event ever told us, in the window of the loss meter',
-    read: ({ loss }) => one(loss?.lost),
-  },
-  {
-    name: 'events_late_p95_seconds',
-    help: 'From a change to the mirror where an event brought it, 95th percentile',
-    read: ({ loss }) => one(loss?.lateMsP95 == null ? undefined : seconds(loss.lateMsP95)),
+    help: 'Share of the newest deliveries that no event announced in time, 0 to 1',
+    read: ({ relay }) => one(relay && relay.missed / relay.deliveries),
   },
   {
     name: 'events_state',
-    help: '1 for what the loss meter says of the events',
+    help: '1 for the state of the relay by missed-event detection',
     labels: ['state'],
-    read: ({ loss }) => (loss ? [{ labels: { state: loss.state }, value: 1 }] : []),
+    read: ({ relay }) => (relay ? [{ labels: { state: relay.state }, value: 1 }] : []),
   },
   {
     name: 'quarantine_rows',

@@ -18,11 +18,9 @@
  * text. A row that cannot be settled now is put off with a growing delay; the row stays, so that
  * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
-import { watchSteps } from '../../lib/clock.ts';
 import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
 import type { OutboxItem } from '../item.ts';
 import { doubtWhatWasSending, dueItems, type Excluded, nextDueAt, type Work } from '../ledger.ts';
-import { bringForward, followClockStep } from './clock-step.ts';
 import type { DispatcherDeps, DispatcherLimits, Hand } from './hand.ts';
 import { createFailedLooks } from './looks.ts';
 import { step } from './step.ts';
@@ -70,24 +68,7 @@ function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: W
   return (work === 'send' ? concurrency : looks) - taken;
 }
 
-/** Steps of the clock; those that were not followed yet outlive a run that fails. */
-interface Steps {
-  readonly moved: () => number;
-  left: number;
-}
-
-/** After a step of the clock; what is under way or found would go by, or write, times of before. */
-async function follow(deps: DispatcherDeps, steps: Steps, busy: Busy, found: Found): Promise<void> {
-  steps.left += steps.moved();
-  if (steps.left === 0) return;
-  await Promise.all([...busy.values()].map(({ done }) => done));
-  await followClockStep(deps.store, steps.left, deps.clock.now());
-  found.clear();
-  steps.left = 0;
-}
-
-async function begin({ store, clock, log, limits }: DispatcherDeps): Promise<void> {
-  await bringForward(store, limits, clock.now());
+async function begin({ store, clock, log }: DispatcherDeps): Promise<void> {
   const inDoubt = await doubtWhatWasSending(store, clock.now());
   if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
 }
@@ -124,7 +105,6 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const failedLooks = createFailedLooks(clock, limits.lookMs);
   const outages = createOutages<number>(own, PUSHES);
   const deps: Hand = { ...own, failedLooks, outages };
-  const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
@@ -145,15 +125,17 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
     async run(signal) {
       const busy: Busy = new Map();
       const found: Found = new Map();
-      await follow(deps, steps, busy, found);
+      let foundAt = deps.watchedSince();
       await begin(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await follow(deps, steps, busy, found);
           const pausedReason = pausedSince(own);
           await own.pauses.followFiles();
+          // After a step of the clock, rows that were found have the times of before.
+          if (foundAt !== deps.watchedSince()) found.clear();
+          foundAt = deps.watchedSince();
           const take = (item: OutboxItem): Promise<void> =>
             step({ ...deps, pausedReason }, item, signal).catch((error: unknown) => {
               failure ??= { error };

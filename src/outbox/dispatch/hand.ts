@@ -36,7 +36,7 @@ export interface DispatcherDeps {
   readonly limits: DispatcherLimits;
   /** Before an absence proves something, as configured. */
   readonly quietMs: number;
-  /** {@link watchTime} */
+  /** {@link ClockGuard.watchedSince} */
   readonly watchedSince: () => number;
   readonly pauses: Pick<Pauses, 'mark' | 'followFiles'>;
   /** Why nothing of this kind may be sent now; looks and confirmations go on. */

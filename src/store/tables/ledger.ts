@@ -127,17 +127,6 @@ interface AnnouncedTable {
   since: number;
 }
 
-interface SightingTable {
-  change_seq: number;
-  at: number;
-  order_id: number;
-  type: string;
-  seen_by: 'event' | 'sweep';
-  late_ms: number;
-  event_id: string | null;
-  verdict: 'announced' | 'late' | 'lost' | 'excused' | null;
-}
-
 interface IncidentTable {
   id: Generated<number>;
   at: number;
@@ -365,7 +354,6 @@ export interface LedgerTables {
   schema_migration: SchemaMigrationTable;
   segment: SegmentTable;
   stock_apart: StockApartTable;
-  sighting: SightingTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
   key_twice: KeyTwiceTable;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { reconsiderAll } from '../../../src/decisions/reject/queue.ts';
 import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** What a stopped reject looks like: nothing is pushed, and the hold has the rail's name. */
@@ -78,22 +77,17 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
-  it('clock: one that is ahead of what has passed since ends no grace', async () => {
+  it('no grace ends while no daemon runs, or by a clock that was set ahead meanwhile', async () => {
     const court = await createCourt();
     await court.waiting();
-    const year = 365 * DAY;
-    const kept = { changes: year, events: year, runs: year, incidents: year };
-    const following = createRetention(court, kept);
-    await following.slice();
+    await court.begin()();
     court.clock.step(DAY);
-    await court.fresh();
-    await court.execute();
-    await expectStopped(court, 'clock', /the clock is ahead by 1d/);
-    await court.clock.advance(2 * HOUR);
-    await following.slice();
-    await court.fresh();
-    await court.execute();
-    expect(await court.meant()).toEqual(['1 rejected']);
+    const end = court.begin();
+    await court.clock.advance(HOUR);
+    const { due_at: due, ...entry } = await court.entry();
+    expect(entry).toMatchObject({ state: 'waiting', rail: null });
+    expect(due - court.clock.now()).toBe(23 * HOUR);
+    await end();
   });
 
   it('re-read: what changed while it waited is decided anew', async () => {
@@ -322,6 +316,7 @@ describe('the rail', () => {
     const end = court.begin();
     await court.clock.advance(HOUR);
     court.clock.step(-20 * HOUR);
+    await court.clock.advance(5_000);
     await court.waiting();
     const { due_at: due } = await court.entry();
     await court.clock.advance(HOUR);
