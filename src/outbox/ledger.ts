@@ -4,10 +4,11 @@
  * mistake here aborts instead of sending something twice. A row that somebody else has moved
  * meanwhile (a person who canceled it) is left as it is.
  */
+import type { Selectable } from 'kysely';
 import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
-import type { OutboxState } from '../store/tables.ts';
+import type { OutboxState, Tables } from '../store/tables.ts';
 import { readResult } from './document-state.ts';
 import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 
@@ -72,6 +73,37 @@ function workable(db: Db, work: Work, { busy, held }: Excluded) {
   );
 }
 
+type Row = Pick<Selectable<Tables['outbox']>, (typeof COLUMNS)[number]>;
+
+function itemOf(row: Row): OutboxItem {
+  return {
+    outboxId: row.outbox_id,
+    kind: row.kind,
+    lane: row.lane,
+    reference: row.reference,
+    body: parseJsonObject(row.body),
+    expectedFrom: row.expected_from,
+    state: row.state,
+    attempts: row.attempts,
+    result: row.result,
+    inDoubtSince: row.in_doubt_since,
+    createdAt: row.created_at,
+    cause: row.cause,
+  };
+}
+
+/** Answered rows of these, due or not. */
+export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(COLUMNS)
+    .where(inKeys('outbox_id', outboxIds))
+    .where('state', '=', 'sent')
+    .where('desk_reason', 'is', null)
+    .execute();
+  return rows.map(itemOf);
+}
+
 /** Rows to work on now, the longest due first. */
 export async function dueItems(
   db: Db,
@@ -87,20 +119,7 @@ export async function dueItems(
     .orderBy('o.outbox_id')
     .limit(limit)
     .execute();
-  return rows.map((row) => ({
-    outboxId: row.outbox_id,
-    kind: row.kind,
-    lane: row.lane,
-    reference: row.reference,
-    body: parseJsonObject(row.body),
-    expectedFrom: row.expected_from,
-    state: row.state,
-    attempts: row.attempts,
-    result: row.result,
-    inDoubtSince: row.in_doubt_since,
-    createdAt: row.created_at,
-    cause: row.cause,
-  }));
+  return rows.map(itemOf);
 }
 
 /** When the next row of this work that could be taken up falls due. */
@@ -234,6 +253,8 @@ export interface AttemptEnd {
   readonly answer: string;
   /** The service's own lines about what it refused. */
   readonly problems: readonly FlightProblem[];
+  /** What the answer shows of the mirrored. */
+  readonly write?: ((tx: Tx) => Promise<void>) | undefined;
 }
 
 const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
@@ -278,6 +299,7 @@ export async function endAttempt(
       ...(end.class === 'refused' ? { ended_at: now } : {}),
       ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),
     });
+    await end.write?.(tx);
   });
   return state;
 }
@@ -298,7 +320,7 @@ export async function postpone(
   store: Store,
   item: OutboxItem,
   dueAt: number,
-  error: string,
+  error: string | null,
 ): Promise<void> {
   await store.transaction(async (tx) => {
     await move(tx, item, item.state, { due_at: dueAt, last_error: error });

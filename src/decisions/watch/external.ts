@@ -8,6 +8,7 @@
  * decision.
  */
 import { sql } from 'kysely';
+import { deliveryLane } from '../../outbox/enqueue.ts';
 import type { Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
 import { askRules } from '../holds/ask-rules.ts';
@@ -67,6 +68,22 @@ async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange)
   return row !== undefined;
 }
 
+/**
+ * Whether it shows the status of before a push that was answered and is still read back: that may
+ * be a copy that lags. It stays news until the push has ended.
+ */
+async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Promise<boolean> {
+  const row = await tx
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('ended_at', 'is', null)
+    .where('expected_from', '=', to)
+    .where('result', 'is not', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 const WHAT = {
   accepted: { action: 'accept', reason: 'somebody accepted it in the service' },
   rejected: { action: 'reject', reason: 'somebody rejected it in the service' },
@@ -108,6 +125,7 @@ export async function noteExternal(
   orderDeliveryId: number,
 ): Promise<void> {
   const change = await newChange(tx, orderDeliveryId);
+  if (change && (await mayLag(tx, orderDeliveryId, change))) return;
   if (change) {
     if (!(await isOurs(tx, orderDeliveryId, change))) {
       const end = { by: 'external', detail: `it was made ${change.to} in the service` };

@@ -21,8 +21,16 @@
 import { watchSteps } from '../../lib/clock.ts';
 import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
 import type { OutboxItem } from '../item.ts';
-import { doubtWhatWasSending, dueItems, type Excluded, nextDueAt, type Work } from '../ledger.ts';
+import {
+  doubtWhatWasSending,
+  dueItems,
+  type Excluded,
+  nextDueAt,
+  sentItems,
+  type Work,
+} from '../ledger.ts';
 import { bringForward, followClockStep } from './clock-step.ts';
+import { createEchoes } from './echoes.ts';
 import { createGate } from './gate.ts';
 import type { DispatcherDeps, DispatcherLimits, Hand } from './hand.ts';
 import { createFailedLooks } from './looks.ts';
@@ -33,6 +41,8 @@ export interface Dispatcher {
   run(signal: AbortSignal): Promise<void>;
   /** Something was put into the outbox. */
   nudge(): void;
+  /** An order was read into the mirror. */
+  onOrderRead(orderId: number): void;
 }
 
 const PUSHES: OutageWords = {
@@ -93,6 +103,10 @@ async function start(
     const free = freeHands(limits, busy, work);
     if (free <= 0) continue;
     let items = found.get(work) ?? [];
+    if (work === 'send') {
+      const read = deps.echoes.takeRead(new Set(busy.keys()));
+      if (read.length > 0) items = [...(await sentItems(store.db, read)), ...items];
+    }
     if (items.length === 0) {
       const most = Math.max(free, FOUND_MAX);
       items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
@@ -112,7 +126,8 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const { store, clock, limits } = own;
   const failedLooks = createFailedLooks(clock, limits.lookMs);
   const outages = createOutages<number>(own, PUSHES);
-  const deps: Hand = { ...own, failedLooks, outages, gate: createGate(own) };
+  const echoes = createEchoes();
+  const deps: Hand = { ...own, failedLooks, echoes, outages, gate: createGate(own) };
   const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
 
@@ -134,6 +149,9 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
       // Whoever stops or resumes nudges: what waits now must not miss a stop that ends at once.
       deps.gate.look();
       wake.abort();
+    },
+    onOrderRead(orderId) {
+      if (echoes.read(orderId)) wake.abort();
     },
     async run(signal) {
       const busy: Busy = new Map();

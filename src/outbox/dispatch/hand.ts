@@ -7,6 +7,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { Store } from '../../store/store.ts';
 import type { OutboxItem, OutboxKind } from '../item.ts';
 import { wordsOf } from '../service.ts';
+import type { Echoes } from './echoes.ts';
 import type { Gate } from './gate.ts';
 import type { FailedLooks, LookPace } from './looks.ts';
 
@@ -51,6 +52,7 @@ export interface DispatcherDeps {
 export interface Hand extends DispatcherDeps {
   readonly gate: Gate;
   readonly failedLooks: FailedLooks;
+  readonly echoes: Echoes;
   readonly outages: Outages<number>;
 }
 
