@@ -7,7 +7,8 @@ import type { Problem } from './documents.ts';
 export interface OutboxItem {
   readonly outboxId: number;
   readonly kind: string;
-  readonly lane: string;
+  /** Rows of one key go out one after the other. */
+  readonly orderingKey: string;
   readonly reference: string;
   readonly body: JsonObject;
   readonly expectedFrom: string | null;
@@ -18,7 +19,6 @@ export interface OutboxItem {
   /** Epoch ms; null while it is in no doubt. */
   readonly inDoubtSince: number | null;
   readonly createdAt: number;
-  readonly cause: string;
 }
 
 /** What the pre-flight says of a document. A warning is told and stops nothing. */

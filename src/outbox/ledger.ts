@@ -15,7 +15,7 @@ import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 const COLUMNS = [
   'outbox_id',
   'kind',
-  'lane',
+  'ordering_key',
   'reference',
   'body',
   'expected_from',
@@ -24,12 +24,11 @@ const COLUMNS = [
   'result',
   'in_doubt_since',
   'created_at',
-  'cause',
 ] as const;
 
 /** What is left where it is. */
 export interface Excluded {
-  /** Lanes that somebody works on. */
+  /** Ordering keys that somebody works on. */
   readonly busy: ReadonlySet<string>;
   /**
    * Kinds that must not be sent now, and why. What waits for that very reason was checked already
@@ -41,7 +40,9 @@ export interface Excluded {
 /** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
 export type Work = 'doubt' | 'send';
 
-/** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
+/**
+ * Rows that a hand may take up: the first open one of each ordering key, unless a person has it.
+ */
 function workable(db: Db, work: Work, { busy, held }: Excluded) {
   return (
     db
@@ -51,7 +52,7 @@ function workable(db: Db, work: Work, { busy, held }: Excluded) {
       .where('o.state', '!=', 'sending')
       .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
       // One text for any number of them: a statement that is known needs no preparing.
-      .where((eb) => eb.not(inKeys('o.lane', [...busy])))
+      .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
       .where((eb) => {
         const resting = [...held].map(([kind, reason]) =>
           eb.and([eb('o.kind', '=', kind), eb('o.last_error', 'is', reason)]),
@@ -64,7 +65,7 @@ function workable(db: Db, work: Work, { busy, held }: Excluded) {
             eb
               .selectFrom('outbox as before')
               .select('before.outbox_id')
-              .whereRef('before.lane', '=', 'o.lane')
+              .whereRef('before.ordering_key', '=', 'o.ordering_key')
               .whereRef('before.outbox_id', '<', 'o.outbox_id')
               .where('before.ended_at', 'is', null),
           ),
@@ -79,7 +80,7 @@ function itemOf(row: Row): OutboxItem {
   return {
     outboxId: row.outbox_id,
     kind: row.kind,
-    lane: row.lane,
+    orderingKey: row.ordering_key,
     reference: row.reference,
     body: parseJsonObject(row.body),
     expectedFrom: row.expected_from,
@@ -88,7 +89,6 @@ function itemOf(row: Row): OutboxItem {
     result: row.result,
     inDoubtSince: row.in_doubt_since,
     createdAt: row.created_at,
-    cause: row.cause,
   };
 }
 

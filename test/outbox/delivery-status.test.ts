@@ -40,7 +40,13 @@ async function kindAt(now: number, found: { status: string; contentHash: string 
 
 /** A reject that is good for one content of the delivery and for a while. */
 const item: OutboxItem = {
-  ...{ outboxId: 1, kind: 'delivery_status', lane: 'delivery/7', reference: 'r', cause: 'c' },
+  ...{
+    outboxId: 1,
+    kind: 'delivery_status',
+    orderingKey: 'delivery/7',
+    reference: 'r',
+    cause: 'c',
+  },
   ...{ expectedFrom: 'pending', state: 'queued', attempts: 0, answered: false },
   ...{ result: null, inDoubtSince: null, createdAt: 0 },
   body: { orderId: 1, orderDeliveryId: 7, status: 'rejected', contentHash: 'h1', sendBefore: 100 },

@@ -11,7 +11,7 @@ import { temporaryStore } from '../support/store.ts';
 import { mirrorOrders, sendCall, triedBefore } from './support.ts';
 
 const ITEM: OutboxItem = {
-  ...{ outboxId: 1, kind: 'order', lane: 'order/a-1', reference: 'A-1', cause: 'test' },
+  ...{ outboxId: 1, kind: 'order', orderingKey: 'order/a-1', reference: 'A-1', cause: 'test' },
   ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 5 },
   ...{ result: null, body: { lines: [{ barcode: 'b', quantity: 2, price: '12.50' }] } },
 };

@@ -8,11 +8,10 @@
  * decision.
  */
 import { sql } from 'kysely';
-import { deliveryLane } from '../../outbox/enqueue.ts';
 import type { Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
 import { askRules } from '../holds/ask-rules.ts';
-import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
+import { MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
 import { writeReview } from '../review/touched.ts';
@@ -53,12 +52,10 @@ async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange 
 }
 
 async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange): Promise<boolean> {
-  // By its decisions: what has ended is in no index of lanes.
   const row = await tx
-    .selectFrom('decision as n')
-    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .selectFrom('outbox')
     .select('outbox_id')
-    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .where('order_delivery_id', '=', orderDeliveryId)
     .where(sql<string>`body->>'$.status'`, '=', to)
     .where(MAY_HAVE_ARRIVED)
     .where('created_at', '<=', at)
@@ -76,7 +73,7 @@ async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Pr
   const row = await tx
     .selectFrom('outbox')
     .select('outbox_id')
-    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('order_delivery_id', '=', orderDeliveryId)
     .where('ended_at', 'is', null)
     .where('expected_from', '=', to)
     .where('result', 'is not', null)

@@ -1,5 +1,5 @@
 /**
- * The only writer to the service. It gives open rows to free hands, lane by lane. Step by step
+ * The only writer to the service. It gives open rows to free hands, one for each ordering key at a time. Step by step
  * (`step.ts`) each is cleared for sending (the pre-flight, and for what changes a status a look),
  * sent, and read back:
  *
@@ -54,7 +54,7 @@ const PUSHES: OutageWords = {
 type Found = Map<Work, OutboxItem[]>;
 const FOUND_MAX = 64;
 
-/** What is being worked on, by lane. */
+/** What is being worked on, by ordering key. */
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['doubt', 'send'] as const;
@@ -113,10 +113,10 @@ async function start(
     }
     for (const item of items.splice(0, free)) {
       const done = take(item).finally(() => {
-        busy.delete(item.lane);
+        busy.delete(item.orderingKey);
         ended();
       });
-      busy.set(item.lane, { work, done });
+      busy.set(item.orderingKey, { work, done });
     }
     found.set(work, items);
   }

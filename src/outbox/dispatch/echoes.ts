@@ -24,12 +24,12 @@ export interface Echoes {
 }
 
 export function createEchoes(): Echoes {
-  const awaited = new Map<number, { orderId: number; lane: string; isRead: boolean }>();
+  const awaited = new Map<number, { orderId: number; orderingKey: string; isRead: boolean }>();
   return {
     begin(item, { echo }) {
       if (!echo) return;
-      const { outboxId, lane } = item;
-      awaited.set(outboxId, { orderId: echo.orderOf(item), lane, isRead: false });
+      const { outboxId, orderingKey } = item;
+      awaited.set(outboxId, { orderId: echo.orderOf(item), orderingKey, isRead: false });
     },
     isAwaited(item, { echo }) {
       if (!echo?.isAwaited(item)) awaited.delete(item.outboxId);
@@ -47,7 +47,9 @@ export function createEchoes(): Echoes {
       return found.length > 0;
     },
     takeRead(busy) {
-      const found = [...awaited].filter(([, { isRead, lane }]) => isRead && !busy.has(lane));
+      const found = [...awaited].filter(
+        ([, { isRead, orderingKey }]) => isRead && !busy.has(orderingKey),
+      );
       for (const [outboxId] of found) awaited.delete(outboxId);
       return found.map(([outboxId]) => outboxId);
     },
