@@ -1011,8 +1011,8 @@ CREATE INDEX reject_entry_intent ON reject_entry (intent_at) WHERE intent_at IS 
 CREATE TABLE outbox (
   outbox_id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL,
-  -- Rows of one lane go out one after the other, in order.
-  lane TEXT NOT NULL,
+  -- Rows of one ordering key go out one after the other.
+  ordering_key TEXT NOT NULL,
   reference TEXT NOT NULL,
   body TEXT NOT NULL,
   body_hash TEXT NOT NULL,
@@ -1039,10 +1039,15 @@ CREATE TABLE outbox (
   order_id INTEGER,
   -- The reference that the service shows for it; '': it shows none; null: not seen yet.
   shown_reference TEXT,
+  -- Of a delivery's status: the delivery, and the decision that it pushes. Each has one push.
+  order_delivery_id INTEGER,
+  decision_id INTEGER,
   UNIQUE (kind, reference)
 ) STRICT;
 CREATE INDEX outbox_work ON outbox (due_at) WHERE ended_at IS NULL;
-CREATE INDEX outbox_lane ON outbox (lane, outbox_id) WHERE ended_at IS NULL;
+CREATE INDEX outbox_ordering ON outbox (ordering_key, outbox_id) WHERE ended_at IS NULL;
+CREATE INDEX outbox_delivery ON outbox (order_delivery_id) WHERE order_delivery_id IS NOT NULL;
+CREATE INDEX outbox_decision ON outbox (decision_id) WHERE decision_id IS NOT NULL;
 CREATE UNIQUE INDEX outbox_reference_key ON outbox (kind, reference_key)
 WHERE reference_key IS NOT NULL;
 CREATE INDEX outbox_order ON outbox (order_id) WHERE order_id IS NOT NULL;
@@ -1452,9 +1457,7 @@ SELECT
     WHERE n.order_delivery_id = d.order_delivery_id AND n.actor = 'daemon'
     ORDER BY n.decision_id DESC LIMIT 1) AS rules_said,
   CASE WHEN EXISTS (
-    SELECT 1 FROM decision n JOIN outbox b
-      ON b.kind = 'delivery_status'
-      AND b.reference = 'delivery/' || n.order_delivery_id || '/decision/' || n.decision_id
+    SELECT 1 FROM decision n JOIN outbox b ON b.decision_id = n.decision_id
     WHERE n.order_delivery_id = d.order_delivery_id AND n.actor = 'daemon'
       AND b.state IN ('sent', 'confirmed') AND b.body ->> '$.status' = d.status
   ) THEN 'the rules' ELSE 'people' END AS done_by

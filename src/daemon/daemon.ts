@@ -20,6 +20,7 @@ import { toError } from '../lib/errors.ts';
 import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { createRecentReads } from '../mirror/refresh.ts';
 import { headline } from '../ops/headline.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
@@ -32,7 +33,7 @@ import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
 import { groupCommits } from '../store/transaction/group-commit.ts';
-import { createOrderReader } from '../sync/read-order.ts';
+import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { createTraits, type Traits } from '../sync/traits/traits.ts';
@@ -174,12 +175,19 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
+  const recentReads = createRecentReads(clock);
+  const reading = { store: grouped, v1: service.v1, sequence, clock };
   const readOrder = createOrderReader({
-    ...{ store: grouped, v1: service.v1, sequence, clock, levels: traits.levels },
+    ...reading,
+    levels: traits.levels,
     also: readAlso(config),
+    recentReads,
   });
+  const readDelivery = createDeliveryReader(reading);
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, pauses },
+    readDelivery,
+    recentReads,
     ...{ levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
@@ -199,7 +207,10 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
     refresherClock: pulse.clockOf('refresher'),
-    onRead() {
+    readDelivery,
+    recentReads,
+    onRead(orderId) {
+      outbox.onOrderRead(orderId);
       decisions.nudge();
       causes.nudge();
     },

@@ -6,6 +6,7 @@ import { eventRoutes } from '../console/event-routes.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
 import { createJournal, type Journal } from '../inbox/journal.ts';
+import { acceptedDelivery } from '../inbox/known-delivery.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
@@ -23,12 +24,12 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
-import { ORDER_UNREADABLE } from '../mirror/refresh.ts';
+import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refresh.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
-import type { ReadOrder } from '../sync/read-order.ts';
+import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
 import { openPortal } from './commands/portal.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
@@ -52,6 +53,8 @@ export interface InboxDeps {
   readonly scrubber: Scrubber;
   readonly service: Service;
   readonly readOrder: ReadOrder;
+  readonly readDelivery: ReadDelivery;
+  readonly recentReads: Pick<RecentReads, 'outdate'>;
   readonly space: SpaceWatch;
   readonly systemKeys: SystemKeys;
   /** For the refresher's own loop. */
@@ -104,6 +107,26 @@ async function learnKey(
   await systemKeys.note(event.hint.systemKey, true);
 }
 
+/** Reads the one delivery that an event tells of, where that is enough; false: it is not. */
+async function readOneDelivery(
+  { store, readDelivery }: InboxDeps,
+  orderId: number,
+  request: ReadRequest,
+): Promise<boolean> {
+  if (!request.isOnly || request.refunds) return false;
+  const event = await askingEvent(store.db, request.cause);
+  const id = event && (await acceptedDelivery(store.db, event.hint));
+  if (id === undefined) return false;
+  try {
+    await readDelivery(orderId, id, request);
+    return true;
+  } catch (error) {
+    // An account that shows no single deliveries shows them with their order.
+    if (error instanceof RefusedError) return false;
+    throw error;
+  }
+}
+
 /** Reads the order; throws RetryLaterError while it does not show what an event has announced. */
 async function readAnnounced(
   { deps, log, unknown, withRefunds }: RefreshParts,
@@ -113,8 +136,10 @@ async function readAnnounced(
   const { store, clock } = deps;
   const { cause } = request;
   try {
-    const { order } = await deps.readOrder(orderId, request);
-    await learnKey(deps, cause, order.reference);
+    if (!(await readOneDelivery(deps, orderId, request))) {
+      const { order } = await deps.readOrder(orderId, request);
+      await learnKey(deps, cause, order.reference);
+    }
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     throw await unknown.judge(orderId, error, await askingEvent(store.db, cause));
@@ -214,7 +239,10 @@ export function createInbox(
     onRefused: (due, error) => recordRefused(parts, due, error),
   });
   const meter = createMeter(clock, log);
-  const onAccepted = (): void => refresher.nudge();
+  const onAccepted = (orderIds: readonly number[]): void => {
+    deps.recentReads.outdate(orderIds);
+    refresher.nudge();
+  };
   const journal = createJournal({ store, clock, meter, systemKeys, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
   return {

@@ -6,8 +6,10 @@ import type { RouteGroup } from '../console/api.ts';
 import { outboxRoutes } from '../console/outbox-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RetryLaterError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { writeDeliveries } from '../mirror/delivery.ts';
+import type { RecentReads } from '../mirror/refresh.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
 import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
@@ -33,8 +35,8 @@ import { createWatch } from '../outbox/watch/watch.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { ReadSequence } from '../store/state.ts';
-import type { Store } from '../store/store.ts';
-import type { ReadOrder } from '../sync/read-order.ts';
+import type { Store, Tx } from '../store/store.ts';
+import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
 import type { LevelWatch } from '../sync/traits/level-watch.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
@@ -54,6 +56,8 @@ export interface OutboxDeps {
   readonly seasons: V1Client['seasons'];
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
+  readonly readDelivery: ReadDelivery;
+  readonly recentReads: Pick<RecentReads, 'ageOf'>;
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly pauses: Pauses;
   /** Has a stream pulled soon, unless that was just done. */
@@ -71,6 +75,8 @@ export interface Outbox {
   nudge(): void;
   /** A pull has read orders. */
   onOrdersRead(): void;
+  /** An event's read, or a sweep's, of this order is in the mirror. */
+  onOrderRead(orderId: number): void;
 }
 
 const IDLE_MS_MAX = 30_000;
@@ -109,14 +115,38 @@ export function createDeliveryReader(
   };
 }
 
+const CAUSE = 'outbox';
+
 function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
-  const { v1 } = deps.service;
+  const { service, sequence, clock } = deps;
+  const readDelivery = createDeliveryReader(deps, CAUSE);
   return {
-    readDelivery: createDeliveryReader(deps, 'outbox'),
+    readDelivery,
+    async readBack(orderId, orderDeliveryId, signal) {
+      const call = { cause: CAUSE, priority: 'push', signal } as const;
+      try {
+        const { status } = await deps.readDelivery(orderId, orderDeliveryId, call);
+        const known = STATUSES.delivery.find((one) => one === status);
+        if (!known) throw unreadableStatus(`delivery ${orderDeliveryId}`);
+        return { orderDeliveryId, status: known, contentHash: undefined };
+      } catch (error) {
+        // An account that shows no single deliveries shows them with their order.
+        if (!(error instanceof RefusedError)) throw error;
+        return readDelivery(orderId, orderDeliveryId, signal);
+      }
+    },
     async setDeliveryStatus(orderId, orderDeliveryId, status, request) {
+      const readSeq = await sequence.next();
       const call = { priority: 'push', ...request } as const;
-      const { value } = await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call);
-      return { orderDeliveryId, status: value.status };
+      const set = await service.v1.setDeliveryStatus(orderId, orderDeliveryId, status, call);
+      const { delivery } = set.value;
+      const answer = { orderDeliveryId, status: set.value.status };
+      if (!delivery) return answer;
+      const write = async (tx: Tx): Promise<void> => {
+        const from = { source: `refresh:${CAUSE}`, readSeq, at: clock.now() };
+        await writeDeliveries(tx, [delivery], from);
+      };
+      return { ...answer, shown: { readSeq, write } };
     },
   };
 }
@@ -155,7 +185,12 @@ function createKinds(
   const { v1, v2 } = deps.service;
   const { freightSpelling } = service.v1;
   return [
-    createDeliveryStatusKind(deliveryApi(deps), { store, clock, dryRun: outbox.dryRun }),
+    createDeliveryStatusKind(deliveryApi(deps), {
+      store,
+      clock,
+      recentReads: deps.recentReads,
+      dryRun: outbox.dryRun,
+    }),
     createOrderKind({
       ...{ store, clock, v1, readOrder, ...ordering },
       finder: createOrderFinder(v1),
@@ -222,6 +257,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   return {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
     ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: accountWatch.nudge },
+    onOrderRead: dispatcher.onOrderRead,
     routes: [outboxRoutes(desk)],
   };
 }

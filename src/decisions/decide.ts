@@ -61,7 +61,7 @@ type Judged = Judgement & { readonly evaluation: Evaluation; readonly outcome: O
 async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
   const last = await lastIfSame(tx, judged);
   if (last === undefined || judged.outcome.kind !== 'accept') return last;
-  const by = await overtakenBy(tx, judged.subject.delivery.order_delivery_id, last);
+  const by = await overtakenBy(tx, last);
   return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
 }
 

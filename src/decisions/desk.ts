@@ -4,7 +4,6 @@ import { RefusedError, SelvedgeError } from '../lib/errors.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
-import { isPushOf } from './push.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;
@@ -61,7 +60,7 @@ function listing(db: Db) {
     .selectFrom('delivery as d')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-    .leftJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .leftJoin('outbox', 'outbox.decision_id', 'n.decision_id')
     .select((eb) => [
       'd.order_delivery_id',
       'd.delivery_no',
@@ -132,7 +131,7 @@ export interface DecisionRecord {
 export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<DecisionRecord[]> {
   const rows = await db
     .selectFrom('decision as n')
-    .leftJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .leftJoin('outbox', 'outbox.decision_id', 'n.decision_id')
     .selectAll('n')
     .select(['outbox.outbox_id', 'outbox.state'])
     .select(sql<string | null>`coalesce(${REFUSAL}, outbox.last_error)`.as('error'))

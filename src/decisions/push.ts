@@ -1,21 +1,16 @@
 /** What the outbox knows of a delivery's pushes; the outbox itself is entered by its door only. */
 import { type RawBuilder, sql } from 'kysely';
 import { parseDuration } from '../lib/units.ts';
-import {
-  DELIVERY_STATUS_KIND,
-  type DeliveryStatus,
-  deliveryLane,
-  pushReference,
-} from '../outbox/enqueue.ts';
+import type { DeliveryStatus } from '../outbox/enqueue.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 
 /** SQL: a push of the delivery whose id is in this column is on its way, or one to `status`. */
 export function hasOpenPush(idColumn: string, status?: DeliveryStatus): RawBuilder<boolean> {
-  const lane = sql`${deliveryLane('')} || ${sql.ref(idColumn)}`;
   const to = status === undefined ? sql`` : sql`and body->>'$.status' = ${status}`;
   return sql<boolean>`exists (
-    select 1 from outbox where lane = ${lane} and ended_at is null ${to})`;
+    select 1 from outbox
+    where outbox.order_delivery_id = ${sql.ref(idColumn)} and ended_at is null ${to})`;
 }
 
 /** The push of this delivery that is on its way, if one is. */
@@ -23,18 +18,9 @@ export async function openPush(tx: Tx, orderDeliveryId: number) {
   return tx
     .selectFrom('outbox')
     .select(['outbox_id', 'state'])
-    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('order_delivery_id', '=', orderDeliveryId)
     .where('ended_at', 'is', null)
     .executeTakeFirst();
-}
-
-/** SQL: the row `outbox` is the push of the decision in these columns. */
-export function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<boolean> {
-  const [before, between] = pushReference('', '').split('//');
-  const reference = sql`${`${before}/`} || ${sql.ref(idColumn)} || ${`/${between}`}
-    || ${sql.ref(decisionColumn)}`;
-  return sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND}
-    and outbox.reference = ${reference})`;
 }
 
 /**
@@ -43,7 +29,7 @@ export function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<b
  */
 export function hasFailedPush(now: number): RawBuilder<boolean> {
   return sql<boolean>`exists (select 1 from outbox
-    where ${isPushOf('e.order_delivery_id', 'e.decision_id')}
+    where outbox.decision_id = e.decision_id
     and ended_at > e.evaluated_at and ended_at <= ${now} and state <> 'confirmed')`;
 }
 
@@ -61,14 +47,12 @@ export const MAY_HAVE_ARRIVED = sql<boolean>`outbox.attempts > (
 /** Why the decision's push was refused here, because it was overtaken: never by the service. */
 export async function overtakenBy(
   tx: Tx,
-  orderDeliveryId: number,
   decisionId: number,
 ): Promise<'time' | 'change' | undefined> {
   const row = await tx
     .selectFrom('outbox')
     .select(sql<number>`coalesce(body->>'$.sendBefore' <= ended_at, 0)`.as('is_late'))
-    .where('kind', '=', DELIVERY_STATUS_KIND)
-    .where('reference', '=', pushReference(orderDeliveryId, decisionId))
+    .where('decision_id', '=', decisionId)
     .where('state', '=', 'refused')
     .where((eb) => eb.not(REFUSED_BY_SERVICE))
     .executeTakeFirst();
@@ -86,7 +70,7 @@ export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<bo
     .where('d.outcome', '=', 'accept')
     .executeTakeFirst();
   if (!last) return false;
-  return (await overtakenBy(tx, orderDeliveryId, last.decision_id)) === 'time';
+  return (await overtakenBy(tx, last.decision_id)) === 'time';
 }
 
 /** Whether the last accept by the rules since then was canceled before it was sent. */
@@ -97,7 +81,7 @@ export async function acceptCanceledSince(
 ): Promise<boolean> {
   const last = await tx
     .selectFrom('decision as n')
-    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .innerJoin('outbox', 'outbox.decision_id', 'n.decision_id')
     .select('outbox.state')
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .where('n.actor', '=', 'daemon')
@@ -121,7 +105,7 @@ export async function undonePush(tx: Tx, orderDeliveryId: number): Promise<boole
   const row = await tx
     .selectFrom('decision as n')
     .innerJoin('delivery as d', 'd.order_delivery_id', 'n.order_delivery_id')
-    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .innerJoin('outbox', 'outbox.decision_id', 'n.decision_id')
     .select('outbox_id')
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .where('d.status', '=', 'pending')

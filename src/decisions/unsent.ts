@@ -11,7 +11,7 @@ import type { Db, Tx } from '../store/store.ts';
 export function pushesOfRules(which: RawBuilder<boolean>): RawBuilder<boolean> {
   return sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND} and outbox.ended_at is null
     and exists (select 1 from decision n where n.actor = 'daemon'
-      and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer)
+      and n.decision_id = outbox.decision_id
       and ${which}))`;
 }
 
@@ -41,10 +41,6 @@ export async function hasUnsent(db: Db): Promise<boolean> {
   return row !== undefined;
 }
 
-function decisionOf({ cause }: { readonly cause: string }): number {
-  return Number(cause.slice('decision:'.length));
-}
-
 /**
  * What the rules decided and was not sent yet; gives how many there were. What is on its way may
  * have arrived, which is confirmed; it is not sent a second time.
@@ -62,21 +58,26 @@ export async function cancelUnsent(
     .set({ body: sql<string>`json_set(body, '$.cancelRequested', ${reason})` })
     .where(which)
     .where(UNDER_WAY)
-    .returning('cause')
+    .returning('decision_id')
     .execute();
   const rows = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
     .where(which)
     .where(UNSENT)
-    .returning(['cause', 'expected_from'])
+    .returning(['decision_id', 'expected_from'])
     .execute();
   const takenBack = rows.filter((row) => row.expected_from === 'accepted');
   // By no rules: they are decided again even where the pause is over before anybody looked.
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
-    .where(inKeys('decision_id', [...rows, ...underWay].map(decisionOf)))
+    .where(
+      inKeys(
+        'decision_id',
+        [...rows, ...underWay].map((row) => row.decision_id),
+      ),
+    )
     .execute();
   // What is not taken back is as it was accepted, and the rules are asked about it again.
   await tx
@@ -86,7 +87,12 @@ export async function cancelUnsent(
       decision_id: sql<number>`(select max(n.decision_id) from decision n
         where n.order_delivery_id = e.order_delivery_id and n.decision_id < e.decision_id)`,
     })
-    .where(inKeys('e.decision_id', takenBack.map(decisionOf)))
+    .where(
+      inKeys(
+        'e.decision_id',
+        takenBack.map((row) => row.decision_id),
+      ),
+    )
     .execute();
   return rows.length;
 }

@@ -24,7 +24,11 @@ export interface EventHint {
   readonly systemKey: string | null;
   /** Of the order, where the event has it. */
   readonly reference: string | null;
+  /** The delivery as the event shows it, which may be anything; null: it is not about one. */
+  readonly delivery: Subject | null;
 }
+
+type Subject = Readonly<Record<string, unknown>>;
 
 interface Announcement {
   readonly thing: 'delivery' | 'refund';
@@ -64,8 +68,6 @@ function idOf(given: unknown): number | null {
   return typeof id === 'number' && Number.isSafeInteger(id) && id > 0 ? id : null;
 }
 
-type Subject = Readonly<Record<string, unknown>>;
-
 /** The first member that names an order. */
 function subjectOf(data: unknown): { readonly orderId: number; readonly subject: Subject } | null {
   for (const name of SUBJECTS) {
@@ -94,7 +96,7 @@ function textOf(given: unknown): string | null {
 
 export function readEvent(body: Buffer): EventHint {
   const value = isUtf8(body) ? tryParseJson(body.toString('utf8')) : undefined;
-  const none = { announces: null, systemKey: null, reference: null } as const;
+  const none = { announces: null, systemKey: null, reference: null, delivery: null } as const;
   const nothing = {
     type: null,
     known: false,
@@ -110,12 +112,14 @@ export function readEvent(body: Buffer): EventHint {
   }
   const known = KNOWN_TYPES.has(type);
   const named = known ? subjectOf(data) : null;
+  const announced = named && announcedBy(named.subject);
   return {
     ...{ json: true, type, known, orderId: named?.orderId ?? null },
     refunds: type.startsWith(REFUND_EVENTS),
     urgent: type === URGENT_TYPE,
-    announces: named && announcedBy(named.subject),
+    announces: announced,
     systemKey: isJsonObject(references) ? textOf(references.systemKey) : null,
     reference: textOf(named?.subject.reference),
+    delivery: announced?.thing === 'delivery' ? (named?.subject ?? null) : null,
   };
 }

@@ -61,8 +61,8 @@ export interface JournalDeps {
   readonly meter: Meter;
   /** Events of another account lead to no read; default: none is known to. */
   readonly systemKeys?: Pick<SystemKeys, 'isForeign' | 'skipped'>;
-  /** Called after each commit that asked for an order to be read again. */
-  readonly onAccepted: () => void;
+  /** Called after each commit that asked for orders to be read again. */
+  readonly onAccepted: (orderIds: readonly number[]) => void;
 }
 
 interface Waiting {
@@ -157,7 +157,8 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
         unknownType: hints.filter((hint) => hint.json && !hint.known).length,
       });
       for (const waiting of group) waiting.settle();
-      if (hints.some((hint) => hint.orderId !== null)) deps.onAccepted();
+      const orderIds = hints.flatMap(({ orderId }) => orderId ?? []);
+      if (orderIds.length > 0) deps.onAccepted(orderIds);
     } catch (cause) {
       meter.commitFailed(cause, group.length);
       const error = new RetryLaterError('inbox.unwritable', 'events cannot be written', { cause });

@@ -26,6 +26,8 @@ export interface ReadRequest {
   readonly cause: string;
   /** Whether the refunds and pending refunds are wanted as well. */
   readonly refunds: boolean;
+  /** Nothing but its cause has asked for the read, and it was not tried yet. */
+  readonly isOnly: boolean;
   /** What the client may let pass before it: pushes first, then reads after events, then pulls. */
   readonly priority: 'push' | 'read' | 'pull';
   readonly signal: AbortSignal;
@@ -170,8 +172,9 @@ function createReader(
   };
 
   return async (due, signal) => {
-    const { cause, refunds } = due;
-    const request = { cause, refunds, priority: priorityOf(cause), signal };
+    const { cause, refunds, generation, attempts } = due;
+    const isOnly = generation === 1 && attempts === 0;
+    const request = { cause, refunds, isOnly, priority: priorityOf(cause), signal };
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {

@@ -2,8 +2,9 @@
  * `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that says
  * otherwise is recorded as an incident and changes nothing.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { SqlRow } from '../store/bulk.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
 import { membersOf } from './members.ts';
 import type { DeliveryRecord } from './records.ts';
@@ -90,4 +91,32 @@ export function writeDeliveries(
   provenance: Provenance,
 ): Promise<WriteCounts> {
   return writeRows(tx, DELIVERY, records.map(toRow), provenance);
+}
+
+/**
+ * Whether the record shows, but for its status, what the mirror has of the delivery: its order, its
+ * lines and its parcels. Then nothing else can have changed with it.
+ */
+export async function isMirroredContent(db: Db, record: DeliveryRecord): Promise<boolean> {
+  const { values, lines = [] } = toRow(record);
+  const row = await db
+    .selectFrom('delivery')
+    .select('tracking_numbers')
+    .where('order_delivery_id', '=', record.orderDeliveryId)
+    .where('order_id', '=', record.orderId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  if (row?.tracking_numbers !== values.tracking_numbers) return false;
+  const mirrored = await db
+    .selectFrom('delivery_line')
+    .select(['barcode', 'fulfilled_quantity', 'price'])
+    .where('order_delivery_id', '=', record.orderDeliveryId)
+    .orderBy('line_no')
+    .execute();
+  const shown = lines.map(({ barcode = null, fulfilled_quantity = null, price = null }) => ({
+    barcode,
+    fulfilled_quantity,
+    price,
+  }));
+  return isDeepStrictEqual(shown, mirrored);
 }

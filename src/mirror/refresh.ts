@@ -1,9 +1,10 @@
 /**
  * Orders to read again. An event or a sweep only says "look at this order"; ten such hints are one
- * row and one read. `generation` grows with every hint, so that a reader that finishes knows
- * whether another one came meanwhile and the order must be read once more.
+ * row and one read. `generation` counts the hints, so that a reader that finishes knows whether
+ * another one came meanwhile and the order must be read once more.
  */
 import { sql } from 'kysely';
+import type { Clock } from '../lib/clock.ts';
 import type { Db, Tx } from '../store/store.ts';
 
 export interface DueRefresh {
@@ -89,15 +90,17 @@ export async function requestRefreshes(
   requests: readonly RefreshRequest[],
   now: number,
 ): Promise<void> {
-  const wanted = new Map<number, RefreshRequest>();
+  const wanted = new Map<number, RefreshRequest & { readonly count: number }>();
   for (const request of requests) {
     const other = wanted.get(request.orderId);
     const refunds = request.refunds !== false || other?.refunds === true;
     const headStartMs = Math.max(request.headStartMs ?? 0, other?.headStartMs ?? 0);
-    wanted.set(request.orderId, { ...request, refunds, headStartMs });
+    const count = 1 + (other?.count ?? 0);
+    wanted.set(request.orderId, { ...request, refunds, headStartMs, count });
   }
-  const rows = [...wanted.values()].map(({ orderId, cause, refunds, headStartMs = 0 }) => ({
+  const rows = [...wanted.values()].map(({ orderId, cause, refunds, headStartMs = 0, count }) => ({
     order_id: orderId,
+    generation: count,
     cause,
     requested_at: now - headStartMs,
     due_at: now,
@@ -110,7 +113,7 @@ export async function requestRefreshes(
       .values(rows.slice(start, start + REQUESTS_PER_STATEMENT))
       .onConflict((conflict) =>
         conflict.column('order_id').doUpdateSet((eb) => ({
-          generation: eb('refresh.generation', '+', 1),
+          generation: eb('refresh.generation', '+', eb.ref('excluded.generation')),
           due_at: eb.ref('excluded.due_at'),
           requested_at: eb.fn<number>('min', ['refresh.requested_at', 'excluded.requested_at']),
           // A sweep waits until everything was tried once more.
@@ -215,4 +218,70 @@ export async function postponeRefresh(
     .where('order_id', '=', failed.orderId)
     .where('generation', '=', failed.generation)
     .execute();
+}
+
+/** The wish to read the order that no read has fulfilled yet, and whether one was tried. */
+export async function openWish(
+  db: Db,
+  orderId: number,
+): Promise<{ readonly attempts: number } | undefined> {
+  return db
+    .selectFrom('refresh')
+    .select('attempts')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+}
+
+/** Longer than anything that asks for the age of a read. */
+const REMEMBERED_MS = 10_000;
+
+/** When a read began (monotonic), and its place among those and the requests for them. */
+export interface ReadStart {
+  readonly at: number;
+  readonly turn: number;
+}
+
+/** Whole reads of orders that began a moment ago; forgotten with the process. */
+export interface RecentReads {
+  /** To be called before the first request waits for its turn. */
+  begin(): ReadStart;
+  /** What this read has shown is in the mirror, as it was when its first request left. */
+  note(orderId: number, start: ReadStart): void;
+  /** Something has asked for these orders: reads that began before tell nothing any more. */
+  outdate(orderIds: Iterable<number>): void;
+  /** How long ago the last one began; Infinity: there was none since it was asked for. */
+  ageOf(orderId: number): number;
+}
+
+export function createRecentReads(clock: Pick<Clock, 'monotonic'>): RecentReads {
+  const read = new Map<number, ReadStart>();
+  const asked = new Map<number, ReadStart>();
+  let turn = 0;
+  const begin = (): ReadStart => {
+    turn += 1;
+    return { at: clock.monotonic(), turn };
+  };
+  /** Puts it behind the others, and takes those away that are too old to count. */
+  const set = (starts: Map<number, ReadStart>, orderId: number, start: ReadStart): void => {
+    starts.delete(orderId);
+    starts.set(orderId, start);
+    for (const [id, { at }] of starts) {
+      if (clock.monotonic() - at < REMEMBERED_MS) break;
+      starts.delete(id);
+    }
+  };
+  return {
+    begin,
+    note(orderId, start) {
+      if ((read.get(orderId)?.turn ?? 0) < start.turn) set(read, orderId, start);
+    },
+    outdate(orderIds) {
+      for (const orderId of orderIds) set(asked, orderId, begin());
+    },
+    ageOf(orderId) {
+      const start = read.get(orderId);
+      const isOutdated = (asked.get(orderId)?.turn ?? 0) > (start?.turn ?? 0);
+      return start && !isOutdated ? clock.monotonic() - start.at : Number.POSITIVE_INFINITY;
+    },
+  };
 }

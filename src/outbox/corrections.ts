@@ -71,7 +71,7 @@ async function keepRevision(tx: Tx, outboxId: number, now: number): Promise<void
 
 export interface Reopened {
   readonly body: JsonObject;
-  readonly lane: string;
+  readonly orderingKey: string;
   readonly expectedFrom: string | null;
   readonly cause: string;
 }
@@ -80,7 +80,7 @@ export interface Reopened {
 export async function reopen(
   tx: Tx,
   existing: DocumentOnFile,
-  { body: content, lane, expectedFrom, cause }: Reopened,
+  { body: content, orderingKey, expectedFrom, cause }: Reopened,
   now: number,
 ): Promise<void> {
   const { outboxId, state } = existing;
@@ -94,7 +94,13 @@ export async function reopen(
   await tx
     .updateTable('outbox')
     .set({
-      ...{ state: 'queued', body, body_hash: sha256(body), lane, expected_from: expectedFrom },
+      ...{
+        state: 'queued',
+        body,
+        body_hash: sha256(body),
+        ordering_key: orderingKey,
+        expected_from: expectedFrom,
+      },
       ...{ cause, created_at: now, due_at: now, ended_at: null, in_doubt_since: null },
       ...{ last_error: null, desk_reason: null, result: null, order_id: null, problems: '[]' },
     })

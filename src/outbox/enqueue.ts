@@ -11,8 +11,8 @@ import { orderIdOf } from './kinds/find-order.ts';
 
 interface Intent {
   readonly kind: string;
-  /** Rows of one lane go out one after the other. */
-  readonly lane: string;
+  /** Rows of one key go out one after the other. */
+  readonly orderingKey: string;
   /** What makes this intent itself: the same kind and reference is the same intent, for ever. */
   readonly reference: string;
   readonly body: JsonObject;
@@ -20,8 +20,11 @@ interface Intent {
   readonly referenceKey: string | null;
   /** The status the service must show for the push to make sense; null when it has none. */
   readonly expectedFrom: string | null;
-  /** What asked for it, e.g. `decision:17`. */
+  /** What asked for it, e.g. `decision:17`; for people to read. */
   readonly cause: string;
+  /** Of a delivery's status. */
+  readonly orderDeliveryId?: number;
+  readonly decisionId?: number;
 }
 
 /** Stores the intent, due at once, and gives its outbox id. */
@@ -31,7 +34,7 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
     .insertInto('outbox')
     .values({
       kind: intent.kind,
-      lane: intent.lane,
+      ordering_key: intent.orderingKey,
       reference: intent.reference,
       reference_key: intent.referenceKey,
       body,
@@ -46,6 +49,8 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
       last_error: null,
       desk_reason: null,
       order_id: null,
+      order_delivery_id: intent.orderDeliveryId ?? null,
+      decision_id: intent.decisionId ?? null,
     })
     .returning('outbox_id')
     .executeTakeFirstOrThrow();
@@ -53,16 +58,6 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
 }
 
 export const DELIVERY_STATUS_KIND = 'delivery_status';
-
-/** Pushes of one delivery go out one after the other. */
-export function deliveryLane(orderDeliveryId: number | ''): string {
-  return `delivery/${orderDeliveryId}`;
-}
-
-/** One decision has one push. */
-export function pushReference(orderDeliveryId: number | '', decisionId: number | ''): string {
-  return `delivery/${orderDeliveryId}/decision/${decisionId}`;
-}
 
 /** Digest of what the mirror has in the delivery. */
 export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
@@ -104,12 +99,14 @@ export async function enqueueDeliveryStatus(
     : undefined;
   const intent = {
     kind: DELIVERY_STATUS_KIND,
-    lane: deliveryLane(orderDeliveryId),
-    reference: pushReference(orderDeliveryId, decisionId),
+    orderingKey: `delivery/${orderDeliveryId}`,
+    reference: `delivery/${orderDeliveryId}/decision/${decisionId}`,
     referenceKey: null,
     body: { orderId, orderDeliveryId, status: to, contentHash, linesHash, sendBefore },
     expectedFrom: from,
     cause: `decision:${decisionId}`,
+    orderDeliveryId,
+    decisionId,
   };
   return enqueue(tx, intent, now);
 }
@@ -184,28 +181,31 @@ async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined>
 }
 
 /**
- * Documents of one order share a lane, whether they name it by its reference or its id, and also
+ * Documents of one order share an ordering key, whether they name it by its reference or its id, and also
  * when its reference was learned after the first of them.
  */
-async function refundLane(tx: Tx, document: JsonObject): Promise<string> {
+async function refundOrderingKey(tx: Tx, document: JsonObject): Promise<string> {
   const { orderId, orderReference } = readBody.pendingRefund(document);
   const id = orderId ?? (await orderIdOf(tx, orderReference ?? ''));
   const reference = orderReference ?? (id === undefined ? undefined : await referenceOf(tx, id));
-  const lane = `order/#${id}`;
-  if (!reference) return lane;
+  const byId = `order/#${id}`;
+  if (!reference) return byId;
   const open = await tx
     .selectFrom('outbox')
     .select('outbox_id')
-    .where('lane', '=', lane)
+    .where('ordering_key', '=', byId)
     .where('ended_at', 'is', null)
     .limit(1)
     .executeTakeFirst();
-  return open ? lane : `order/${referenceKey(reference)}`;
+  return open ? byId : `order/${referenceKey(reference)}`;
 }
 
-async function laneOf(tx: Tx, { kind, reference, document }: DocumentIntent): Promise<string> {
+async function orderingKeyOf(
+  tx: Tx,
+  { kind, reference, document }: DocumentIntent,
+): Promise<string> {
   if (kind === 'order') return `order/${referenceKey(reference)}`;
-  if (kind === 'pending_refund') return refundLane(tx, document);
+  if (kind === 'pending_refund') return refundOrderingKey(tx, document);
   if (kind === 'refund_status') return `refund/${readBody.refundStatus(document).orderRefundId}`;
   const { styleId, styleNo } = readBody.style(document);
   return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
@@ -242,7 +242,10 @@ export async function enqueueDocument(
     const meeting = await meetingOf(tx, existing, document);
     if (meeting === 'conflict') return { conflict: existing };
     if (meeting === 'repeat') return { outboxId, repeated: true };
-    const places = { lane: await laneOf(tx, intent), expectedFrom: await expectedFrom(tx, intent) };
+    const places = {
+      orderingKey: await orderingKeyOf(tx, intent),
+      expectedFrom: await expectedFrom(tx, intent),
+    };
     await reopen(tx, existing, { body: document, cause, ...places }, now);
     return { outboxId, repeated: false, reopened: true };
   }
@@ -250,7 +253,7 @@ export async function enqueueDocument(
     tx,
     {
       ...{ kind, reference, body: document, cause, referenceKey: referenceKey(reference) },
-      lane: await laneOf(tx, intent),
+      orderingKey: await orderingKeyOf(tx, intent),
       expectedFrom: await expectedFrom(tx, intent),
     },
     now,

@@ -1,12 +1,14 @@
 /** An outbox row as the dispatcher and the kinds see it, and what can become of it. */
 import type { JsonObject } from '../lib/json.ts';
+import type { Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import type { Problem } from './documents.ts';
 
 export interface OutboxItem {
   readonly outboxId: number;
   readonly kind: string;
-  readonly lane: string;
+  /** Rows of one key go out one after the other. */
+  readonly orderingKey: string;
   readonly reference: string;
   readonly body: JsonObject;
   readonly expectedFrom: string | null;
@@ -17,7 +19,6 @@ export interface OutboxItem {
   /** Epoch ms; null while it is in no doubt. */
   readonly inDoubtSince: number | null;
   readonly createdAt: number;
-  readonly cause: string;
 }
 
 /** What the pre-flight says of a document. A warning is told and stops nothing. */
@@ -81,6 +82,8 @@ export interface Cleared {
   readonly warnings: readonly FlightProblem[];
   /** The order it belongs to. */
   readonly orderId?: number;
+  /** By a read of a moment ago instead of one of its own: good while that is young. */
+  readonly isByRecentRead?: boolean;
 }
 
 export type Clearance = Cleared | { readonly send: false; readonly finding: Finding };
@@ -92,6 +95,10 @@ export interface SendCall {
   readonly onStatus: (status: number) => void;
   /** Throws when it must not leave any more: it may have waited for its turn, or for a log-in. */
   readonly beforeSend: () => void;
+  /** As the clearance says. */
+  readonly isByRecentRead: boolean;
+  /** Writes what the answer shows along with the end of the attempt. */
+  readonly alsoWrite: (write: (tx: Tx) => Promise<void>) => void;
 }
 
 /**
@@ -117,6 +124,13 @@ export interface OutboxKind {
   /** Looks at the service, fresh. Throws RetryLaterError when it cannot tell now. */
   look(item: OutboxItem, signal: AbortSignal): Promise<Finding>;
   send(item: OutboxItem, call: SendCall): Promise<JsonObject>;
+  /** Left out: what was answered is read back at once. */
+  readonly echo?: {
+    /** The order whose reads show the effect. */
+    orderOf(item: OutboxItem): number;
+    /** The answer is in the mirror: the read that its event asks for confirms it. */
+    isAwaited(item: OutboxItem): boolean;
+  };
 }
 
 /** Clearance by a look alone: sends what is not there. */

@@ -4,17 +4,18 @@
  * mistake here aborts instead of sending something twice. A row that somebody else has moved
  * meanwhile (a person who canceled it) is left as it is.
  */
+import type { Selectable } from 'kysely';
 import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
-import type { OutboxState } from '../store/tables.ts';
+import type { OutboxState, Tables } from '../store/tables.ts';
 import { readResult } from './document-state.ts';
 import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 
 const COLUMNS = [
   'outbox_id',
   'kind',
-  'lane',
+  'ordering_key',
   'reference',
   'body',
   'expected_from',
@@ -23,12 +24,11 @@ const COLUMNS = [
   'result',
   'in_doubt_since',
   'created_at',
-  'cause',
 ] as const;
 
 /** What is left where it is. */
 export interface Excluded {
-  /** Lanes that somebody works on. */
+  /** Ordering keys that somebody works on. */
   readonly busy: ReadonlySet<string>;
   /**
    * Kinds that must not be sent now, and why. What waits for that very reason was checked already
@@ -40,7 +40,9 @@ export interface Excluded {
 /** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
 export type Work = 'doubt' | 'send';
 
-/** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
+/**
+ * Rows that a hand may take up: the first open one of each ordering key, unless a person has it.
+ */
 function workable(db: Db, work: Work, { busy, held }: Excluded) {
   return (
     db
@@ -50,7 +52,7 @@ function workable(db: Db, work: Work, { busy, held }: Excluded) {
       .where('o.state', '!=', 'sending')
       .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
       // One text for any number of them: a statement that is known needs no preparing.
-      .where((eb) => eb.not(inKeys('o.lane', [...busy])))
+      .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
       .where((eb) => {
         const resting = [...held].map(([kind, reason]) =>
           eb.and([eb('o.kind', '=', kind), eb('o.last_error', 'is', reason)]),
@@ -63,13 +65,43 @@ function workable(db: Db, work: Work, { busy, held }: Excluded) {
             eb
               .selectFrom('outbox as before')
               .select('before.outbox_id')
-              .whereRef('before.lane', '=', 'o.lane')
+              .whereRef('before.ordering_key', '=', 'o.ordering_key')
               .whereRef('before.outbox_id', '<', 'o.outbox_id')
               .where('before.ended_at', 'is', null),
           ),
         ),
       )
   );
+}
+
+type Row = Pick<Selectable<Tables['outbox']>, (typeof COLUMNS)[number]>;
+
+function itemOf(row: Row): OutboxItem {
+  return {
+    outboxId: row.outbox_id,
+    kind: row.kind,
+    orderingKey: row.ordering_key,
+    reference: row.reference,
+    body: parseJsonObject(row.body),
+    expectedFrom: row.expected_from,
+    state: row.state,
+    attempts: row.attempts,
+    result: row.result,
+    inDoubtSince: row.in_doubt_since,
+    createdAt: row.created_at,
+  };
+}
+
+/** Answered rows of these, due or not. */
+export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(COLUMNS)
+    .where(inKeys('outbox_id', outboxIds))
+    .where('state', '=', 'sent')
+    .where('desk_reason', 'is', null)
+    .execute();
+  return rows.map(itemOf);
 }
 
 /** Rows to work on now, the longest due first. */
@@ -87,20 +119,7 @@ export async function dueItems(
     .orderBy('o.outbox_id')
     .limit(limit)
     .execute();
-  return rows.map((row) => ({
-    outboxId: row.outbox_id,
-    kind: row.kind,
-    lane: row.lane,
-    reference: row.reference,
-    body: parseJsonObject(row.body),
-    expectedFrom: row.expected_from,
-    state: row.state,
-    attempts: row.attempts,
-    result: row.result,
-    inDoubtSince: row.in_doubt_since,
-    createdAt: row.created_at,
-    cause: row.cause,
-  }));
+  return rows.map(itemOf);
 }
 
 /** When the next row of this work that could be taken up falls due. */
@@ -234,6 +253,8 @@ export interface AttemptEnd {
   readonly answer: string;
   /** The service's own lines about what it refused. */
   readonly problems: readonly FlightProblem[];
+  /** What the answer shows of the mirrored. */
+  readonly write?: ((tx: Tx) => Promise<void>) | undefined;
 }
 
 const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
@@ -278,6 +299,7 @@ export async function endAttempt(
       ...(end.class === 'refused' ? { ended_at: now } : {}),
       ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),
     });
+    await end.write?.(tx);
   });
   return state;
 }
@@ -298,7 +320,7 @@ export async function postpone(
   store: Store,
   item: OutboxItem,
   dueAt: number,
-  error: string,
+  error: string | null,
 ): Promise<void> {
   await store.transaction(async (tx) => {
     await move(tx, item, item.state, { due_at: dueAt, last_error: error });

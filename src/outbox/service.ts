@@ -83,6 +83,9 @@ export function classOf(error: unknown): AttemptClass {
 /** A delivery that is not shown may be a row that cannot be read. */
 export const DELIVERY_MISSING = 'outbox.delivery_missing';
 
+/** What a push was cleared by has grown old while it waited for its turn. */
+export const READ_TOO_OLD = 'outbox.read_too_old';
+
 export function wordsOf(error: unknown): string {
   return error instanceof RefusedError ? error.words : toError(error).message;
 }

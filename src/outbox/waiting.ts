@@ -1,5 +1,5 @@
 /**
- * What a document that has not left yet waits for: the one before it in its lane, something that
+ * What a document that has not left yet waits for: the one before it with its ordering key, something that
  * holds all of its kind, or its turn. All of it stands in the database, so that every door and
  * every process says the same.
  */
@@ -30,7 +30,7 @@ export function stepAfter(words: string): string | undefined {
 }
 
 export interface Waiting {
-  /** The open row before it in its lane; null: there is none. */
+  /** The open row before it with its ordering key; null: there is none. */
   readonly ahead: {
     readonly outboxId: number;
     readonly kind: string;
@@ -58,12 +58,12 @@ async function holdOf(db: Db | Tx, kind: string): Promise<Waiting['hold']> {
 
 async function aheadOf(
   db: Db | Tx,
-  { outbox_id, lane }: { readonly outbox_id: number; readonly lane: string },
+  { outbox_id, ordering_key }: { readonly outbox_id: number; readonly ordering_key: string },
 ): Promise<Waiting['ahead']> {
   const first = await db
     .selectFrom('outbox')
     .select(['outbox_id', 'kind', 'reference', 'state', 'desk_reason'])
-    .where('lane', '=', lane)
+    .where('ordering_key', '=', ordering_key)
     .where('outbox_id', '<', outbox_id)
     .where('ended_at', 'is', null)
     // What a person must decide about says more than what moves by itself.
@@ -92,7 +92,7 @@ export async function waitingOf(
   row: {
     readonly outbox_id: number;
     readonly kind: string;
-    readonly lane: string;
+    readonly ordering_key: string;
     readonly state: string;
     readonly due_at: number;
   },

@@ -22,6 +22,7 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
 import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
+import type { RecentReads } from '../mirror/refresh.ts';
 import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import type { Provenance } from '../mirror/rows/bulk.ts';
 import type { EntityDefinition } from '../mirror/rows/prepared.ts';
@@ -48,6 +49,13 @@ interface OrderReading {
 
 export type ReadOrder = (orderId: number, request: OrderRequest) => Promise<OrderReading>;
 
+/** Reads one delivery of an order into the mirror, and nothing else of the order. */
+export type ReadDelivery = (
+  orderId: number,
+  orderDeliveryId: number,
+  request: Omit<OrderRequest, 'refunds'>,
+) => Promise<SalesOrderDelivery>;
+
 /** What is read with an order besides its deliveries. */
 export interface ReadAlso {
   readonly refunds: boolean;
@@ -61,6 +69,7 @@ export interface OrderReaderDeps {
   readonly levels: LevelWatch;
   readonly sequence: ReadSequence;
   readonly clock: Clock;
+  readonly recentReads?: Pick<RecentReads, 'begin' | 'note'>;
 }
 
 const FOREIGN: ReadonlySet<string> = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE]);
@@ -181,8 +190,13 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
   const { store, v1, sequence, clock } = deps;
   return async (orderId, { cause, priority, signal, refunds: wanted = false }) => {
     const startedAt = clock.now();
+    const start = deps.recentReads?.begin();
+    let sentAt: number | undefined;
     const readSeq = await sequence.next();
-    const call = { priority, signal };
+    const beforeSend = (): void => {
+      sentAt ??= clock.monotonic();
+    };
+    const call = { priority, signal, beforeSend };
     const reading = v1.order(orderId, call).catch(unlessForeign);
     const [order, { deliveries, refunds, pendingRefunds }] = await Promise.all([
       reading,
@@ -218,6 +232,28 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
       if (wanted) await noteDetailsRead(tx, orderId, oldest);
     });
+    const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
+    if (start) deps.recentReads?.note(orderId, { ...start, at });
     return { order: order.value, deliveries: deliveries?.rows ?? [] };
+  };
+}
+
+export function createDeliveryReader(
+  deps: Pick<OrderReaderDeps, 'store' | 'sequence' | 'clock'> & {
+    readonly v1: Pick<V1Client, 'delivery'>;
+  },
+): ReadDelivery {
+  const { store, v1, sequence, clock } = deps;
+  return async (orderId, orderDeliveryId, { cause, ...call }) => {
+    const startedAt = clock.now();
+    const readSeq = await sequence.next();
+    const read = await v1.delivery(orderId, orderDeliveryId, call).catch(unlessForeign);
+    const oldest = oldestOf(orderId, startedAt, [read]);
+    const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
+    await store.transaction(async (tx) => {
+      const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
+      await writeDeliveries(tx, [read.value], provenance);
+    });
+    return read.value;
   };
 }

@@ -309,6 +309,25 @@ describe('the answer to a write', () => {
     );
   });
 
+  const shown = { orderDeliveryId: 8, orderId: 7, status: 'accepted', fulfilledLineItems: [] };
+  it.each<[string, object | undefined, unknown]>([
+    ['the delivery in the status that was set', shown, shown],
+    ['another delivery', undefined, { ...shown, orderDeliveryId: 9 }],
+    ['a delivery of another order', undefined, { ...shown, orderId: 6 }],
+    ['another status', undefined, { ...shown, status: 'pending' }],
+    ['no lines', undefined, { ...shown, fulfilledLineItems: undefined }],
+    ['nothing', undefined, null],
+  ])('of a status shows %s', async (_name, delivery, data) => {
+    await answering(
+      () => ({ body: envelope(200, data) }),
+      async ({ client }) => {
+        const { value } = await client.setDeliveryStatus(7, 8, 'accepted');
+        if (delivery) expect(value.delivery).toMatchObject(delivery);
+        else expect(value.delivery).toBeUndefined();
+      },
+    );
+  });
+
   it.each<[string, Given]>([
     ['nothing', { body: '' }],
     ['a page', { body: '<html>maintenance</html>' }],

@@ -37,10 +37,10 @@ async function arrive({ house, account }: Pair, id: number, status = 'pending') 
 function openPush({ house, ids }: Pair) {
   return house.store.db
     .selectFrom('outbox')
-    .select(['outbox_id', 'lane'])
+    .select(['outbox_id', 'ordering_key'])
     .where('ended_at', 'is', null)
     .where(
-      'lane',
+      'ordering_key',
       'in',
       ids.map((id) => `delivery/${id}`),
     )
@@ -71,7 +71,7 @@ async function endPush(pair: Pair, result: 'confirmed' | 'refused' | 'dead') {
   await update({ state: 'sending', attempts: 1 });
   await house.decide(set);
   if (result === 'confirmed') {
-    await arrive(pair, Number(push.lane.split('/')[1]), 'accepted');
+    await arrive(pair, Number(push.ordering_key.split('/')[1]), 'accepted');
     await house.decide(set);
   }
   if (result === 'dead') await update({ state: 'in_doubt' });
@@ -85,10 +85,10 @@ async function worthOf(pair: Pair, isCounted: (id: number) => Promise<boolean>):
 
 /** What is or will be accepted, in hundredths. */
 async function claimed(pair: Pair): Promise<number> {
-  const lanes = new Set((await openPush(pair)).map((row) => row.lane));
+  const open = new Set((await openPush(pair)).map((row) => row.ordering_key));
   return worthOf(
     pair,
-    async (id) => lanes.has(`delivery/${id}`) || (await statusOf(pair, id)) === 'accepted',
+    async (id) => open.has(`delivery/${id}`) || (await statusOf(pair, id)) === 'accepted',
   );
 }
 

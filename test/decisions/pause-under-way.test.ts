@@ -5,6 +5,7 @@ import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import { NO_RECENT_READS } from '../outbox/support.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';
 import { createCourt } from './reject/support.ts';
 import { ACCEPT_SMALL, acceptByHand, createHouse, type House, loadedRules } from './support.ts';
@@ -35,6 +36,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   const kind = createDeliveryStatusKind(
     {
       readDelivery: shown,
+      readBack: shown,
       async setDeliveryStatus(_order, _delivery, status) {
         service.sent += 1;
         if (service.sent === 1) await answer.promise;
@@ -42,7 +44,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
         return shown();
       },
     },
-    { store, clock, dryRun: false },
+    { store, clock, ...NO_RECENT_READS, dryRun: false },
   );
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },

@@ -40,7 +40,7 @@ async function everythingDecided(
       .execute();
     const open = await db
       .selectFrom('outbox')
-      .select('lane')
+      .select('ordering_key')
       .where('ended_at', 'is', null)
       .execute();
     const waiting = await db.selectFrom('refresh').select('order_id').execute();

@@ -24,7 +24,7 @@ it('tells what went wrong, and nothing of orders, customers, and what people wro
   await put('incident', { at: 1, ...incident });
   const asked = { actor: 'canary', action: 'service.call', subject: 'v1 POST /orders' };
   await put('audit', { at: 1, ...asked, reason: 'canary', detail: 'canary' });
-  const item = { kind: 'order', lane: 'canary', reference: 'canary', body: 'canary' };
+  const item = { kind: 'order', ordering_key: 'canary', reference: 'canary', body: 'canary' };
   const times = { body_hash: '', due_at: 1, created_at: 1, cause: 'canary' };
   // The service repeats what it does not like of an order.
   await put('outbox', { ...item, ...times, state: 'queued', last_error: 'canary is no e-mail' });

@@ -75,7 +75,12 @@ async function leaveDocument(folder: string): Promise<void> {
     store.db
       .insertInto('outbox')
       .values({
-        ...{ kind: 'order', lane: 'order/LEFT-1', reference: 'LEFT-1', reference_key: 'left-1' },
+        ...{
+          kind: 'order',
+          ordering_key: 'order/LEFT-1',
+          reference: 'LEFT-1',
+          reference_key: 'left-1',
+        },
         ...{ body: '{"lines":[]}', body_hash: 'x', state: 'queued', cause: 'test' },
         ...{ created_at: Date.now(), due_at: Date.now() },
       })

@@ -116,7 +116,15 @@ async function startWatch() {
       const { outbox_id } = await store.db
         .insertInto('outbox')
         .values({
-          ...{ kind, reference, state, lane: reference, body: '{}', body_hash: '', cause: 'test' },
+          ...{
+            kind,
+            reference,
+            state,
+            ordering_key: reference,
+            body: '{}',
+            body_hash: '',
+            cause: 'test',
+          },
           ...{ reference_key: kind === 'order' ? reference.toLowerCase() : null, due_at: now },
           ...{ created_at: createdAt ?? now - 1_000, ended_at: now, order_id: orderId ?? null },
           ...{ expected_from: null, in_doubt_since: null, last_error: null, desk_reason: null },

@@ -5,7 +5,10 @@ import { RetryLaterError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
-import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import {
+  createDeliveryStatusKind,
+  type DeliveryStatusApi,
+} from '../../src/outbox/kinds/delivery-status.ts';
 import { dueItems } from '../../src/outbox/ledger.ts';
 import {
   ACCEPT_COVERED,
@@ -15,24 +18,35 @@ import {
   loadedRules,
 } from '../decisions/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { createBench } from './support.ts';
+import { createBench, NO_RECENT_READS, sendCall } from './support.ts';
 
 const signal = new AbortController().signal;
+
+/** The same, however it is read. */
+function shows(readDelivery: DeliveryStatusApi['readDelivery']) {
+  return { readDelivery, readBack: readDelivery };
+}
 
 async function kindAt(now: number, found: { status: string; contentHash: string }) {
   const clock = manualClock(now);
   return createDeliveryStatusKind(
     {
-      readDelivery: async () => ({ orderDeliveryId: 7, ...found }),
+      ...shows(async () => ({ orderDeliveryId: 7, ...found })),
       setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'rejected' }),
     },
-    { store: await temporaryStore(clock), clock, dryRun: false },
+    { store: await temporaryStore(clock), clock, ...NO_RECENT_READS, dryRun: false },
   );
 }
 
 /** A reject that is good for one content of the delivery and for a while. */
 const item: OutboxItem = {
-  ...{ outboxId: 1, kind: 'delivery_status', lane: 'delivery/7', reference: 'r', cause: 'c' },
+  ...{
+    outboxId: 1,
+    kind: 'delivery_status',
+    orderingKey: 'delivery/7',
+    reference: 'r',
+    cause: 'c',
+  },
   ...{ expectedFrom: 'pending', state: 'queued', attempts: 0, answered: false },
   ...{ result: null, inDoubtSince: null, createdAt: 0 },
   body: { orderId: 1, orderDeliveryId: 7, status: 'rejected', contentHash: 'h1', sendBefore: 100 },
@@ -64,7 +78,7 @@ it.each([
   const clock = manualClock(99);
   const kind = createDeliveryStatusKind(
     {
-      readDelivery: async () => undefined,
+      ...shows(async () => undefined),
       async setDeliveryStatus(_orderId, orderDeliveryId, status, { beforeSend }) {
         beforeSend();
         // The log-in takes its time, or the machine sleeps.
@@ -73,12 +87,12 @@ it.each([
         return { orderDeliveryId, status };
       },
     },
-    { store: await temporaryStore(clock), clock, dryRun: false },
+    { store: await temporaryStore(clock), clock, ...NO_RECENT_READS, dryRun: false },
   );
   const beforeSend = (): void => {
     if (held !== '') throw new RetryLaterError('outbox.held', held);
   };
-  const sending = kind.send(item, { signal, beforeSend, onStatus: () => undefined });
+  const sending = kind.send(item, sendCall(signal, { beforeSend }));
   const message = held || 'it was decided too long ago';
   await expect(sending).rejects.toMatchObject({ name: 'RetryLaterError', message });
 });
@@ -117,8 +131,8 @@ async function clear({ store, clock }: House, { dryRun = false } = {}) {
   const shown = await row.executeTakeFirstOrThrow();
   const pending = { orderDeliveryId: 7, status: 'pending', ...shown };
   const kind = createDeliveryStatusKind(
-    { readDelivery: async () => pending, setDeliveryStatus: async () => pending },
-    { store, clock, dryRun },
+    { ...shows(async () => pending), setDeliveryStatus: async () => pending },
+    { store, clock, ...NO_RECENT_READS, dryRun },
   );
   return kind.clear(found, signal);
 }
@@ -231,14 +245,14 @@ it('ends all accepts that are too late by one look, and none while nobody answer
   let looks = 0;
   const kind = createDeliveryStatusKind(
     {
-      async readDelivery() {
+      ...shows(async () => {
         looks += 1;
         if (isAway) throw new RetryLaterError('http.unreachable', 'nobody answers');
         return { orderDeliveryId: 7, status: 'pending', contentHash: 'h1' };
-      },
+      }),
       setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'accepted' }),
     },
-    { store: await temporaryStore(clock), clock, dryRun: false },
+    { store: await temporaryStore(clock), clock, ...NO_RECENT_READS, dryRun: false },
   );
   const accept = { ...item, body: { ...item.body, status: 'accepted' } };
   await expect(kind.clear(accept, signal)).rejects.toThrow('nobody answers');
@@ -262,10 +276,10 @@ it('takes no accept for too late that the service has taken, but does not show y
   let status = 'pending';
   const kind = createDeliveryStatusKind(
     {
-      readDelivery: async () => ({ orderDeliveryId: 7, status, contentHash: 'h1' }),
+      ...shows(async () => ({ orderDeliveryId: 7, status, contentHash: 'h1' })),
       setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'accepted' }),
     },
-    { store, clock, dryRun: false },
+    { store, clock, ...NO_RECENT_READS, dryRun: false },
   );
   script.look = (one) => kind.look(one, signal);
   const answer = Promise.withResolvers<JsonObject>();
@@ -291,10 +305,10 @@ async function acceptsInTime() {
   const { store, clock, script } = bench;
   const kind = createDeliveryStatusKind(
     {
-      readDelivery: async () => ({ orderDeliveryId: 7, status: 'pending', contentHash: 'h1' }),
+      ...shows(async () => ({ orderDeliveryId: 7, status: 'pending', contentHash: 'h1' })),
       setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'accepted' }),
     },
-    { store, clock, dryRun: false },
+    { store, clock, ...NO_RECENT_READS, dryRun: false },
   );
   const look: typeof script.look = (one) => kind.look(one, signal);
   script.look = look;

@@ -170,7 +170,7 @@ it('is taken once for its reference, whatever its letters', async () => {
   expect(await store.db.selectFrom('outbox').selectAll().execute()).toHaveLength(1);
 });
 
-it('keeps the documents of one order in one lane', async () => {
+it('keeps the documents of one order under one ordering key', async () => {
   const store = await temporaryStore();
   const lines = [{ barcode: '570001', quantity: 1 }];
   await put(store, 'R-1', { orderReference: 'a-1', lines }, 'pending_refund');
@@ -178,11 +178,11 @@ it('keeps the documents of one order in one lane', async () => {
   // Its id is known once it is sent, and stands with what belongs to it.
   await store.db.updateTable('outbox').set({ order_id: 5 }).execute();
   await put(store, 'R-2', { orderId: 5, lines }, 'pending_refund');
-  const rows = await store.db.selectFrom('outbox').select('lane').execute();
-  expect(rows.map(({ lane }) => lane)).toEqual(['order/a-1', 'order/a-1', 'order/a-1']);
+  const rows = await store.db.selectFrom('outbox').select('ordering_key').execute();
+  expect(rows.map((row) => row.ordering_key)).toEqual(['order/a-1', 'order/a-1', 'order/a-1']);
 });
 
-it('keeps refunds of one order in one lane when its reference is learned meanwhile', async () => {
+it('keeps refunds of one order under one ordering key when its reference is learned meanwhile', async () => {
   const store = await temporaryStore();
   const lines = [{ barcode: '570001', quantity: 1 }];
   await put(store, 'R-1', { orderId: 5, lines }, 'pending_refund');
@@ -191,14 +191,14 @@ it('keeps refunds of one order in one lane when its reference is learned meanwhi
   await store.transaction((tx) => writeOrders(tx, [order], provenance));
   await put(store, 'R-2', { orderId: 5, lines }, 'pending_refund');
   await put(store, 'R-3', { orderReference: 'a-1', lines }, 'pending_refund');
-  const lanes = async () => {
-    const rows = await store.db.selectFrom('outbox').select('lane').execute();
-    return rows.map(({ lane }) => lane);
+  const keys = async () => {
+    const rows = await store.db.selectFrom('outbox').select('ordering_key').execute();
+    return rows.map((row) => row.ordering_key);
   };
-  expect(await lanes()).toEqual(['order/#5', 'order/#5', 'order/#5']);
+  expect(await keys()).toEqual(['order/#5', 'order/#5', 'order/#5']);
   await store.db.updateTable('outbox').set({ state: 'canceled', ended_at: 1 }).execute();
   await put(store, 'R-4', { orderId: 5, lines }, 'pending_refund');
-  expect((await lanes()).at(-1)).toBe('order/a-1');
+  expect((await keys()).at(-1)).toBe('order/a-1');
 });
 
 it('changes a refund from the status that was given, else from the one that it has', async () => {
@@ -210,21 +210,24 @@ it('changes a refund from the status that was given, else from the one that it h
   await put(store, 'S-1', body, 'refund_status');
   await put(store, 'S-2', { ...body, expectedStatus: 'pending' }, 'refund_status');
   await put(store, 'S-3', { ...body, orderRefundId: 10 }, 'refund_status');
-  const rows = await store.db.selectFrom('outbox').select(['lane', 'expected_from']).execute();
-  expect(rows.map(({ lane, expected_from: from }) => `${lane} ${from}`)).toEqual([
+  const rows = await store.db
+    .selectFrom('outbox')
+    .select(['ordering_key', 'expected_from'])
+    .execute();
+  expect(rows.map((row) => `${row.ordering_key} ${row.expected_from}`)).toEqual([
     'refund/9 accepted',
     'refund/9 pending',
     'refund/10 pending',
   ]);
 });
 
-it('keeps a style in its own lane, and new ones of one number in one', async () => {
+it('keeps a style under its own ordering key, and new ones of one number under one', async () => {
   const store = await temporaryStore();
   await put(store, 'N-1', { styleNo: 'ST-1', styleName: 'Parka', brandId: '1' }, 'style');
   await put(store, 'N-2', { styleId: '7', styleNo: 'ST-1' }, 'style');
   await put(store, 'N-1', ORDER);
-  const rows = await store.db.selectFrom('outbox').select('lane').execute();
-  expect(rows.map(({ lane }) => lane)).toEqual(['style/no/ST-1', 'style/7', 'order/n-1']);
+  const rows = await store.db.selectFrom('outbox').select('ordering_key').execute();
+  expect(rows.map((row) => row.ordering_key)).toEqual(['style/no/ST-1', 'style/7', 'order/n-1']);
 });
 
 it('says what became of it and what to do next', async () => {

@@ -12,6 +12,7 @@ import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { StoreError } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { createRecentReads } from '../../src/mirror/refresh.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
@@ -21,7 +22,7 @@ import { writePause } from '../../src/store/pauses.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { openStore, type SqliteStore, type Store } from '../../src/store/store.ts';
 import { groupCommits } from '../../src/store/transaction/group-commit.ts';
-import { createOrderReader } from '../../src/sync/read-order.ts';
+import { createDeliveryReader, createOrderReader } from '../../src/sync/read-order.ts';
 import { testConfig, testLogger } from '../support/house.ts';
 import { levelsOf } from '../support/levels.ts';
 import { PUSHES, pausesIn } from '../support/pauses.ts';
@@ -155,10 +156,14 @@ async function run(
   const { v1 } = service;
   const also = { refunds: true, pendingRefunds: true };
   const levels = await levelsOf(own, clock, config.service.v1.level);
-  const readOrder = createOrderReader({ store: grouped, v1, also, sequence, clock, levels });
+  const reading = { store: grouped, v1, sequence, clock };
+  const readOrder = createOrderReader({ ...reading, also, levels });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
-    ...{ levels, space },
+    levels,
+    space,
+    readDelivery: createDeliveryReader(reading),
+    recentReads: createRecentReads(clock),
     seasons: (call) => v1.seasons(call),
     pauses: await pausesIn({ store: own, clock }),
     requestRun: async (stream) => void requested.push(stream),

@@ -8,10 +8,10 @@ import type { OutboxItem } from '../../src/outbox/item.ts';
 import { createOrderKind } from '../../src/outbox/kinds/order.ts';
 import { writeRestored } from '../../src/store/state.ts';
 import { temporaryStore } from '../support/store.ts';
-import { mirrorOrders, triedBefore } from './support.ts';
+import { mirrorOrders, sendCall, triedBefore } from './support.ts';
 
 const ITEM: OutboxItem = {
-  ...{ outboxId: 1, kind: 'order', lane: 'order/a-1', reference: 'A-1', cause: 'test' },
+  ...{ outboxId: 1, kind: 'order', orderingKey: 'order/a-1', reference: 'A-1', cause: 'test' },
   ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 5 },
   ...{ result: null, body: { lines: [{ barcode: 'b', quantity: 2, price: '12.50' }] } },
 };
@@ -235,7 +235,7 @@ describe('the pre-flight of an order', () => {
 
 it('goes out under one key, whatever attempt it is and however it is written', async () => {
   const { kind, keys } = await houseOf({});
-  const call = { signal, onStatus: () => undefined, beforeSend: () => undefined };
+  const call = sendCall(signal);
   for (const reference of ['A-1', 'a-1', 'A-2']) await kind.send({ ...ITEM, reference }, call);
   expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
   expect(keys[1]).toBe(keys[0]);

@@ -42,7 +42,7 @@ it('finds what was on its way after a stop', async () => {
 it('finds whose an order is, however many were confirmed before', async () => {
   const planned = notePlans(await temporaryStore());
   const item: OutboxItem = {
-    ...{ outboxId: 1, kind: 'order', lane: 'l', reference: '#1', cause: 'test', body: {} },
+    ...{ outboxId: 1, kind: 'order', orderingKey: 'l', reference: '#1', cause: 'test', body: {} },
     ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 0 },
     result: null,
   };

@@ -52,7 +52,13 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
     });
   await write([...service.keys()]);
   for (const [id, { reference }] of Object.entries(own)) {
-    const text = { kind: 'order', lane: `order/${id}`, body: '{}', body_hash: '', cause: 'test' };
+    const text = {
+      kind: 'order',
+      ordering_key: `order/${id}`,
+      body: '{}',
+      body_hash: '',
+      cause: 'test',
+    };
     await store.db
       .insertInto('outbox')
       .values({

@@ -13,7 +13,13 @@ import { temporaryStore } from '../support/store.ts';
 import { triedBefore } from './support.ts';
 
 const ITEM: OutboxItem = {
-  ...{ outboxId: 1, kind: 'pending_refund', lane: 'order/a-1', reference: 'R-2', cause: 'test' },
+  ...{
+    outboxId: 1,
+    kind: 'pending_refund',
+    orderingKey: 'order/a-1',
+    reference: 'R-2',
+    cause: 'test',
+  },
   ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 0 },
   ...{ result: null, body: { orderId: 7, lines: [{ barcode: 'b', quantity: 1 }] } },
 };
@@ -45,7 +51,13 @@ async function addOther({ db }: SqliteStore, { reference, answered }: NonNullabl
   await db
     .insertInto('outbox')
     .values({
-      ...{ outbox_id: 2, kind: 'pending_refund', lane: ITEM.lane, reference, result },
+      ...{
+        outbox_id: 2,
+        kind: 'pending_refund',
+        ordering_key: ITEM.orderingKey,
+        reference,
+        result,
+      },
       ...{ reference_key: referenceKey(reference), body: '{}', body_hash: '', cause: 'test' },
       ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: 0, in_doubt_since: null },
       ...{ last_error: null, desk_reason: null, order_id: 7, state: 'confirmed' },

@@ -48,7 +48,14 @@ async function kindOf(shown: readonly Shown[], filter: 'refused' | 'ignored' = '
 
 function item(body: JsonObject): OutboxItem {
   return {
-    ...{ outboxId: 1, kind: 'style', lane: 'style/no/ST-1', reference: 'N-1', cause: 'c', body },
+    ...{
+      outboxId: 1,
+      kind: 'style',
+      orderingKey: 'style/no/ST-1',
+      reference: 'N-1',
+      cause: 'c',
+      body,
+    },
     ...{ expectedFrom: null, state: 'in_doubt', attempts: 1 },
     ...{ result: null, inDoubtSince: 0, createdAt: 0 },
   };

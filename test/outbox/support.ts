@@ -286,3 +286,19 @@ export async function triedBefore({ db }: SqliteStore, before: Before): Promise<
     })
     .execute();
 }
+
+/** No order was read a moment ago: what is sent is looked at before. */
+export const NO_RECENT_READS = { recentReads: { ageOf: () => Number.POSITIVE_INFINITY } };
+
+/** The call of a sending whose answer shows nothing. */
+export function sendCall(signal: AbortSignal, more: Partial<SendCall> = {}): SendCall {
+  const nothing = (): void => undefined;
+  return {
+    signal,
+    onStatus: nothing,
+    beforeSend: nothing,
+    isByRecentRead: false,
+    alsoWrite: nothing,
+    ...more,
+  };
+}

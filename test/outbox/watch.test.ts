@@ -33,7 +33,7 @@ async function put(store: SqliteStore, pushes: readonly Push[]): Promise<void> {
       await tx
         .insertInto('outbox')
         .values({
-          ...{ ...same, ...none, reference, state, lane: reference, created_at: createdAt },
+          ...{ ...same, ...none, reference, state, ordering_key: reference, created_at: createdAt },
           in_doubt_since: state === 'in_doubt' ? createdAt : null,
           ...{ ended_at: isOpen ? null : createdAt, desk_reason: deskReason },
         })
@@ -127,7 +127,7 @@ async function asked({ db }: SqliteStore, id: number, endedAt: number): Promise<
   const none = { expected_from: null, reference_key: null, last_error: null, desk_reason: null };
   const times = { due_at: 0, in_doubt_since: null, created_at: endedAt, ended_at: endedAt };
   const result = JSON.stringify({ pendingRefundId: id });
-  const own = { reference: `R-${id}`, lane: 'l', cause: 'test', order_id: 1, result };
+  const own = { reference: `R-${id}`, ordering_key: 'l', cause: 'test', order_id: 1, result };
   await db
     .insertInto('outbox')
     .values({ ...same, ...none, ...times, ...own })
@@ -248,7 +248,7 @@ it('tells of no two orders that two documents have become, nor of what all bear'
   const same = { kind: 'order', body: '{}', body_hash: '', due_at: 0, cause: 'test', result: null };
   const over = { state: 'confirmed', created_at: 0, ended_at: 0, reference_key: null } as const;
   const rows = [1, 2, 3].map((order_id) => {
-    const own = { lane: `l-${order_id}`, reference: `R-${order_id}`, order_id };
+    const own = { ordering_key: `l-${order_id}`, reference: `R-${order_id}`, order_id };
     return { ...same, ...none, ...over, ...own, shown_reference: null };
   });
   await store.db.insertInto('outbox').values(rows).execute();

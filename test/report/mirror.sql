@@ -50,13 +50,13 @@ VALUES
 INSERT INTO evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
   facts_digest, evaluated_at)
 VALUES (11, 1, 'h', 'h', 'r', 'f', 0), (12, 2, 'h', 'h', 'r', 'f', 0), (13, 3, 'h', 'h', 'r', 'f', 0);
-INSERT INTO outbox (kind, lane, reference, body, body_hash, state, due_at, attempts, created_at,
-  ended_at, cause, result)
+INSERT INTO outbox (kind, ordering_key, reference, body, body_hash, state, due_at, attempts, created_at,
+  ended_at, cause, result, order_delivery_id, decision_id)
 VALUES
   ('delivery_status', 'delivery/12', 'delivery/12/decision/2', '{"status":"accepted"}', 'h',
-    'confirmed', 0, 1, 1767615000000, 1767615001000, 'decision:2', '{}'),
+    'confirmed', 0, 1, 1767615000000, 1767615001000, 'decision:2', '{}', 12, 2),
   ('order', 'order/PO-9', 'PO-9', '{}', 'h', 'confirmed', 0, 1, 1767615000000, 1767615001000,
-    'intake:1', '{"orderId":9,"orderNo":"O-9"}');
+    'intake:1', '{"orderId":9,"orderNo":"O-9"}', NULL, NULL);
 INSERT INTO refund (order_refund_id, order_id, status, pending_refund_id, extra, content_hash,
   first_seen_at, changed_at, read_seq, source)
 VALUES (21, 1, 'accepted', 31, '{}', 'h', 0, 0, 1, 'run:1');

@@ -63,6 +63,7 @@ export function get(
     priority: call?.priority ?? 'read',
     signal: call?.signal,
     tally: call?.tally,
+    beforeSend: call?.beforeSend,
     listsErrors: false,
     query,
   };

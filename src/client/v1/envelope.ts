@@ -174,18 +174,26 @@ export async function ask<T>(
 
 const named = z.looseObject({ status: z.string().min(1) });
 
+/** What a status was set to, and the thing as the answer shows it. */
+export interface StatusSet {
+  readonly status: string;
+  /** Anything, or nothing at all. */
+  readonly shown: unknown;
+}
+
 /** Sets a status: a success says that it is set, whatever else the answer says or leaves away. */
 export async function askStatus(
   sender: Sender,
   request: HttpRequest,
   wanted: string,
-): Promise<Read<{ readonly status: string }>> {
+): Promise<Read<StatusSet>> {
   const { data, startedAt, isOwn } = await askData(sender, request);
   const told = named.safeParse(data);
-  if (told.success) return { value: { status: told.data.status }, startedAt };
+  const shown = cutDeep(data);
+  if (told.success) return { value: { status: told.data.status, shown }, startedAt };
   if (!isOwn) throw oddData(request, firstProblem(told.error));
   sender.note(request, 'data=other (in the answer to a status)');
-  return { value: { status: wanted }, startedAt };
+  return { value: { status: wanted, shown }, startedAt };
 }
 
 /** The rows of a list that is written as `{"0": …, "1": …}`; undefined: it is none. */

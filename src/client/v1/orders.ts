@@ -3,6 +3,7 @@
 import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { isNotFound } from '../http/answer.ts';
+import { rowReader } from '../rows.ts';
 import { readWhole } from '../tolerant/values.ts';
 import {
   allIn,
@@ -32,6 +33,14 @@ interface CreateOrderOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+interface DeliverySet {
+  readonly status: string;
+  /** The delivery with its lines, as the answer shows it in that very status; else undefined. */
+  readonly delivery: SalesOrderDelivery | undefined;
+}
+
+const readDelivery = rowReader(deliverySchema);
+
 export interface OrderMethods {
   /** Newest first; only ids below `beforeOrderId`. */
   orders(beforeOrderId?: number, call?: CallOptions): Promise<RawListing<SalesOrder>>;
@@ -50,7 +59,7 @@ export interface OrderMethods {
     orderDeliveryId: number,
     status: SettableStatus,
     call?: CallOptions,
-  ): Promise<Read<{ readonly status: string }>>;
+  ): Promise<Read<DeliverySet>>;
 }
 
 export const isOrderNumber = (id: unknown): id is number =>
@@ -153,9 +162,18 @@ export function orderMethods(wire: V1Wire): OrderMethods {
       const request = get(wire, deliveryPath(orderId, id), call);
       return oneIn(ask(sender, request, deliverySchema), deliveryOf(orderId));
     },
-    setDeliveryStatus(orderId, id, status, call) {
+    async setDeliveryStatus(orderId, id, status, call) {
       const request = post(wire, deliveryPath(orderId, id), { status }, call);
-      return oneIn(askStatus(sender, request, status), interpreter.setDelivery);
+      const { value, startedAt } = await askStatus(sender, request, status);
+      const read = readDelivery(value.shown);
+      const isIt =
+        'value' in read &&
+        read.value.orderDeliveryId === id &&
+        (read.value.orderId ?? orderId) === orderId &&
+        read.value.fulfilledLineItems !== null;
+      const shown = isIt ? deliveryOf(orderId)(read.value) : undefined;
+      const delivery = shown?.status === status ? shown : undefined;
+      return { value: { ...interpreter.setDelivery(value), delivery }, startedAt };
     },
   };
 }

@@ -14,7 +14,6 @@ import type { Tx } from '../../store/store.ts';
 import type { Decided, DecisionContext } from '../decide.ts';
 import type { Subject } from '../facts.ts';
 import { resolveReturned, tellReturned } from '../incidents.ts';
-import { isPushOf } from '../push.ts';
 import { recordDecision, rememberEvaluation } from '../record.ts';
 import { isReviewed } from '../review/touched.ts';
 import { nextLook } from '../watch/next-look.ts';
@@ -43,7 +42,7 @@ async function returnsWithin(
 ): Promise<Returns> {
   const row = await tx
     .selectFrom('decision as n')
-    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .innerJoin('outbox', 'outbox.decision_id', 'n.decision_id')
     .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.max('n.at').as('last_at')])
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .where('n.actor', '=', 'daemon')

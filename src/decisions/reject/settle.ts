@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
+import { MAY_HAVE_ARRIVED } from '../push.ts';
 import { cancelUnsent } from '../unsent.ts';
 import { armedRuleIds } from './arming.ts';
 
@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 function pushed(db: Db | Tx) {
   return db
     .selectFrom('reject_entry as r')
-    .innerJoin('outbox', (join) => join.on(isPushOf('r.order_delivery_id', 'r.intent_decision_id')))
+    .innerJoin('outbox', 'outbox.decision_id', 'r.intent_decision_id')
     .where('r.ended_at', 'is', null)
     .where('r.state', '=', 'pushing');
 }
@@ -79,7 +79,7 @@ export async function failuresExceeded(
 ): Promise<string | undefined> {
   const row = await tx
     .selectFrom('reject_entry as r')
-    .innerJoin('outbox', (join) => join.on(isPushOf('r.order_delivery_id', 'r.intent_decision_id')))
+    .innerJoin('outbox', 'outbox.decision_id', 'r.intent_decision_id')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('r.state', '=', 'failed')
     .where(MAY_HAVE_ARRIVED)

@@ -1,7 +1,7 @@
 /** What became of deliveries in the end, and whether the daemon's push or somebody else did it. */
 import { sql } from 'kysely';
 import type { Db } from '../../store/store.ts';
-import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
+import { MAY_HAVE_ARRIVED } from '../push.ts';
 import type { Period } from './stories.ts';
 
 /** In words for people; `gone` is a delivery that the mirror no longer has. */
@@ -23,7 +23,7 @@ export async function endingsOf(db: Db, period: Period): Promise<ReadonlyMap<num
     .select(
       sql<number>`exists (
         select 1 from decision as n
-        join outbox on ${isPushOf('n.order_delivery_id', 'n.decision_id')}
+        join outbox on outbox.decision_id = n.decision_id
         where n.order_delivery_id = d.order_delivery_id and n.actor = 'daemon'
           and outbox.state in ('sent', 'confirmed') and outbox.body->>'$.status' = d.status
           -- One that found its status there has confirmed what somebody else did.

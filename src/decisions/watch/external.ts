@@ -11,7 +11,7 @@ import { sql } from 'kysely';
 import type { Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
 import { askRules } from '../holds/ask-rules.ts';
-import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
+import { MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
 import { writeReview } from '../review/touched.ts';
@@ -52,17 +52,31 @@ async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange 
 }
 
 async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange): Promise<boolean> {
-  // By its decisions: what has ended is in no index of lanes.
   const row = await tx
-    .selectFrom('decision as n')
-    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .selectFrom('outbox')
     .select('outbox_id')
-    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .where('order_delivery_id', '=', orderDeliveryId)
     .where(sql<string>`body->>'$.status'`, '=', to)
     .where(MAY_HAVE_ARRIVED)
     .where('created_at', '<=', at)
     .where((eb) => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', at)]))
     .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/**
+ * Whether it shows the status of before a push that was answered and is still read back: that may
+ * be a copy that lags. It stays news until the push has ended.
+ */
+async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Promise<boolean> {
+  const row = await tx
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .where('ended_at', 'is', null)
+    .where('expected_from', '=', to)
+    .where('result', 'is not', null)
     .executeTakeFirst();
   return row !== undefined;
 }
@@ -108,6 +122,7 @@ export async function noteExternal(
   orderDeliveryId: number,
 ): Promise<void> {
   const change = await newChange(tx, orderDeliveryId);
+  if (change && (await mayLag(tx, orderDeliveryId, change))) return;
   if (change) {
     if (!(await isOurs(tx, orderDeliveryId, change))) {
       const end = { by: 'external', detail: `it was made ${change.to} in the service` };

@@ -114,7 +114,7 @@ export interface Candidate {
 
 export interface OutboxCard extends DocumentState {
   readonly cause: string;
-  readonly lane: string;
+  readonly orderingKey: string;
   readonly dueAt: number;
   readonly inDoubtSince: number | null;
   readonly document: JsonObject;
@@ -227,7 +227,7 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
   return {
     ...state,
     cause: row.cause,
-    lane: row.lane,
+    orderingKey: row.ordering_key,
     dueAt: row.due_at,
     inDoubtSince: row.in_doubt_since,
     document: parseJsonObject(row.body),

@@ -1,5 +1,5 @@
 /**
- * The only writer to the service. It gives open rows to free hands, lane by lane. Step by step
+ * The only writer to the service. It gives open rows to free hands, one for each ordering key at a time. Step by step
  * (`step.ts`) each is cleared for sending (the pre-flight, and for what changes a status a look),
  * sent, and read back:
  *
@@ -20,7 +20,15 @@
  */
 import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
 import type { OutboxItem } from '../item.ts';
-import { doubtWhatWasSending, dueItems, type Excluded, nextDueAt, type Work } from '../ledger.ts';
+import {
+  doubtWhatWasSending,
+  dueItems,
+  type Excluded,
+  nextDueAt,
+  sentItems,
+  type Work,
+} from '../ledger.ts';
+import { createEchoes } from './echoes.ts';
 import type { DispatcherDeps, DispatcherLimits, Hand } from './hand.ts';
 import { createFailedLooks } from './looks.ts';
 import { step } from './step.ts';
@@ -30,6 +38,8 @@ export interface Dispatcher {
   run(signal: AbortSignal): Promise<void>;
   /** Something was put into the outbox. */
   nudge(): void;
+  /** An order was read into the mirror. */
+  onOrderRead(orderId: number): void;
 }
 
 const PUSHES: OutageWords = {
@@ -41,7 +51,7 @@ const PUSHES: OutageWords = {
 type Found = Map<Work, OutboxItem[]>;
 const FOUND_MAX = 64;
 
-/** What is being worked on, by lane. */
+/** What is being worked on, by ordering key. */
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['doubt', 'send'] as const;
@@ -85,16 +95,20 @@ async function start(
     const free = freeHands(limits, busy, work);
     if (free <= 0) continue;
     let items = found.get(work) ?? [];
+    if (work === 'send') {
+      const read = deps.echoes.takeRead(new Set(busy.keys()));
+      if (read.length > 0) items = [...(await sentItems(store.db, read)), ...items];
+    }
     if (items.length === 0) {
       const most = Math.max(free, FOUND_MAX);
       items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
     }
     for (const item of items.splice(0, free)) {
       const done = take(item).finally(() => {
-        busy.delete(item.lane);
+        busy.delete(item.orderingKey);
         ended();
       });
-      busy.set(item.lane, { work, done });
+      busy.set(item.orderingKey, { work, done });
     }
     found.set(work, items);
   }
@@ -104,7 +118,8 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const { store, clock, limits } = own;
   const failedLooks = createFailedLooks(clock, limits.lookMs);
   const outages = createOutages<number>(own, PUSHES);
-  const deps: Hand = { ...own, failedLooks, outages };
+  const echoes = createEchoes();
+  const deps: Hand = { ...own, failedLooks, echoes, outages };
   let wake = new AbortController();
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
@@ -122,6 +137,9 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
   return {
     name: 'outbox',
     nudge: () => wake.abort(),
+    onOrderRead(orderId) {
+      if (echoes.read(orderId)) wake.abort();
+    },
     async run(signal) {
       const busy: Busy = new Map();
       const found: Found = new Map();

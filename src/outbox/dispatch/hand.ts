@@ -8,6 +8,7 @@ import type { Pauses } from '../../store/pauses.ts';
 import type { Store } from '../../store/store.ts';
 import type { OutboxItem, OutboxKind } from '../item.ts';
 import { wordsOf } from '../service.ts';
+import type { Echoes } from './echoes.ts';
 import type { FailedLooks, LookPace } from './looks.ts';
 
 export interface DispatcherLimits {
@@ -51,6 +52,7 @@ export interface DispatcherDeps {
 
 export interface Hand extends DispatcherDeps {
   readonly failedLooks: FailedLooks;
+  readonly echoes: Echoes;
   readonly outages: Outages<number>;
 }
 

@@ -1,8 +1,9 @@
 /** The sending of one row that was cleared for it, and what its answer leads to. */
 import { RetryLaterError, SelvedgeError } from '../../lib/errors.ts';
-import type { Cleared, OutboxItem, OutboxKind } from '../item.ts';
+import type { Cleared, OutboxItem, OutboxKind, SendCall } from '../item.ts';
 import { type AttemptEnd, endAttempt, markSending } from '../ledger.ts';
-import { classOf, linesOf, wordsOf } from '../service.ts';
+import { classOf, linesOf, READ_TOO_OLD, wordsOf } from '../service.ts';
+import { ECHO_MS } from './echoes.ts';
 import { type Hand, paceOf, retryDelay, tellPutOff } from './hand.ts';
 import { nextLookAt } from './looks.ts';
 
@@ -16,9 +17,11 @@ async function attemptOnce(
   { pausedReason }: Hand,
   kind: OutboxKind,
   item: OutboxItem,
+  { isByRecentRead = false }: Cleared,
   signal: AbortSignal,
 ): Promise<Sent> {
   let httpStatus: number | null = null;
+  let write: Sent['write'];
   const onStatus = (status: number): void => {
     httpStatus = status;
   };
@@ -28,9 +31,13 @@ async function attemptOnce(
     // Behind a 401 it is sent once more: what is answered now counts.
     httpStatus = null;
   };
+  const alsoWrite: SendCall['alsoWrite'] = (shown) => {
+    write = shown;
+  };
+  const call = { signal, onStatus, beforeSend, isByRecentRead, alsoWrite };
   try {
-    const answer = JSON.stringify(await kind.send(item, { signal, onStatus, beforeSend }));
-    return { class: 'done', httpStatus, errorCode: null, answer, problems: [] };
+    const answer = JSON.stringify(await kind.send(item, call));
+    return { class: 'done', httpStatus, errorCode: null, answer, problems: [], write };
   } catch (error) {
     return {
       httpStatus,
@@ -45,7 +52,8 @@ async function attemptOnce(
 
 /** How long after an attempt the row is taken up again. */
 function waitAfter(deps: Hand, kind: OutboxKind, item: OutboxItem, sent: Sent): number {
-  if (sent.errorCode === HELD) return 0;
+  if (sent.errorCode === HELD || sent.errorCode === READ_TOO_OLD) return 0;
+  if (sent.class === 'done') return deps.echoes.isAwaited(item, kind) ? ECHO_MS : 0;
   if (sent.class === 'not_processed') return retryDelay(deps, item.attempts, sent.error);
   const isDoubt = sent.class === 'ambiguous' || sent.class === 'conflict';
   return isDoubt && kind.creates(item) ? nextLookAt(0, paceOf(deps), 0) : 0;
@@ -64,14 +72,20 @@ export async function sendItem(
   const isHeld = (): boolean => deps.pausedReason(item.kind) !== undefined;
   const attempt = await markSending(store, item, clearance, { now: clock.now(), isHeld });
   if (attempt === undefined) return undefined;
-  const sent = await attemptOnce(deps, kind, item, signal);
+  deps.echoes.begin(item, kind);
+  const sent = await attemptOnce(deps, kind, item, clearance, signal);
   const { error, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);
   const state = await endAttempt(store, item, { attempt, ...end }, now, dueAt);
   deps.onMoved(item, state);
-  if (end.class === 'done') return { ...item, state, attempts: attempt, result: end.answer };
+  if (end.class === 'done') {
+    if (dueAt > now) return undefined;
+    return { ...item, state, attempts: attempt, result: end.answer };
+  }
   const { outboxId, reference } = item;
+  deps.echoes.end(outboxId);
+  if (end.errorCode === READ_TOO_OLD) return undefined;
   if (end.class === 'not_processed') {
     tellPutOff(deps, item, error, dueAt - now);
     return undefined;

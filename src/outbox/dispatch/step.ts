@@ -10,6 +10,7 @@ import {
 import { openSince, postpone } from '../ledger.ts';
 import { wordsOf } from '../service.ts';
 import { HELD_BY } from '../waiting.ts';
+import { ECHO_MS } from './echoes.ts';
 import { type Hand, paceOf, retryDelay, tellPutOff } from './hand.ts';
 import { isPassing } from './looks.ts';
 import { sendItem } from './send.ts';
@@ -82,6 +83,11 @@ export async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): P
   const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
   if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
   const lookedAt = deps.clock.now();
+  if (item.state === 'sent') {
+    const isComing = await deps.echoes.isComing(deps.store.db, item.outboxId);
+    if (isComing) return postpone(deps.store, item, lookedAt + ECHO_MS, null);
+    deps.echoes.end(item.outboxId);
+  }
   let clearance: Clearance;
   try {
     clearance =

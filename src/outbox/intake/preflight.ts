@@ -48,7 +48,7 @@ function verdictOf(reference: string, clearance: Clearance): Checkup {
 
 function itemOf(kind: string, reference: string, body: JsonObject, now: number): OutboxItem {
   return {
-    ...{ outboxId: 0, kind, lane: '', reference, body, expectedFrom: null, state: 'queued' },
+    ...{ outboxId: 0, kind, orderingKey: '', reference, body, expectedFrom: null, state: 'queued' },
     ...{ attempts: 0, result: null, inDoubtSince: null, createdAt: now, cause: 'preflight' },
   };
 }

@@ -8,15 +8,18 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import type { Db, Store } from '../../store/store.ts';
+import { openWish, type RecentReads } from '../../mirror/refresh.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
   type Clearance,
   clearByLook,
   type Finding,
+  type OutboxItem,
   type OutboxKind,
   type SendCall,
 } from '../item.ts';
+import { READ_TOO_OLD } from '../service.ts';
 
 interface DeliveryState {
   readonly orderDeliveryId: number;
@@ -26,8 +29,19 @@ interface DeliveryState {
 
 interface ReadState extends DeliveryState {
   readonly status: string;
-  /** Of the mirrored row, after the read. */
+  /** Of the mirrored row, after the read; only what was not sent yet goes by it. */
   readonly contentHash: string | undefined;
+}
+
+/** What the answer shows is this very delivery in the status that was set. */
+interface Answered extends DeliveryState {
+  readonly shown?: AnsweredRow | undefined;
+}
+
+interface AnsweredRow {
+  /** Taken before the request left: nothing that began later is overwritten. */
+  readonly readSeq: number;
+  readonly write: (tx: Tx) => Promise<void>;
 }
 
 export interface DeliveryStatusApi {
@@ -40,12 +54,14 @@ export interface DeliveryStatusApi {
     orderDeliveryId: number,
     signal: AbortSignal,
   ): Promise<ReadState | undefined>;
+  /** The same by one request, for the delivery alone. */
+  readBack: DeliveryStatusApi['readDelivery'];
   setDeliveryStatus(
     orderId: number,
     orderDeliveryId: number,
     status: DeliveryStatus,
     call: SendCall,
-  ): Promise<DeliveryState>;
+  ): Promise<Answered>;
 }
 
 /** As it was put into the outbox; what is no such body is a bug. */
@@ -65,8 +81,18 @@ type Target = z.output<typeof targetSchema>;
 
 const TOO_LATE = 'it was decided too long ago';
 
+/** For so long a read of the order stands for the look before sending. */
+const RECENT_MS = 2_000;
+
 /** For so long the service counts as there after an answer. */
 const THERE_MS = 30_000;
+
+const CLEARED_BY_RECENT_READ: Clearance = {
+  send: true,
+  baseline: {},
+  warnings: [],
+  isByRecentRead: true,
+};
 
 const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
 
@@ -97,26 +123,46 @@ export function createDeliveryStatusKind(
   deps: {
     readonly store: Store;
     readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+    readonly recentReads: Pick<RecentReads, 'ageOf'>;
     /** Nothing leaves, and so nothing is too late. */
     readonly dryRun: boolean;
   },
 ): OutboxKind {
-  const { store, clock, dryRun } = deps;
+  const { store, clock, dryRun, recentReads } = deps;
+  /** By the outbox id, of pushes whose answer is in the mirror: the number before they left. */
+  const mirrored = new Map<number, number>();
   let answeredAt = Number.NEGATIVE_INFINITY;
   const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) => {
     return cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
   };
   /** Why a push must not leave although the status is still the one it was decided on. */
-  const obstacle = (target: Target, found: ReadState): string | undefined => {
+  const obstacle = (target: Target, found: Pick<ReadState, 'contentHash'>): string | undefined => {
     const { contentHash } = target;
     if (contentHash !== undefined && contentHash !== found.contentHash) {
       return 'the delivery has changed since it was decided';
     }
     return over(target);
   };
+  /** What a read that began after the push had left has shown, or one of our own shows. */
+  const readBack = async (readSeq: number, target: Target, signal: AbortSignal) => {
+    const row = await store.db
+      .selectFrom('delivery')
+      .select(['status', 'content_hash as contentHash'])
+      .where('order_delivery_id', '=', target.orderDeliveryId)
+      .where('status', '=', target.status)
+      .where('read_seq', '>', readSeq)
+      .where('deleted_at', 'is', null)
+      .executeTakeFirst();
+    return row ?? api.readBack(target.orderId, target.orderDeliveryId, signal);
+  };
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const target = targetSchema.parse(item.body);
-    const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
+    const readSeq = item.state === 'sent' ? mirrored.get(item.outboxId) : undefined;
+    const found =
+      readSeq === undefined
+        ? await api.readDelivery(target.orderId, target.orderDeliveryId, signal)
+        : await readBack(readSeq, target, signal);
+    mirrored.delete(item.outboxId);
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
     if (!found) {
@@ -133,9 +179,34 @@ export function createDeliveryStatusKind(
     const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
     return { found: 'overtaken', reason, detail };
   };
+  /** Whether what the rules have just decided on stands for a look: at an accept's first try. */
+  const isJustRead = async (item: OutboxItem, target: Target): Promise<boolean> => {
+    const { orderId, orderDeliveryId, status } = target;
+    const isFirst = item.attempts === 0 && status === 'accepted' && over(target) === undefined;
+    if (!isFirst || recentReads.ageOf(orderId) > RECENT_MS) return false;
+    const row = await store.db
+      .selectFrom('delivery as d')
+      .innerJoin('decision as n', 'n.order_delivery_id', 'd.order_delivery_id')
+      .select(['d.status', 'n.actor'])
+      .where('d.order_delivery_id', '=', orderDeliveryId)
+      .where('d.deleted_at', 'is', null)
+      .orderBy('n.decision_id', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    const isByRules = row?.actor === 'daemon' && row.status === 'pending';
+    return (
+      isByRules &&
+      item.expectedFrom === 'pending' &&
+      (await openWish(store.db, orderId)) === undefined
+    );
+  };
   return {
     kind: DELIVERY_STATUS_KIND,
     conflictEnds: true,
+    echo: {
+      orderOf: ({ body }) => targetSchema.parse(body).orderId,
+      isAwaited: ({ outboxId }) => mirrored.has(outboxId),
+    },
     creates: () => false,
     async clear(item, signal) {
       const overtaken = (reason: string): Clearance => {
@@ -147,7 +218,9 @@ export function createDeliveryStatusKind(
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
       const late = target.status === 'accepted' && isThere ? over(target) : undefined;
       if (late !== undefined) return overtaken(late);
-      const clearance = await clearByLook(look, item, signal);
+      const clearance = (await isJustRead(item, target))
+        ? CLEARED_BY_RECENT_READ
+        : await clearByLook(look, item, signal);
       const reason = clearance.send ? await outdated(store.db, target) : undefined;
       return reason === undefined ? clearance : overtaken(reason);
     },
@@ -160,9 +233,16 @@ export function createDeliveryStatusKind(
         // It may have waited for its turn, or for a log-in, or the machine has slept.
         const reason = over(target);
         if (reason !== undefined) throw new RetryLaterError('outbox.too_late', reason);
+        if (call.isByRecentRead && recentReads.ageOf(orderId) > RECENT_MS) {
+          throw new RetryLaterError(READ_TOO_OLD, 'it is looked at once more before it is sent');
+        }
       };
       const own = { ...call, beforeSend };
       const answer = await api.setDeliveryStatus(orderId, orderDeliveryId, status, own);
+      if (answer.shown) {
+        call.alsoWrite(answer.shown.write);
+        mirrored.set(item.outboxId, answer.shown.readSeq);
+      }
       return { orderDeliveryId: answer.orderDeliveryId, status: answer.status };
     },
   };

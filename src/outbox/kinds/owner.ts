@@ -27,12 +27,12 @@ export async function ownerOf(
 /** What other documents of this order have become, by the id of the pending refund. */
 export async function claimed(
   { db }: Store,
-  { outboxId, lane }: OutboxItem,
+  { outboxId, orderingKey }: OutboxItem,
 ): Promise<ReadonlyMap<unknown, Owner>> {
   const others = await db
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference', 'result'])
-    .where('lane', '=', lane)
+    .where('ordering_key', '=', orderingKey)
     .where('kind', '=', 'pending_refund')
     .where('outbox_id', '!=', outboxId)
     .where('state', '!=', 'canceled')

@@ -14,7 +14,7 @@ export type OutboxState =
 interface OutboxTable {
   outbox_id: Generated<number>;
   kind: string;
-  lane: string;
+  ordering_key: string;
   reference: string;
   body: string;
   body_hash: string;
@@ -33,6 +33,8 @@ interface OutboxTable {
   desk_reason: string | null;
   order_id: number | null;
   shown_reference: string | null;
+  order_delivery_id: number | null;
+  decision_id: number | null;
 }
 
 interface ReferenceSpellingTable {

@@ -17,7 +17,7 @@ beforeAll(async () => {
   mirror.exec('drop trigger outbox_moves_along');
   mirror
     .prepare(
-      `update outbox set state = 'canceled', ended_at = 1 where lane = ? and ended_at is null`,
+      `update outbox set state = 'canceled', ended_at = 1 where ordering_key = ? and ended_at is null`,
     )
     .run(`delivery/${delivery.orderDeliveryId}`);
   mirror.close();
@@ -111,7 +111,8 @@ describe('rules explain', () => {
       .raw()
       .all(id);
     mirror
-      .prepare(`insert into review select ?, 'release', 0, 'ada', 'paid', null, ?,
+      .prepare(`insert into review (order_delivery_id, action, at, actor, reason, why, lines_hash,
+          decision_id) select ?, 'release', 0, 'ada', 'paid', null, ?,
         (select max(decision_id) from decision)`)
       .run(id, sha256(canonicalJson(lines)));
     const inWay = 'a person has decided, it is left to people';
@@ -124,7 +125,9 @@ describe('rules explain', () => {
     const listed = await house.run('deliveries', 'list', '--status', 'accepted', '--json');
     const { orderDeliveryId: id, deliveryNo } = JSON.parse(listed.stdout)[0];
     const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
-    mirror.prepare(`update outbox set state = 'canceled' where lane = ?`).run(`delivery/${id}`);
+    mirror
+      .prepare(`update outbox set state = 'canceled' where ordering_key = ?`)
+      .run(`delivery/${id}`);
     mirror.close();
     const { stdout } = await house.run('rules', 'explain', String(id));
     const nobody = 'accepted, by no decision in the journal; no rule takes it back';

@@ -27,7 +27,7 @@ async function sendOrder({ store }: House, sent: Sent): Promise<void> {
   await store.db
     .insertInto('outbox')
     .values({
-      ...{ outbox_id: 17, kind: 'order', lane: 'order/a-1', reference, state, attempts },
+      ...{ outbox_id: 17, kind: 'order', ordering_key: 'order/a-1', reference, state, attempts },
       ...{ reference_key: reference.toLowerCase(), body, body_hash: '', cause: 'test' },
       ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: isOver ? 0 : null },
       ...{ in_doubt_since: null, result: null, last_error: null, desk_reason: desk },

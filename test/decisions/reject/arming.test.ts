@@ -11,7 +11,7 @@ async function pushes({ store }: Court) {
   const rows = await store.db
     .selectFrom('outbox')
     .select(['body', 'state', 'last_error'])
-    .orderBy('lane')
+    .orderBy('ordering_key')
     .execute();
   return rows.map(({ body, state, last_error: error }) => {
     const { orderDeliveryId, status, cancelRequested = null } = JSON.parse(body);
@@ -227,7 +227,7 @@ describe('disarming a reject rule', () => {
     await court.store.db
       .updateTable('outbox')
       .set({ state: 'in_doubt' })
-      .where('lane', 'like', '%2')
+      .where('ordering_key', 'like', '%2')
       .execute();
     const ended = { withdrawn: 0, canceled: 1 };
     expect(await court.operations.disarm('reject-unlucky', WHO)).toEqual(ended);

@@ -307,20 +307,20 @@ describe('a backtest', () => {
     await house.store.db
       .updateTable('outbox')
       .set({ state: 'sending', attempts: 1 })
-      .where('lane', '=', 'delivery/1')
+      .where('ordering_key', '=', 'delivery/1')
       .execute();
     for (const state of ['sent', 'confirmed'] as const) {
       await house.store.db
         .updateTable('outbox')
         .set({ state })
-        .where('lane', '=', 'delivery/1')
+        .where('ordering_key', '=', 'delivery/1')
         .execute();
     }
     // Somebody was faster: the push found its status there, and was not sent.
     await house.store.db
       .updateTable('outbox')
       .set({ state: 'confirmed' })
-      .where('lane', '=', 'delivery/4')
+      .where('ordering_key', '=', 'delivery/4')
       .execute();
     for (const id of [1, 2, 4]) await pack(id, 10, { status: 'accepted' });
     const { agreement } = await run({ rules: rulesOf(limit(5)) });
@@ -337,7 +337,10 @@ describe('a backtest', () => {
     const sent = async (id: number): Promise<void> => {
       for (const state of ['sending', 'sent'] as const) {
         const change = { state, attempts: 1 };
-        const ofOne = db.updateTable('outbox').set(change).where('lane', '=', `delivery/${id}`);
+        const ofOne = db
+          .updateTable('outbox')
+          .set(change)
+          .where('ordering_key', '=', `delivery/${id}`);
         await ofOne.execute();
       }
     };

@@ -193,7 +193,7 @@ function isSettled(folder: string): boolean {
   const mirror = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
   const open = mirror.prepare(
     `select 1 from outbox o where ended_at is null and desk_reason is null and not exists (
-      select 1 from outbox b where b.lane = o.lane and b.outbox_id < o.outbox_id
+      select 1 from outbox b where b.ordering_key = o.ordering_key and b.outbox_id < o.outbox_id
         and b.ended_at is null and b.desk_reason is not null) limit 1`,
   );
   const settled = open.get() === undefined;

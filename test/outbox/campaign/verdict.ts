@@ -29,7 +29,7 @@ const rowSchema = z.object({
 
 const ROWS = `select kind, reference, state, desk_reason as desk, last_error as error,
   (select count(*) from outbox_evidence e where e.outbox_id = o.outbox_id) as evidence,
-  exists (select 1 from outbox b where b.lane = o.lane and b.outbox_id < o.outbox_id
+  exists (select 1 from outbox b where b.ordering_key = o.ordering_key and b.outbox_id < o.outbox_id
     and b.desk_reason is not null) as behind
   from outbox o`;
 

@@ -24,7 +24,7 @@ async function createSchool() {
       await tx
         .insertInto('outbox')
         .values({
-          ...{ outbox_id: now, kind: 'order', lane: sent, reference: sent, body: '{}' },
+          ...{ outbox_id: now, kind: 'order', ordering_key: sent, reference: sent, body: '{}' },
           ...{ reference_key: sent.toLowerCase(), body_hash: '', state: 'confirmed', attempts: 1 },
           ...{ expected_from: null, due_at: 0, in_doubt_since: null, created_at: 0 },
           ...{ ended_at: now, cause: 'test', result: null, last_error: null, desk_reason: null },

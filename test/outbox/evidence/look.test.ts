@@ -102,7 +102,12 @@ async function kindOf(scene: Scene) {
     const { outbox_id: id } = await db
       .insertInto('outbox')
       .values({
-        ...{ kind: 'order', lane: name, reference: name, reference_key: name.toLowerCase() },
+        ...{
+          kind: 'order',
+          ordering_key: name,
+          reference: name,
+          reference_key: name.toLowerCase(),
+        },
         ...{ body, body_hash: '', state, attempts, expected_from: null, due_at: 0 },
         ...{ in_doubt_since: null, created_at: SENT_AT, ended_at: null, cause: 'test' },
         ...{ result: null, last_error: null, desk_reason: null, order_id: orderId },
@@ -168,7 +173,7 @@ async function kindOf(scene: Scene) {
     },
   });
   const item: OutboxItem = {
-    ...{ outboxId, kind: 'order', lane: 'order', reference, cause: 'test', body: document },
+    ...{ outboxId, kind: 'order', orderingKey: 'order', reference, cause: 'test', body: document },
     ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: SENT_AT },
     ...{ createdAt: SENT_AT, result: null },
   };

@@ -116,8 +116,8 @@ it('a refund that names another order goes out with the documents of that order'
   await handIn(refund('SO-1'));
   await end(store, 'refused', 'orderReference: no such order');
   expect(await handIn(refund('SO-2'))).toMatchObject({ documentId: 1, repeated: false });
-  const row = await store.db.selectFrom('outbox').select(['lane', 'order_id']).execute();
-  expect(row).toEqual([{ lane: 'order/so-2', order_id: null }]);
+  const row = await store.db.selectFrom('outbox').select(['ordering_key', 'order_id']).execute();
+  expect(row).toEqual([{ ordering_key: 'order/so-2', order_id: null }]);
 });
 
 it('of a kind that is off nothing is corrected, and what was there stays', async () => {

@@ -18,7 +18,7 @@ const WAYS = new Set([
   ...['refused>queued', 'canceled>queued'],
 ]);
 
-describe('lanes', () => {
+describe('ordering keys', () => {
   it('send the pushes of one delivery one after the other, in their order', async () => {
     const bench = await createBench();
     const ids = [await bench.add(1, 1), await bench.add(1, 2), await bench.add(1, 3)];
@@ -148,7 +148,7 @@ describe('the table of ways between states', () => {
     for (const from of STATES) {
       for (const to of STATES.filter((state) => state !== from)) {
         const way = `${from}>${to}`;
-        await sql`insert into outbox (kind, lane, reference, body, body_hash, state, due_at,
+        await sql`insert into outbox (kind, ordering_key, reference, body, body_hash, state, due_at,
           created_at, cause) values ('k', 'l', ${way}, '{}', '', ${from}, 0, 0, '')`.execute(db);
         const moved = await sql`update outbox set state = ${to} where reference = ${way}`
           .execute(db)
