@@ -274,10 +274,9 @@ CREATE TABLE evaluation (
   -- Mode and hash of the rule set: another mode is another decision.
   rules_key TEXT NOT NULL,
   -- The facts without the clock.
-  facts_digest TEXT NOT NULL,
   evaluated_at INTEGER NOT NULL,
   due_at INTEGER
-, due_why TEXT, feed_seq INTEGER NOT NULL DEFAULT 0, seen_seq INTEGER NOT NULL DEFAULT 0) STRICT;
+, due_why TEXT, feed_seq INTEGER NOT NULL DEFAULT 0, basis TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX evaluation_due ON evaluation (due_at) WHERE due_at IS NOT NULL;
 CREATE TABLE outbox (
   outbox_id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -1286,3 +1285,6 @@ LEFT JOIN season_variant_row a ON a.season_barcode = (
   SELECT n.season_barcode FROM season_variant_row n
   WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
+CREATE INDEX change_delivery_status ON change (seq)
+WHERE entity = 'delivery' AND op <> 'insert'
+  AND (op <> 'update' OR diff ->> '$.status[1]' IS NOT NULL);

@@ -12,7 +12,7 @@ import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
 import { healthRoutes } from '../console/health-routes.ts';
 import { setCurrency } from '../decisions/currency.ts';
-import type { Decided } from '../decisions/decide.ts';
+import type { Decided } from '../decisions/judgement.ts';
 import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import { type Clock, requireSetClock } from '../lib/clock.ts';

@@ -1,5 +1,5 @@
 /** What people are told of a delivery that cannot be decided, and of data that does not fit. */
-import { endIncidents, openIncident } from '../store/incidents.ts';
+import { endIncidents, openDetail, openIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';
 
@@ -24,6 +24,30 @@ export function tellReturned(tx: Tx, orderDeliveryId: number, detail: object, at
 /** It need not be taken back any more, or was. */
 export function resolveReturned(tx: Tx, ids: readonly number[], at: number): Promise<number> {
   return endIncidents(tx, RETURNED, ids.map(String), at);
+}
+
+export async function isToldReturned(tx: Tx, orderDeliveryId: number): Promise<boolean> {
+  const open = await openDetail(tx, { ...RETURNED, key: String(orderDeliveryId) });
+  return open !== undefined;
+}
+
+/** Deliveries that could not be decided when they were tried last. */
+export async function undecidableIds(db: Db): Promise<readonly number[]> {
+  const rows = await db
+    .selectFrom('incident')
+    .select('key')
+    .where('kind', '=', UNDECIDABLE.kind)
+    .where('entity', '=', UNDECIDABLE.entity)
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.map(({ key }) => Number(key));
+}
+
+/** Whether {@link tellMisfits} would change anything. */
+export async function misfitsChange(tx: Tx, { facts, misfits }: Subject): Promise<boolean> {
+  if (!facts.customer) return false;
+  const open = await openDetail(tx, { ...MISFIT, key: facts.customer.account_no ?? '' });
+  return (open !== undefined) !== misfits.length > 0;
 }
 
 /** Fields of the ERP's customer that are not of their declared kind count as not known. */

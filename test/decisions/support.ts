@@ -1,7 +1,7 @@
 /** A decider on a real database and a stepped clock; tests write the mirror as the pulls do. */
 import { onTestFinished } from 'vitest';
 import { createDecider, type Decider, type DeciderDeps } from '../../src/decisions/decider.ts';
-import type { DecisionMode } from '../../src/decisions/record.ts';
+import type { DecisionMode } from '../../src/decisions/judgement.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
 import type { KillSwitch } from '../../src/decisions/stop/kill-switch.ts';

@@ -23,7 +23,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts, createWall } from '../calendar.ts';
+import { clockFacts, wallOf } from '../calendar.ts';
 import { type Ending, endingsOf } from './endings.ts';
 import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
 import { type PastDecision, type Period, type Story, stories } from './stories.ts';
@@ -113,7 +113,7 @@ interface Side {
 function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
   const { settings } = ruleSet;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  const wall = createWall(settings.timezone);
+  const wall = wallOf(settings.timezone);
   return {
     ...{ ruleSet, options: { armed, operands: false }, shadowAsLive },
     factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, wall) }),

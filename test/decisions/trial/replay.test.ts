@@ -107,6 +107,7 @@ describe('a replay', () => {
     title: By night
     action: reject
     when: [ '!clock.business_hours' ]`);
+    await house.delivery({ id: 4, lines: [['a', 30]] });
     await house.decide(rules);
     const { hash, rules: loaded } = rules.rules().ruleSet;
     const ruleHash = loaded.find(({ action }) => action === 'reject')?.hash ?? '';
