@@ -4,8 +4,12 @@ import { createDecider, type Decider, type DeciderDeps } from '../../src/decisio
 import type { DecisionMode } from '../../src/decisions/judgement.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
+import {
+  type Prospect,
+  type QueueOptions,
+  tryQueue,
+} from '../../src/decisions/simulation/queue.ts';
 import type { KillSwitch } from '../../src/decisions/stop/kill-switch.ts';
-import { type Prospect, type QueueOptions, tryQueue } from '../../src/decisions/trial/queue.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import { createRetention } from '../../../src/store/care/retention.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 

@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { migrate, readMigrations } from '../../../src/store/migrate.ts';
 import { openStore } from '../../../src/store/store.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
-import { replayDecision, verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { replayDecision, verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import type { Facts } from '../../../src/rules/facts/plain.ts';
 import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
 
