@@ -1,8 +1,8 @@
 /**
- * What a queue of held deliveries costs: 10,000 of them under the shipped rules. First one value of a
- * list changes, which makes every hundredth of them an accept; then a stock pull changes 100,000
- * rows. How many entries the journal gets, what CPU that takes, how long 20 deliveries wait that are
- * packed meanwhile, and how long the longest step is for which everything else waits.
+ * What a queue of held deliveries costs: 10,000 of them under the shipped rules. First one value of
+ * a list changes, which makes every hundredth of them an accept; then a stock pull changes 100,000
+ * rows. How many entries the journal gets, what CPU that takes, how long 20 deliveries wait that
+ * are packed meanwhile, and how long the longest step is for which everything else waits.
  *
  * `node bench/pending.ts [deliveries] [lines] [changes]`
  */
@@ -161,7 +161,8 @@ async function measured(what: string, change: () => Promise<readonly number[]>):
     `${what}: ${journaled} entries, CPU ${cpuSeconds.toFixed(1)} s in ` +
       `${((performance.now() - from) / 1_000).toFixed(1)} s ` +
       `(goal ${GOAL.cpuSeconds} s: ${met(cpuSeconds <= GOAL.cpuSeconds)}); others waited ` +
-      `${(delay.percentile(99) / 1e6).toFixed(0)} ms at p99, ${(delay.max / 1e6).toFixed(0)} at most`,
+      `${(delay.percentile(99) / 1e6).toFixed(0)} ms (p99), ` +
+      `${(delay.max / 1e6).toFixed(0)} ms at most`,
   );
   tellWaits(waits);
 }

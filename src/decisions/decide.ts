@@ -19,7 +19,12 @@ import {
   storeHolds,
 } from './holds/holds.ts';
 import { outcomeBehindOrder } from './holds/own-order.ts';
-import { misfitsChange, resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
+import {
+  misfitsChange,
+  resolveRevokedTooOften,
+  resolveUndecidable,
+  tellMisfits,
+} from './incidents.ts';
 import {
   askRules,
   type Decided,
@@ -50,7 +55,7 @@ type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan }
  * other lines, was not sent: it is due once more, the latter where they have changed back before
  * anybody decided on them.
  */
-async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
+async function unchanged(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
   const last = await unchangedDecision(tx, judged);
   if (last === undefined || judged.outcome.kind !== 'accept') return last;
   const by = await overtakenBy(tx, judged.subject.delivery.order_delivery_id, last);
@@ -131,7 +136,7 @@ export async function wouldDecide(
   // What waits out its grace is followed each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
   if (holdsChange(plan) || (await misfitsChange(tx, subject))) return true;
-  if ((await standing(tx, judged, 'facts')) !== undefined) return false;
+  if ((await unchanged(tx, judged, 'facts')) !== undefined) return false;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
   const paused = await pausedAccept(tx, outcome, rules.ruleSet.settings, at);
   if (!paused) return true;
@@ -155,7 +160,7 @@ export async function decide(
     return reconsiderAccepted(tx, context, subject, onPush);
   }
   if (subject?.delivery.status !== 'pending') return undefined;
-  await resolveReturned(tx, [orderDeliveryId], now);
+  await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   await tellMisfits(tx, subject, now);
   await settlePushed(tx, now);
   const judged = await judge(tx, context, subject, true);
@@ -167,10 +172,10 @@ export async function decide(
     return undefined;
   }
   await storeHolds(tx, orderDeliveryId, judged.plan, now);
-  const stands = await standing(tx, judged, trigger);
+  const stands = await unchanged(tx, judged, trigger);
   const judgement = stands === undefined ? await withPace(tx, judged) : judged;
   const { outcome } = judgement;
-  const last = judgement === judged ? stands : await standing(tx, judgement, trigger);
+  const last = judgement === judged ? stands : await unchanged(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement);
     await followReject(tx, judgement, last);

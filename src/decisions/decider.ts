@@ -19,7 +19,7 @@ import type { Store, Tx } from '../store/store.ts';
 import { decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries } from './due.ts';
 import { noteStatusChanges } from './external.ts';
-import { tellUndecidable } from './incidents.ts';
+import { resolveUndecidable, tellUndecidable } from './incidents.ts';
 import { type Decided, type DecisionMode, rulesKey } from './judgement.ts';
 import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
@@ -89,8 +89,8 @@ const NOT_ACTING = 'its rules do not act any more';
 
 /**
  * Calls off accepts whose rules do not act any more: who has switched a rule off, or removed it,
- * must see nothing of it leave after that. A push that was not sent is canceled, one that was is not
- * sent again, and all of them are decided again. Gives how many were canceled.
+ * must see nothing of it leave after that. A push that was not sent is canceled, one that was is
+ * not sent again, and all of them are decided again. Gives how many were canceled.
  */
 async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): Promise<number> {
   const acting = settings.mode === 'live' ? rules.filter(({ mode }) => mode === 'live') : [];
@@ -145,6 +145,7 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
     async attempt(id, work) {
       try {
         await work();
+        if (until.delete(id)) await resolveUndecidable(store.db, [id], clock.now());
       } catch (thrown) {
         if (isStoreUnusable(thrown)) throw thrown;
         aside.add(id);

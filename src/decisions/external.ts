@@ -1,7 +1,7 @@
 /**
- * Status changes in the service that somebody else made. Each one that was not our push is journaled
- * as a decision of `external`, and from then on the rules leave the delivery alone until its lines
- * change. A reject of it that waits is stopped.
+ * Status changes in the service that somebody else made. Each one that was not our push is
+ * journaled as a decision of `external`, and from then on the rules leave the delivery alone until
+ * its lines change. A reject of it that waits is stopped.
  *
  * A change is ours when a push to that status had been sent and had not ended before the change
  * was seen. A push that found its status there before it was sent has confirmed somebody else's
@@ -13,7 +13,7 @@ import { readState, writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { readSubject } from './facts.ts';
 import { endHolds } from './holds/holds.ts';
-import { resolveReturned, resolveUndecidable } from './incidents.ts';
+import { resolveRevokedTooOften, resolveUndecidable } from './incidents.ts';
 import { askRules, type RulesContext } from './judgement.ts';
 import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from './push.ts';
 import { recordDecision } from './record.ts';
@@ -152,7 +152,7 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
   // What was accepted may still be revoked (accept/revocation.ts).
   const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
   const overIds = over.map((row) => row.order_delivery_id);
-  await resolveReturned(tx, overIds, now);
+  await resolveRevokedTooOften(tx, overIds, now);
   await tx
     .updateTable('evaluation')
     .set({ due_at: null, due_why: null })

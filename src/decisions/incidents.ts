@@ -4,7 +4,7 @@ import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';
 
 const UNDECIDABLE = { kind: 'undecidable', entity: 'delivery' } as const;
-const RETURNED = { kind: 'taken_back_too_often', entity: 'delivery' } as const;
+const REVOKED_TOO_OFTEN = { kind: 'taken_back_too_often', entity: 'delivery' } as const;
 const MISFIT = { kind: 'customer_field', entity: 'erp_customer' } as const;
 
 export function tellUndecidable(db: Db, orderDeliveryId: number, error: Error, at: number) {
@@ -12,22 +12,30 @@ export function tellUndecidable(db: Db, orderDeliveryId: number, error: Error, a
   return openIncident(db, { ...UNDECIDABLE, key: String(orderDeliveryId), detail }, at);
 }
 
-export function resolveUndecidable(tx: Tx, ids: readonly number[], at: number): Promise<number> {
-  return endIncidents(tx, UNDECIDABLE, ids.map(String), at);
+export function resolveUndecidable(
+  db: Db | Tx,
+  ids: readonly number[],
+  at: number,
+): Promise<number> {
+  return endIncidents(db, UNDECIDABLE, ids.map(String), at);
 }
 
-/** The rules would take an accepted delivery back once more, and may not: a person must look. */
-export function tellReturned(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
-  return openIncident(tx, { ...RETURNED, key: String(orderDeliveryId), detail }, at);
+/** The rules would revoke an accept once more, and may not: a person must look. */
+export function tellRevokedTooOften(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
+  return openIncident(tx, { ...REVOKED_TOO_OFTEN, key: String(orderDeliveryId), detail }, at);
 }
 
-/** It need not be taken back any more, or was. */
-export function resolveReturned(tx: Tx, ids: readonly number[], at: number): Promise<number> {
-  return endIncidents(tx, RETURNED, ids.map(String), at);
+/** The accept need not be revoked any more, or was. */
+export function resolveRevokedTooOften(
+  tx: Tx,
+  ids: readonly number[],
+  at: number,
+): Promise<number> {
+  return endIncidents(tx, REVOKED_TOO_OFTEN, ids.map(String), at);
 }
 
-export async function isToldReturned(tx: Tx, orderDeliveryId: number): Promise<boolean> {
-  const open = await openDetail(tx, { ...RETURNED, key: String(orderDeliveryId) });
+export async function isRevokedTooOften(tx: Tx, orderDeliveryId: number): Promise<boolean> {
+  const open = await openDetail(tx, { ...REVOKED_TOO_OFTEN, key: String(orderDeliveryId) });
   return open !== undefined;
 }
 

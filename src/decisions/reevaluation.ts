@@ -1,11 +1,11 @@
 /**
- * Re-evaluation: whatever can change a decision is found by evaluating every open delivery again, the
- * oldest first, in passes. Nobody works out which change concerns which delivery.
+ * Re-evaluation: whatever can change a decision is found by evaluating every open delivery again,
+ * the oldest first, in passes. Nobody works out which change concerns which delivery.
  *
- * A pass begins at once when other rules, another mode or other armings hold; after a pause when the
- * mirror has changed, or a push came to nothing; every `reconsider`; and when the calendar or the
- * time of a rule says so. The pause is three times as long as the last pass took: passes never take
- * more than a quarter of a core, however many deliveries are held.
+ * A pass begins at once when other rules, another mode or other armings hold; after a pause when
+ * the mirror has changed, or a push came to nothing; every `reconsider`; and when the calendar or
+ * the time of a rule says so. The pause is three times as long as the last pass took: passes never
+ * take more than a quarter of a core, however many deliveries are held.
  *
  * A delivery is evaluated in a snapshot, which keeps nobody from writing. Only where its decision,
  * or who holds it, would be another one is it decided, in a transaction of its own. New deliveries

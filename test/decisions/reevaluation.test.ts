@@ -69,7 +69,7 @@ function running(house: House, parts: Partial<DeciderDeps> = {}) {
   return {
     decider,
     noted,
-    /** How many deliveries were evaluated since it was asked last; armings are asked for as well. */
+    /** What it does within this time; a snapshot that asks for armings counts as one more. */
     async after(ms: number): Promise<readonly string[]> {
       noted.length = 0;
       // No time goes by in the middle of a pass: its pause would be long.
@@ -299,7 +299,7 @@ rules:
   expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
 });
 
-it('decides anew whose style changed although it is only ordered ahead, and not in stock', async () => {
+it('decides anew whose style changed although it is only ordered ahead', async () => {
   const house = await createHouse();
   const rules = loadedRules(`
 rules:

@@ -36,6 +36,7 @@ const CHECKSUMS = {
   '0029-corrected.sql': 'a7c102e72c2645a4',
   '0030-unread.sql': '0e24bc35453b93e1',
   '0031-understood.sql': '954ba11308b76c58',
+  '0032-reevaluation.sql': '6b104a1cb3d59dec',
   'exchange/0001-exchange.sql': 'ae260ef6f9bb2f51',
 };
 

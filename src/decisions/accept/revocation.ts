@@ -1,8 +1,8 @@
 /**
  * Revocation: a live hold rule with `applies_to: [pending, accepted]` may send back to pending what
  * the rules of this daemon accepted, as long as it has not shipped, and only so often a day. A
- * delivery whose accept was revoked is not accepted again before its cooldown is over: whatever made
- * the rules waver must have passed. A delivery that cannot be evaluated is not revoked.
+ * delivery whose accept was revoked is not accepted again before its cooldown is over: whatever
+ * made the rules waver must have passed. A delivery that cannot be evaluated is not revoked.
  */
 import { sql } from 'kysely';
 import { parseDuration } from '../../lib/units.ts';
@@ -13,7 +13,7 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
-import { isToldReturned, resolveReturned, tellReturned } from '../incidents.ts';
+import { isRevokedTooOften, resolveRevokedTooOften, tellRevokedTooOften } from '../incidents.ts';
 import {
   basisOf,
   type Decided,
@@ -37,8 +37,8 @@ interface Revocations {
 
 /**
  * How often the rules revoked the accept of this delivery in the last `ms`, and when last. A
- * revocation with a future timestamp was before the clock was set back: to wait for it would have no
- * end.
+ * revocation with a future timestamp was before the clock was set back: to wait for it would have
+ * no end.
  */
 async function revocationsWithin(
   tx: Tx,
@@ -62,7 +62,7 @@ async function revocationsWithin(
 
 /** Nothing about this delivery is ours to decide any more. */
 async function forgetAccepted(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
-  await resolveReturned(tx, [orderDeliveryId], now);
+  await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   await tx
     .updateTable('evaluation')
     .set({ due_at: null, due_why: null })
@@ -130,8 +130,8 @@ function saidOf(judged: Judged): string {
 }
 
 /**
- * How the rules' word differs from what is remembered. New rules do not go through what was accepted
- * before: their first word is remembered, and only another one later revokes an accept.
+ * How the rules' word differs from what is remembered. New rules do not go through what was
+ * accepted before: their first word is remembered, and only another one later revokes an accept.
  */
 async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'word' | 'none'> {
   const { rules, subject } = judged;
@@ -161,7 +161,7 @@ export async function wouldReconsider(
   if (!subject) return false;
   const judged = judgeAccepted(context, subject, accept);
   const change = await changeOf(tx, judged);
-  if (change === 'none') return isToldReturned(tx, orderDeliveryId);
+  if (change === 'none') return isRevokedTooOften(tx, orderDeliveryId);
   // What may not be revoked now is not remembered either.
   return context.mode === 'live' || judged.outcome.code !== 'hold_rule';
 }
@@ -185,7 +185,7 @@ export async function reconsiderAccepted(
   const { outcome } = judged;
   const change = await changeOf(tx, judged);
   const isHeld = outcome.code === 'hold_rule' && !(await hasManualDecision(tx, subject));
-  if (!isHeld) await resolveReturned(tx, [orderDeliveryId], now);
+  if (!isHeld) await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   if (!isHeld || change === 'rules') {
     await rememberEvaluation(tx, judged, { basis: saidOf(judged) });
     return undefined;
@@ -195,10 +195,10 @@ export async function reconsiderAccepted(
   const { count } = await revocationsWithin(tx, orderDeliveryId, DAY_MS, now);
   const { max_per_day: max } = ruleSet.settings.rails.returns;
   if (count >= max) {
-    await tellReturned(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
+    await tellRevokedTooOften(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
     return undefined;
   }
-  await resolveReturned(tx, [orderDeliveryId], now);
+  await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   const decisionId = await recordDecision(tx, judged, { actor: 'daemon', trigger });
   const push = { orderId, orderDeliveryId, from: 'accepted', to: 'pending' } as const;
   await enqueueDeliveryStatus(tx, { ...push, decisionId }, now);

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { acceptByHand, createHouse, type House, loadedRules } from './support.ts';
+import { openKillSwitch } from '../../../src/decisions/stop/kill-switch.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';
 
 const RULES = loadedRules(
   `
