@@ -21,7 +21,7 @@ const { loadRules } = await import('../src/rules/load.ts');
 const { evaluate } = await import('../src/rules/evaluate.ts');
 const { factsOfTest } = await import('../src/rules/facts/typical.ts');
 const { appendDecision } = await import('../src/decisions/journal.ts');
-const { backtest } = await import('../src/decisions/trial/backtest.ts');
+const { backtest } = await import('../src/decisions/simulation/backtest.ts');
 const { openStore } = await import('../src/store/store.ts');
 const { systemClock } = await import('../src/lib/clock.ts');
 console.log(`import               ${(performance.now() - started).toFixed(0)} ms`);

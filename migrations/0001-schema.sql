@@ -606,6 +606,10 @@ CREATE TABLE change (
   cause TEXT NOT NULL
 ) STRICT;
 CREATE INDEX change_entity_key ON change (entity, key, seq);
+-- Status changes of deliveries, and those that are gone or back: found among millions of entries.
+CREATE INDEX change_delivery_status ON change (seq)
+WHERE entity = 'delivery' AND op <> 'insert'
+  AND (op <> 'update' OR diff ->> '$.status[1]' IS NOT NULL);
 -- A question for the stock of a style at some time asks also for what was of that style then, which
 -- hardly ever changes: a few entries of a feed of millions. A variant that was gone and came back
 -- under another style has left its style as well.
@@ -879,20 +883,17 @@ CREATE TABLE evaluation (
   decision_id INTEGER NOT NULL,
   delivery_hash TEXT NOT NULL,
   order_hash TEXT NOT NULL,
-  -- Mode and hash of the rule set: another mode is another decision.
+  -- Mode and hash of the rule set; empty: what was decided was called off.
   rules_key TEXT NOT NULL,
-  -- The facts without the clock.
-  facts_digest TEXT NOT NULL,
+  -- A digest of what the latest decision rests on: where it is the same, nothing is journaled. Of an
+  -- accepted delivery, what the rules said of it last.
+  basis TEXT NOT NULL DEFAULT '',
   evaluated_at INTEGER NOT NULL,
+  -- When it is evaluated again at the latest; null: nothing about it is for the rules to decide.
   due_at INTEGER,
-  -- Makes it due: 'facts' (something that a rule reads changed), 'hold' (the time of a hold is up),
-  -- 'tick' (a rule reads the clock), 'manual'.
   due_why TEXT,
-  -- The last change of its status, of the change feed, whose author is known.
-  feed_seq INTEGER NOT NULL DEFAULT 0,
-  -- The last entry of the change feed that was there when the delivery was looked at: no entry up
-  -- to it is a reason to look again.
-  seen_seq INTEGER NOT NULL DEFAULT 0
+  -- The status change in the feed whose author is known.
+  feed_seq INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX evaluation_due ON evaluation (due_at) WHERE due_at IS NOT NULL;
 

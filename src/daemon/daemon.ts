@@ -13,7 +13,7 @@ import { createLocalApi } from '../console/api.ts';
 import { healthRoutes } from '../console/health-routes.ts';
 import { pauseRoutes } from '../console/pause-routes.ts';
 import { setCurrency } from '../decisions/currency.ts';
-import type { Decided } from '../decisions/decide.ts';
+import type { Decided } from '../decisions/judgement.ts';
 import type { Random } from '../lib/chance.ts';
 import { type Clock, requireSetClock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';

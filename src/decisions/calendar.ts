@@ -16,8 +16,16 @@ interface LocalTime {
 /** What the wall shows at a moment, in epoch milliseconds. */
 export type Wall = (at: number) => LocalTime;
 
-/** The wall of an IANA zone; daylight saving is the zone's own affair. Costly to make. */
-export function createWall(timeZone: string): Wall {
+const walls = new Map<string, Wall>();
+
+/** The wall of an IANA zone; daylight saving is the zone's own affair. Costly to make, so kept. */
+export function wallOf(timeZone: string): Wall {
+  const wall = walls.get(timeZone) ?? createWall(timeZone);
+  walls.set(timeZone, wall);
+  return wall;
+}
+
+function createWall(timeZone: string): Wall {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     hourCycle: 'h23',
@@ -49,7 +57,7 @@ export function worksOn(date: string, { calendar }: Settings): boolean {
 export function clockFacts(
   now: number,
   settings: Settings,
-  wall: Wall = createWall(settings.timezone),
+  wall: Wall = wallOf(settings.timezone),
 ): ClockFacts {
   const { date, time } = wall(now);
   const { from, to } = settings.calendar;

@@ -8,21 +8,12 @@ import type { Store } from '../store/store.ts';
 
 const KEY = 'service_currency';
 
-/** Takes it over; after a change every pending delivery is looked at again. */
+/** Takes it over when the daemon starts, before every open delivery is evaluated again. */
 export async function setCurrency(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   currency: string | null,
 ): Promise<void> {
   const value = currency ?? '';
   if (((await readState(store.db, KEY)) ?? '') === value) return;
-  await store.transaction(async (tx) => {
-    await writeState(tx, KEY, value, clock);
-    await tx
-      .updateTable('evaluation')
-      .set({ due_at: clock.now(), due_why: 'facts' })
-      .where('order_delivery_id', 'in', (eb) =>
-        eb.selectFrom('delivery').select('order_delivery_id').where('status', '=', 'pending'),
-      )
-      .execute();
-  });
+  await writeState(store.db, KEY, value, clock);
 }

@@ -4,62 +4,59 @@
  */
 import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
-import type { Evaluation } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
-import { hourBegan, paceAccept } from './accept/pace.ts';
+import { hourBegan, paceAccept, pausedAccept } from './accept/pace.ts';
+import { outcomeAfterCooldown, reconsiderAccepted, wouldReconsider } from './accept/revocation.ts';
+import { noteExternal } from './external.ts';
 import { readSubject, type Subject } from './facts.ts';
-import { askRules } from './holds/ask-rules.ts';
 import { outcomeBehindChanges } from './holds/changes.ts';
-import { endHolds, keepHolds } from './holds/holds.ts';
-import { outcomeBehindOrder } from './holds/own-order.ts';
-import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
-import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
-import { acceptCanceledSince, openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
 import {
-  type DecisionMode,
+  endHolds,
+  type HoldPlan,
+  holdsChange,
+  holdsEndAt,
+  planHolds,
+  storeHolds,
+} from './holds/holds.ts';
+import { outcomeBehindOrder } from './holds/own-order.ts';
+import {
+  misfitsChange,
+  resolveRevokedTooOften,
+  resolveUndecidable,
+  tellMisfits,
+} from './incidents.ts';
+import {
+  askRules,
+  type Decided,
+  type DecisionContext,
   type Judgement,
-  lastIfSame,
-  recordDecision,
-  rememberEvaluation,
-} from './record.ts';
+  type RulesContext,
+} from './judgement.ts';
+import {
+  acceptCanceledSince,
+  hasOpenPush,
+  openPush,
+  overtakenBy,
+  sendBefore,
+  waitedTooLong,
+} from './push.ts';
+import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
 import { followReject, outcomeBehindRails } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { settlePushed } from './reject/settle.ts';
-import { isReviewed } from './review/touched.ts';
-import type { LoadedRuleSet } from './rule-files.ts';
-import { noteExternal } from './watch/external.ts';
-import { markCompetitors } from './watch/mark.ts';
-import { nextLook } from './watch/next-look.ts';
-import { readsOf } from './watch/reads.ts';
+import { hasManualDecision } from './review/manual-decision.ts';
 
-export interface Decided {
-  readonly decisionId: number;
-  readonly orderDeliveryId: number;
-  readonly outcome: Outcome;
-  /** When the grace of a reject that begins to wait is over. */
-  readonly rejectAt?: number | undefined;
-}
+const DAY_MS = 86_400_000;
 
-/** What a decision depends on besides the database. */
-export interface DecisionContext {
-  readonly rules: LoadedRuleSet;
-  readonly mode: DecisionMode;
-  /** Epoch milliseconds. */
-  readonly now: number;
-  /** Rules may read ages: then the delivery is looked at again this often. */
-  readonly tickMs: number;
-  readonly trigger: string;
-}
-
-type Judged = Judgement & { readonly evaluation: Evaluation; readonly outcome: Outcome };
+type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
 /**
  * The last decision, if it need not be taken again. An accept that waited for too long, or met
  * other lines, was not sent: it is due once more, the latter where they have changed back before
  * anybody decided on them.
  */
-async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
-  const last = await lastIfSame(tx, judged);
+async function unchanged(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
+  const last = await unchangedDecision(tx, judged);
   if (last === undefined || judged.outcome.kind !== 'accept') return last;
   const by = await overtakenBy(tx, last);
   return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
@@ -77,24 +74,30 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
-async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promise<Judged> {
+/** Evaluates a pending delivery; writes nothing. `operands` false: not to be journaled. */
+async function judge(
+  tx: Tx,
+  context: RulesContext,
+  subject: Subject,
+  operands: boolean,
+): Promise<Judged> {
   const { rules, mode, now } = context;
   const { ruleSet } = rules;
   const id = subject.delivery.order_delivery_id;
-  const evaluation = await askRules(tx, context, subject);
-  const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
-  await settlePushed(tx, now);
-  const railed = await outcomeBehindRails(tx, subject, evaluation.live);
+  const asked = await askRules(tx, context, subject, operands);
+  const plan = planHolds(ruleSet, asked.holds, asked.evaluation, now);
+  const railed = await outcomeBehindRails(tx, subject, asked.evaluation.live);
   const { settings } = ruleSet;
   const waiting = await outcomeBehindChanges(tx, ruleSet, subject, railed, now);
-  const rested = await outcomeAfterReturn(tx, id, waiting.outcome, settings, now);
+  const rested = await outcomeAfterCooldown(tx, id, waiting.outcome, settings, now);
   const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
-  const wakeAt = until ?? rested.coolsUntil ?? waiting.lookAt ?? holdAt;
-  const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, wakeAt, now);
-  return { rules, mode, subject, evaluation, outcome, at: now, ...look };
+  const lookAt = until ?? rested.until ?? waiting.lookAt ?? holdsEndAt(plan);
+  // Nothing should need the day: it is when a fault in the passes would show.
+  const dueAt = Math.min(lookAt ?? Infinity, now + DAY_MS);
+  return { rules, mode, subject, ...asked, plan, outcome, at: now, dueAt };
 }
 
-/** In less an accept might never leave, and be decided anew without end. */
+/** Minimum time to leave; with less an accept could expire unsent and be decided again for ever. */
 const TO_LEAVE_MS = 60_000;
 
 async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
@@ -105,6 +108,41 @@ async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: nu
   await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
 }
 
+function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number) {
+  return readSubject(tx, orderDeliveryId, { now, settings: rules.ruleSet.settings });
+}
+
+/**
+ * Whether {@link decide} would change anything about a delivery whose own row and order are as they
+ * were. Writes nothing, so it needs no turn to write.
+ */
+export async function wouldDecide(
+  tx: Tx,
+  context: RulesContext,
+  orderDeliveryId: number,
+): Promise<boolean> {
+  const row = await tx
+    .selectFrom('delivery as d')
+    .select('d.status')
+    .where('d.order_delivery_id', '=', orderDeliveryId)
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
+    .executeTakeFirst();
+  if (row?.status === 'accepted') return wouldReconsider(tx, context, orderDeliveryId);
+  if (row?.status !== 'pending') return false;
+  const subject = await subjectOf(tx, context, orderDeliveryId);
+  if (!subject || (await hasManualDecision(tx, subject))) return false;
+  const judged = await judge(tx, context, subject, false);
+  const { outcome, plan, mode, rules, at } = judged;
+  // What waits out its grace is followed each time; there are few.
+  if (outcome.kind === 'reject' && mode === 'live') return true;
+  if (holdsChange(plan) || (await misfitsChange(tx, subject))) return true;
+  if ((await unchanged(tx, judged, 'facts')) !== undefined) return false;
+  if (outcome.kind !== 'accept' || mode !== 'live') return true;
+  const paused = await pausedAccept(tx, outcome, rules.ruleSet.settings, at);
+  if (!paused) return true;
+  return (await unchangedDecision(tx, { ...judged, outcome: paused.outcome })) === undefined;
+}
+
 /** Undefined when there was nothing new to decide. `onPush` is told before the commit. */
 export async function decide(
   tx: Tx,
@@ -112,37 +150,34 @@ export async function decide(
   orderDeliveryId: number,
   onPush: () => void,
 ): Promise<Decided | undefined> {
-  const { rules, now, trigger, mode } = context;
+  const { now, trigger, mode } = context;
   // Since it was found due, a person or the end of a grace may have meant one.
   if (await openPush(tx, orderDeliveryId)) return undefined;
   await noteExternal(tx, context, orderDeliveryId);
-  const at = { now, settings: rules.ruleSet.settings };
-  const subject = await readSubject(tx, orderDeliveryId, at);
+  const subject = await subjectOf(tx, context, orderDeliveryId);
   await resolveUndecidable(tx, [orderDeliveryId], now);
   if (subject?.delivery.status === 'accepted') {
     return reconsiderAccepted(tx, context, subject, onPush);
   }
   if (subject?.delivery.status !== 'pending') return undefined;
-  await resolveReturned(tx, [orderDeliveryId], now);
+  await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   await tellMisfits(tx, subject, now);
-  // A push that came to nothing gives back what it had claimed.
-  if (trigger === 'push') {
-    await markCompetitors(tx, [orderDeliveryId], readsOf(rules.ruleSet), { now });
-  }
-  const judged = await judge(tx, context, subject);
-  if (await isReviewed(tx, subject)) {
+  await settlePushed(tx, now);
+  const judged = await judge(tx, context, subject, true);
+  if (await hasManualDecision(tx, subject)) {
     await endHolds(tx, [orderDeliveryId], now);
     const end = { by: 'person', detail: 'a person has decided', at: now };
     await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped' });
-    await rememberEvaluation(tx, judged, undefined);
+    await rememberEvaluation(tx, { ...judged, dueAt: null });
     return undefined;
   }
-  const stands = await standing(tx, judged, trigger);
+  await storeHolds(tx, orderDeliveryId, judged.plan, now);
+  const stands = await unchanged(tx, judged, trigger);
   const judgement = stands === undefined ? await withPace(tx, judged) : judged;
   const { outcome } = judgement;
-  const last = judgement === judged ? stands : await standing(tx, judgement, trigger);
+  const last = judgement === judged ? stands : await unchanged(tx, judgement, trigger);
   if (last !== undefined) {
-    await rememberEvaluation(tx, judgement, undefined);
+    await rememberEvaluation(tx, judgement);
     await followReject(tx, judgement, last);
     return undefined;
   }

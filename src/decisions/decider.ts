@@ -1,26 +1,29 @@
 /**
- * Decides pending deliveries. For each one that is due it builds the facts, asks the rules (pure
- * functions) and writes one journal entry and, for an accept, the push, all in one transaction:
- * after a kill either everything of a decision is there or nothing is.
+ * Decides deliveries. For each one that is due it builds the facts, asks the rules (pure functions)
+ * and writes one journal entry and, for an accept, the push, all in one transaction: after a kill
+ * either everything of a decision is there or nothing is.
  *
- * Nothing is decided twice on the same facts by the same rules; a delivery with a push on its way
- * is left alone, and so is one that a person has touched. What cannot be decided stays pending, the
- * only state that harms nobody.
+ * Each round: status changes in the service are noted (external.ts), deliveries that are due by
+ * their own rows are decided, new ones first (due.ts), and the others are evaluated again
+ * (reevaluation.ts). Nothing is decided twice on the same facts; a delivery with a push on its way
+ * is left alone, and so is one that a person has decided about. A delivery that cannot be decided
+ * stays pending, the only state that harms nobody.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Store } from '../store/store.ts';
-import { NOT_ACTING, recallAccepts } from './accept/recall.ts';
-import { type Decided, decide } from './decide.ts';
-import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
-import { tellUndecidable } from './incidents.ts';
-import { type DecisionMode, rulesKey } from './record.ts';
+import type { RuleSet } from '../rules/rule.ts';
+import type { Store, Tx } from '../store/store.ts';
+import { decide } from './decide.ts';
+import { type DueDelivery, dueDeliveries } from './due.ts';
+import { noteStatusChanges } from './external.ts';
+import { resolveUndecidable, tellUndecidable } from './incidents.ts';
+import { type Decided, type DecisionMode, rulesKey } from './judgement.ts';
+import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, hasUnsent } from './unsent.ts';
-import { createFollower } from './watch/follow.ts';
-import { readsOf } from './watch/reads.ts';
+import { cancelUnsent, hasUnsent, pushesOfRules } from './unsent.ts';
 
 export interface DeciderDeps {
   readonly store: Store;
@@ -29,7 +32,7 @@ export interface DeciderDeps {
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
   readonly settleMs: number;
-  /** Rules may read ages: then every pending delivery is looked at again this often. */
+  /** Every open delivery is evaluated again at least this often: ages move. */
   readonly reconsiderMs: number;
   readonly onDecided: (decided: Decided) => void;
   /** A push was put into the outbox. */
@@ -45,7 +48,7 @@ export interface Decider {
   recall(): Promise<void>;
 }
 
-/** Deliveries decided between two looks at the table. */
+/** Deliveries decided between two searches for what is due. */
 const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
 /** How long a delivery that could not be decided is left alone. */
@@ -59,7 +62,7 @@ function contextOf({ rules, mode, clock }: DeciderDeps) {
 function decideOne(deps: DeciderDeps, due: DueDelivery): Promise<Decided | undefined> {
   const { trigger, orderDeliveryId } = due;
   return deps.store.transaction((tx, onCommit) => {
-    const context = { ...contextOf(deps), tickMs: deps.reconsiderMs, trigger };
+    const context = { ...contextOf(deps), trigger };
     return decide(tx, context, orderDeliveryId, () => onCommit(deps.onPush));
   });
 }
@@ -78,6 +81,22 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
     deps.log.warn({ delivery: orderDeliveryId, rules, stop }, text);
   }
   deps.onDecided(decided);
+}
+
+const NOT_ACTING = 'its rules do not act any more';
+
+/**
+ * Calls off accepts whose rules do not act any more: who has switched a rule off, or removed it,
+ * must see nothing of it leave after that. A push that was not sent is canceled, one that was is
+ * not sent again, and all of them are decided again. Gives how many were canceled.
+ */
+async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): Promise<number> {
+  const acting = settings.mode === 'live' ? rules.filter(({ mode }) => mode === 'live') : [];
+  const ids = JSON.stringify(acting.map(({ id }) => id));
+  // Another rule that accepted it as well still speaks for it.
+  const which = sql<boolean>`n.outcome = 'accept' and not exists (
+    select 1 from json_each(n.rules) r where r.value in (select value from json_each(${ids})))`;
+  return cancelUnsent(tx, NOT_ACTING, at, pushesOfRules(which));
 }
 
 /** What was accepted while the rules acted and was not sent since stays here when they do not. */
@@ -107,69 +126,86 @@ function createRecall(deps: DeciderDeps): () => Promise<void> {
   };
 }
 
-function isAgain({ trigger }: DueDelivery): boolean {
-  return ['facts', 'tick', 'hold', 'arming'].includes(trigger);
+interface Attempts {
+  /** Deliveries that cannot be decided for now. */
+  readonly aside: ReadonlySet<number>;
+  /** Does it; one that cannot be decided is put aside for a while, with its error. */
+  attempt(orderDeliveryId: number, work: () => Promise<void>): Promise<void>;
+  /** Tries again what has waited long enough. */
+  forgive(): void;
 }
 
-/** Decides a batch. A delivery that cannot be decided is put aside for a while, with its error. */
-async function decideDue(
-  deps: DeciderDeps,
-  aside: Map<number, number>,
-  signal: AbortSignal,
-  wake: AbortSignal,
-): Promise<number> {
-  const now = deps.clock.now();
-  const at = deps.clock.monotonic();
-  for (const [id, until] of aside) if (until <= at) aside.delete(id);
-  const { mode, rules } = contextOf(deps);
-  const { accepted } = readsOf(rules.ruleSet);
-  const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs, accepted };
-  const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
-  let again = 0;
-  for (const delivery of due) {
-    if (signal.aborted) break;
-    if (isAgain(delivery)) again += 1;
-    // Something came in: it should not wait until the rest has been looked at again; one of these
-    // is, whatever comes, so that they are not left for ever.
-    if (wake.aborted && isAgain(delivery) && again > 1) continue;
-    try {
-      const decided = await decideOne(deps, delivery);
-      if (decided) report(deps, delivery.trigger, decided);
-    } catch (thrown) {
-      if (isStoreUnusable(thrown)) throw thrown;
-      aside.set(delivery.orderDeliveryId, at + ASIDE_MS);
-      const error = toError(thrown);
-      await tellUndecidable(deps.store.db, delivery.orderDeliveryId, error, now);
-      deps.log.error({ delivery: delivery.orderDeliveryId, err: error }, 'cannot decide');
-    }
-    // The driver is synchronous: without this a backlog would keep the listener from its turn.
-    await nextTurn();
-  }
-  return due.length;
+function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
+  const aside = new Set<number>();
+  const until = new Map<number, number>();
+  return {
+    aside,
+    async attempt(id, work) {
+      try {
+        await work();
+        if (until.delete(id)) await resolveUndecidable(store.db, [id], clock.now());
+      } catch (thrown) {
+        if (isStoreUnusable(thrown)) throw thrown;
+        aside.add(id);
+        until.set(id, clock.monotonic() + ASIDE_MS);
+        const error = toError(thrown);
+        await tellUndecidable(store.db, id, error, clock.now());
+        log.error({ delivery: id, err: error }, 'cannot decide');
+      }
+      // The driver is synchronous: without this a backlog would keep the listener from its turn.
+      await nextTurn();
+    },
+    forgive() {
+      for (const id of aside) if ((until.get(id) ?? 0) <= clock.monotonic()) aside.delete(id);
+    },
+  };
 }
 
 export function createDecider(deps: DeciderDeps): Decider {
+  const { store, clock, settleMs, reconsiderMs } = deps;
+  const contextNow = () => contextOf(deps);
   let wake = new AbortController();
-  return {
-    name: 'decisions',
-    nudge: () => wake.abort(),
-    recall: () => recallUnsent(deps),
-    async run(signal) {
-      const aside = new Map<number, number>();
-      const recall = createRecall(deps);
-      const follower = createFollower(deps.store, () => contextOf(deps));
-      while (!signal.aborted) {
-        wake = new AbortController();
-        await recall();
-        const followed = await follower.follow();
-        const decided = await decideDue(deps, aside, signal, wake.signal);
-        if (decided > 0 || !followed || wake.signal.aborted) continue;
-        const next = await nextDueDelivery(deps.store.db, deps.settleMs, [...aside.keys()]);
-        const wait = Math.max(1, (next ?? Infinity) - deps.clock.now());
-        await deps.clock
-          .sleep(Math.min(SLEEP_MS_MAX, wait), AbortSignal.any([signal, wake.signal]))
-          .catch(() => undefined);
-      }
-    },
+
+  const decideDue = async (due: DueDelivery): Promise<void> => {
+    const decided = await decideOne(deps, due);
+    if (decided) report(deps, due.trigger, decided);
   };
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    const recall = createRecall(deps);
+    const attempts = createAttempts(deps);
+    const { aside } = attempts;
+    const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
+    while (!signal.aborted) {
+      wake = new AbortController();
+      const woken = wake.signal;
+      await recall();
+      attempts.forgive();
+      const areNoted = await noteStatusChanges(store, contextNow);
+      const query = { now: clock.now(), settleMs };
+      const { first, again, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
+      for (const [index, due] of [...first, ...again].entries()) {
+        // A new delivery need not wait for those that are evaluated again, but for one: these
+        // would be left for ever where events come without a pause.
+        if (signal.aborted || (woken.aborted && index > first.length)) break;
+        await attempts.attempt(due.orderDeliveryId, () => decideDue(due));
+      }
+      const isBusy = () => first.length > 0 || woken.aborted || clock.now() >= nextAt;
+      const waitMs = await reevaluation.prepare();
+      let id = reevaluation.next();
+      while (id !== undefined && !signal.aborted) {
+        const own = id;
+        await attempts.attempt(own, async () => {
+          const due = aside.has(own) ? undefined : await reevaluation.evaluate(own);
+          if (due) await decideDue(due);
+        });
+        id = isBusy() ? undefined : reevaluation.next();
+      }
+      if (first.length + again.length > 0 || !areNoted || isBusy() || waitMs === 0) continue;
+      const wait = Math.min(SLEEP_MS_MAX, waitMs, nextAt - clock.now());
+      await clock.sleep(Math.max(1, wait), AbortSignal.any([signal, woken])).catch(() => undefined);
+    }
+  };
+
+  return { name: 'decisions', nudge: () => wake.abort(), recall: () => recallUnsent(deps), run };
 }

@@ -1,7 +1,8 @@
 /**
- * Which deliveries must be decided now: pending ones that were never evaluated, or whose own row,
- * order or rule set differs from what they were evaluated on, whose push came to nothing, or whose
- * time has come again; where rules ask about such, also accepted ones whose time has come.
+ * Which pending deliveries are due by their own rows: never evaluated; another content of their row
+ * or their order than they were evaluated on; a push that came to nothing; a time that has come; an
+ * evaluation that failed. Everything else that can change a decision is found by the passes
+ * (reevaluation.ts).
  *
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
  */
@@ -9,26 +10,35 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
-import type { DueWhy } from '../store/tables.ts';
 import { orderHash } from './facts/order.ts';
+import { undecidableIds } from './incidents.ts';
+import type { Trigger } from './judgement.ts';
 import { hasFailedPush, hasOpenPush } from './push.ts';
 
 export interface DueQuery {
-  readonly rulesKey: string;
   readonly now: number;
   /** A delivery that changed less than this ago may still be growing. */
   readonly settleMs: number;
-  /** Whether rules ask about accepted deliveries as well. */
-  readonly accepted: boolean;
 }
 
 export interface DueDelivery {
   readonly orderDeliveryId: number;
-  readonly trigger: 'new' | 'changed' | 'rules' | 'push' | DueWhy;
+  readonly trigger: Trigger;
 }
 
-/** Pending deliveries that are looked at before others have their turn. */
+export interface Due {
+  /** New, changed, or with a push that came to nothing; the oldest first. */
+  readonly first: readonly DueDelivery[];
+  /** Their time has come again; the oldest first. */
+  readonly again: readonly DueDelivery[];
+  /** When the next one is due, if none is left out; epoch milliseconds. */
+  readonly nextAt: number;
+}
+
+/** Pending deliveries that are looked through before others have their turn. */
 const LOOK_ROWS = 2_000;
+/** Deliveries evaluated again beside new ones, so that neither keeps the other waiting. */
+const AGAIN_BESIDE_NEW = 10;
 
 /** Ids of deliveries: behind `after`, up to `upTo` and with it. */
 interface Span {
@@ -55,173 +65,78 @@ async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   }
 }
 
-function candidates(db: Db, aside: readonly number[], { after, upTo }: Span) {
-  return db
-    .selectFrom('delivery as d')
-    .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
-    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-    .where('d.status', '=', 'pending')
-    .where('d.order_delivery_id', '>', after)
-    .where('d.order_delivery_id', '<=', upTo)
-    .where('d.deleted_at', 'is', null)
-    .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
-    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
+/** Future timestamps were written before the clock was set back, and tell of no change. */
+function hasChanged(now: number): RawBuilder<boolean> {
+  return sql<boolean>`(e.delivery_hash <> d.content_hash or e.order_hash <> ${orderHash('o')}
+    or (d.changed_at > e.evaluated_at and d.changed_at <= ${now}))`;
 }
 
-/** What was looked at in a time to come was looked at before the clock was set back. */
-function isLookDue(now: number): RawBuilder<boolean> {
-  return sql<boolean>`(e.due_at <= ${now} or e.evaluated_at > ${now})`;
-}
-
-/**
- * Accepted deliveries whose time has come; only what has not shipped still has one. They are not
- * left to settle: what is taken back too early comes back by itself, what has shipped does not.
- */
-async function dueAccepted(
-  db: Db,
-  { now }: DueQuery,
-  aside: readonly number[],
-  limit: number,
-): Promise<DueDelivery[]> {
-  const rows = await db
-    .selectFrom('evaluation as e')
-    .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
-    .select(['e.order_delivery_id', 'e.due_why'])
-    .where('e.due_at', 'is not', null)
-    .where(isLookDue(now))
-    // The plus keeps SQLite from going through every accepted delivery there ever was.
-    .where(sql<boolean>`+d.status = 'accepted'`)
-    .where('d.deleted_at', 'is', null)
-    .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
-    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
-    .orderBy('e.order_delivery_id')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({
-    orderDeliveryId: row.order_delivery_id,
-    trigger: row.due_why ?? 'tick',
-  }));
-}
-
-interface Compared {
-  readonly content_hash: string;
-  readonly order_content_hash: string;
-  readonly changed_at: number;
-  readonly delivery_hash: string | null;
-  readonly order_hash: string | null;
-  readonly evaluated_at: number | null;
-  readonly rules_key: string | null;
-  readonly due_why: DueWhy | null;
-  readonly failed_push: number;
-}
-
-function triggerOf(row: Compared, { rulesKey, now }: DueQuery): DueDelivery['trigger'] {
-  if (row.evaluated_at === null) return 'new';
-  const changed =
-    row.delivery_hash !== row.content_hash ||
-    row.order_hash !== row.order_content_hash ||
-    (row.changed_at > row.evaluated_at && row.changed_at <= now);
-  if (changed) return 'changed';
-  if (row.rules_key !== rulesKey) return 'rules';
-  return row.failed_push === 1 ? 'push' : (row.due_why ?? 'tick');
-}
-
-/**
- * Told by its own rows: it is new, it changed (or changed and changed back: somebody did
- * something), the rules did, or its push came to nothing.
- */
-function isFresh({ rulesKey, now }: DueQuery): RawBuilder<boolean> {
-  return sql<boolean>`(e.order_delivery_id is null or e.delivery_hash <> d.content_hash
-    or (d.changed_at > e.evaluated_at and d.changed_at <= ${now})
-    or e.order_hash <> ${orderHash('o')} or e.rules_key <> ${rulesKey} or ${hasFailedPush(now)})`;
-}
-
-/** A time to come is that of a clock that was set back meanwhile: that change is no news. */
-function isSettled({ now, settleMs }: DueQuery): RawBuilder<boolean> {
-  return sql<boolean>`(d.changed_at <= ${now - settleMs} or d.changed_at > ${now + settleMs})`;
-}
-
-async function pendingThat(
-  db: Db,
-  which: RawBuilder<boolean>,
-  query: DueQuery,
-  aside: readonly number[],
-  limit: number,
-) {
-  const found: (Compared & { readonly order_delivery_id: number })[] = [];
-  for await (const span of pendingSpans(db)) {
-    const rows = await candidates(db, aside, span)
-      .select([
-        'd.order_delivery_id',
-        'd.content_hash',
-        orderHash('o').as('order_content_hash'),
-        'e.delivery_hash',
-        'e.order_hash',
-        'd.changed_at',
-        'e.evaluated_at',
-        'e.rules_key',
-        'e.due_why',
-        sql<number>`${hasFailedPush(query.now)}`.as('failed_push'),
-      ])
-      .where(isSettled(query))
-      .where(which)
+async function dueIn(db: Db, { after, upTo }: Span, now: number, failed: readonly number[]) {
+  return (
+    db
+      .selectFrom('delivery as d')
+      .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
+      .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+      .select(['d.order_delivery_id as id', 'd.changed_at', 'e.evaluated_at', 'e.due_why'])
+      .select(sql<number>`coalesce(${hasChanged(now)}, 0)`.as('has_changed'))
+      .select(sql<number>`e.rules_key = '' or ${hasFailedPush(now)}`.as('has_failed'))
+      .where('d.status', '=', 'pending')
+      .where('d.order_delivery_id', '>', after)
+      .where('d.order_delivery_id', '<=', upTo)
+      .where('d.deleted_at', 'is', null)
+      // An evaluation with a future timestamp was made before the clock was set back.
+      .where(
+        sql<boolean>`(e.order_delivery_id is null or e.due_at <= ${now} or e.evaluated_at > ${now}
+        or ${hasChanged(now)} or e.rules_key = '' or ${hasFailedPush(now)}
+        or ${inKeys('d.order_delivery_id', failed)})`,
+      )
+      .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
       .orderBy('d.order_delivery_id')
-      .limit(limit - found.length)
-      .execute();
-    found.push(...rows);
-    if (found.length >= limit) break;
-  }
-  return found;
+      .execute()
+  );
 }
 
-/** Looked at again beside deliveries that are new or changed, which should not wait for them. */
-const AGAIN_BESIDE_FRESH = 10;
+type DueRow = Awaited<ReturnType<typeof dueIn>>[number];
 
-/**
- * The oldest deliveries first: budgets are used up in a fixed order. A few places are for those
- * that are looked at again, so that neither a backlog of these nor one of new deliveries keeps the
- * other waiting.
- */
+function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): Trigger {
+  if (evaluated_at === null) return 'new';
+  if (has_changed === 1) return 'changed';
+  return has_failed === 1 ? 'push' : (due_why ?? 'hold');
+}
+
+/** The next time at which a delivery is to be evaluated again that waits for one. */
+async function nextDueAt(db: Db, now: number): Promise<number> {
+  const row = await db
+    .selectFrom('evaluation')
+    .select((eb) => eb.fn.min('due_at').as('due_at'))
+    .where('due_at', '>', now)
+    .executeTakeFirst();
+  return row?.due_at ?? Infinity;
+}
+
 export async function dueDeliveries(
   db: Db,
-  query: DueQuery,
-  aside: readonly number[],
+  { now, settleMs }: DueQuery,
+  aside: ReadonlySet<number>,
   limit: number,
-): Promise<DueDelivery[]> {
-  const fresh = await pendingThat(db, isFresh(query), query, aside, limit);
-  const places = fresh.length > 0 ? AGAIN_BESIDE_FRESH : limit;
-  const again = await pendingThat(db, isLookDue(query.now), query, aside, places);
-  const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
-  const pending = [...rows.values()].map((row) => ({
-    orderDeliveryId: row.order_delivery_id,
-    trigger: triggerOf(row, query),
-  }));
-  const accepted = query.accepted ? await dueAccepted(db, query, aside, places) : [];
-  return [...pending, ...accepted].sort((a, b) => a.orderDeliveryId - b.orderDeliveryId);
-}
-
-/** When the next delivery falls due, if one waits. */
-export async function nextDueDelivery(
-  db: Db,
-  settleMs: number,
-  aside: readonly number[],
-): Promise<number | undefined> {
-  let next: number | undefined;
+): Promise<Due> {
+  const failed = await undecidableIds(db);
+  const first: DueDelivery[] = [];
+  const again: DueDelivery[] = [];
+  let nextAt = await nextDueAt(db, now);
   for await (const span of pendingSpans(db)) {
-    const row = await candidates(db, aside, span)
-      .select((eb) =>
-        eb.fn
-          .min(
-            sql<number>`case when e.order_delivery_id is null
-              or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
-              or e.due_at < d.changed_at + ${settleMs} then d.changed_at + ${settleMs}
-              else e.due_at end`,
-          )
-          .as('due_at'),
-      )
-      .executeTakeFirst();
-    const dueAt = row?.due_at ?? undefined;
-    if (dueAt !== undefined && dueAt < (next ?? Infinity)) next = dueAt;
+    for (const row of await dueIn(db, span, now, failed)) {
+      const settledAt = row.changed_at + settleMs;
+      // A clock that was set back since makes none wait longer than its own delay.
+      const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
+      const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
+      if (aside.has(row.id)) continue;
+      if (!isSettled) nextAt = Math.min(nextAt, settledAt);
+      else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
+      else again.push(due);
+    }
+    if (first.length >= limit) break;
   }
-  return next;
+  const places = first.length > 0 ? AGAIN_BESIDE_NEW : limit;
+  return { first: first.slice(0, limit), again: again.slice(0, places), nextAt };
 }

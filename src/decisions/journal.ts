@@ -29,17 +29,6 @@ export interface DecisionEntry {
 /** The hash that the first entry is chained to. */
 const GENESIS = '0'.repeat(64);
 
-/**
- * Facts without the clock and without the time at which the ERP took its figures: what must change
- * for a delivery to be decided anew.
- */
-export function factsDigest(facts: Facts): string {
-  const { customer } = facts;
-  const credit = customer?.credit && { ...customer.credit, as_of: null };
-  const timeless = customer && { ...customer, credit: credit ?? null };
-  return sha256(canonicalJson({ ...facts, customer: timeless ?? null, clock: null }));
-}
-
 async function storeFacts(tx: Tx, facts: Facts, at: number): Promise<string> {
   const text = canonicalJson(facts);
   const digest = sha256(text);

@@ -3,41 +3,11 @@
  * evaluation of the delivery, by which is known what must be decided again. Whoever decides (the
  * rules, the rails of a reject, a person) does it through here, inside its own transaction.
  */
-import { sql } from 'kysely';
-import type { Outcome } from '../rules/combine.ts';
-import type { Evaluation } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
-import type { DueWhy } from '../store/tables.ts';
-import type { Subject } from './facts.ts';
 import { endHolds } from './holds/holds.ts';
-import { appendDecision, factsDigest } from './journal.ts';
+import { appendDecision } from './journal.ts';
+import { basisOf, type Judgement, rulesKey } from './judgement.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-
-/**
- * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `paused` is
- * observing for as long as decisions are paused.
- */
-export type DecisionMode = 'observe' | 'shadow' | 'live' | 'paused';
-
-/** One delivery, looked at: the facts, what the rules make of them, and what comes of it. */
-export interface Judgement {
-  readonly rules: LoadedRuleSet;
-  readonly mode: DecisionMode;
-  readonly subject: Subject;
-  readonly evaluation: Evaluation;
-  readonly outcome: Pick<Outcome, 'kind' | 'reason' | 'rules'>;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** When it is to be looked at again; null: not before something changes. */
-  readonly dueAt: number | null;
-  /** What will make it due then. */
-  readonly dueWhy?: DueWhy | undefined;
-}
-
-/** By which rules, and how strong: another key is another decision. */
-export function rulesKey(mode: DecisionMode, { ruleSet }: LoadedRuleSet): string {
-  return `${mode}:${ruleSet.hash}`;
-}
 
 /** Keeps the texts, so that every decision can show them. */
 export async function storeRuleSet(
@@ -52,55 +22,38 @@ export async function storeRuleSet(
     .execute();
 }
 
-/** The decision that said the same on facts that differ in the clock alone, if it was the last. */
-export async function lastIfSame(tx: Tx, judgement: Judgement): Promise<number | undefined> {
-  const { subject, mode, rules, outcome } = judgement;
+/** The delivery's latest decision, if it rests on the same and was not called off. */
+export async function unchangedDecision(tx: Tx, judgement: Judgement): Promise<number | undefined> {
   const last = await tx
-    .selectFrom('evaluation as e')
-    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
-    .select(['d.decision_id', 'e.rules_key', 'e.facts_digest', 'd.outcome', 'd.rules', 'd.reason'])
-    .where('e.order_delivery_id', '=', subject.delivery.order_delivery_id)
+    .selectFrom('evaluation')
+    .select(['decision_id', 'basis', 'rules_key'])
+    .where('order_delivery_id', '=', judgement.subject.delivery.order_delivery_id)
     .executeTakeFirst();
-  const same =
-    last !== undefined &&
-    last.rules_key === rulesKey(mode, rules) &&
-    last.facts_digest === factsDigest(subject.facts) &&
-    last.outcome === outcome.kind &&
-    last.rules === JSON.stringify(outcome.rules) &&
-    // Where no rule decided, the reason is all there is.
-    (outcome.rules.length > 0 || last.reason === outcome.reason);
-  return same ? last.decision_id : undefined;
+  if (!last || last.rules_key === '' || last.basis !== basisOf(judgement)) return undefined;
+  return last.decision_id;
 }
 
-const SEEN = sql<number>`coalesce((select max(seq) from change), 0)`;
-
-/** Remembers what the delivery was looked at on; `decisionId` is the latest decision about it. */
-export async function rememberEvaluation(
-  tx: Tx,
-  judgement: Judgement,
-  decisionId: number | undefined,
-): Promise<void> {
-  const { subject, mode, rules, at, dueAt, dueWhy = null } = judgement;
-  const values = {
+function evaluated({ subject, mode, rules, at, dueAt }: Judgement) {
+  return {
     delivery_hash: subject.delivery.content_hash,
     order_hash: subject.orderHash,
     rules_key: rulesKey(mode, rules),
-    facts_digest: factsDigest(subject.facts),
     evaluated_at: at,
     due_at: dueAt,
-    due_why: dueWhy,
-    seen_seq: SEEN,
+    due_why: null,
   };
-  const id = subject.delivery.order_delivery_id;
-  if (decisionId === undefined) {
-    await tx.updateTable('evaluation').set(values).where('order_delivery_id', '=', id).execute();
-    return;
-  }
-  const row = { ...values, decision_id: decisionId };
+}
+
+/** Remembers what the delivery, whose latest decision stands, was evaluated on. */
+export async function rememberEvaluation(
+  tx: Tx,
+  judgement: Judgement,
+  other: { readonly basis?: string } = {},
+): Promise<void> {
   await tx
-    .insertInto('evaluation')
-    .values({ order_delivery_id: id, ...row })
-    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
+    .updateTable('evaluation')
+    .set({ ...evaluated(judgement), ...other })
+    .where('order_delivery_id', '=', judgement.subject.delivery.order_delivery_id)
     .execute();
 }
 
@@ -126,8 +79,14 @@ export async function recordDecision(
     shadow: evaluation.shadow,
     evaluation,
   });
-  await rememberEvaluation(tx, judgement, decisionId);
-  // Whom the rules held, people have taken over.
-  if (by.actor !== 'daemon') await endHolds(tx, [subject.delivery.order_delivery_id], at);
+  const { order_delivery_id: id } = subject.delivery;
+  const row = { ...evaluated(judgement), decision_id: decisionId, basis: basisOf(judgement) };
+  await tx
+    .insertInto('evaluation')
+    .values({ order_delivery_id: id, ...row })
+    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
+    .execute();
+  // People have taken over what the rules held.
+  if (by.actor !== 'daemon') await endHolds(tx, [id], at);
   return decisionId;
 }

@@ -19,7 +19,7 @@ import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.
 import { storeRuleSet } from './record.ts';
 import { disarmChanged } from './reject/arm.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
-import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
+import { diffRuleSets, type RuleSetDiff } from './simulation/diff.ts';
 
 /** The key of the hash of the set in force. */
 export const RULES_IN_FORCE = 'rules_in_force';

@@ -66,7 +66,7 @@ export interface EvaluateOptions {
   readonly lapsed?: ReadonlySet<string> | undefined;
   /** The same facts as conditions see them, where they were made before; see `factsInContext`. */
   readonly seen?: CelContext | undefined;
-  /** Whether the values behind the clauses are collected. Default true. */
+  /** Whether the values behind the clauses, and those to record, are collected. Default true. */
   readonly operands?: boolean | undefined;
 }
 
@@ -95,7 +95,7 @@ function evaluateClause(clause: Clause, context: CelContext, operands: boolean):
     negated: clause.negated,
     value,
     ...(value === 'unknown' ? { missing } : {}),
-    operands: operands ? clause.operands.map((operand) => operand(context)) : [],
+    operands: operands ? clause.operands.map(({ run }) => run(context)) : [],
   };
 }
 
@@ -128,17 +128,23 @@ export function evaluateRule(
     value,
     missing: value === 'unknown' ? [...missing].sort() : [],
     clauses,
-    ...(value === true ? extras(rule, context) : {}),
+    ...(value === true ? extras(rule, context, options.operands ?? true) : {}),
   };
 }
 
-function extras(rule: Rule, context: CelContext): Pick<RuleResult, 'message' | 'record'> {
+function extras(
+  rule: Rule,
+  context: CelContext,
+  withRecord: boolean,
+): Pick<RuleResult, 'message' | 'record'> {
+  const message = rule.message?.(context) ?? rule.title;
+  if (!withRecord) return { message };
   const record: Record<string, Json> = {};
   for (const [name, program] of Object.entries(rule.record)) {
     const result = program.run(context);
     record[name] = result.ok ? readable(result.value) : null;
   }
-  return { message: rule.message?.(context) ?? rule.title, record };
+  return { message, record };
 }
 
 /**
@@ -156,6 +162,18 @@ export function contextOf(
   seen: CelContext = factsInContext(ruleSet, facts),
 ): CelContext {
   return { ...seen, ...ruleSet.variables };
+}
+
+/** The values behind these rules; another value makes another decision of the same outcome. */
+export function decidingValues(
+  ruleSet: RuleSet,
+  seen: CelContext,
+  ids: readonly string[],
+): readonly Operand[] {
+  const context = { ...seen, ...ruleSet.variables };
+  const clauses = ruleSet.rules.flatMap((rule) => (ids.includes(rule.id) ? rule.clauses : []));
+  const operands = clauses.flatMap((clause) => clause.operands);
+  return operands.flatMap(({ run, decides }) => (decides ? [run(context)] : []));
 }
 
 function verdictOf(result: RuleResult): Verdict {

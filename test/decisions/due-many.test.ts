@@ -1,7 +1,7 @@
 /** What is due is found in slices, however many deliveries are pending and held. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { dueDeliveries, nextDueDelivery } from '../../src/decisions/due.ts';
+import { dueDeliveries } from '../../src/decisions/due.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
@@ -20,39 +20,40 @@ async function manyHeld() {
     select i, 1, iif(i % 2, 'accepted', 'pending'), '[]', '[]', '{}', 'd', 0, 5, 1, 'test'
     from n`.execute(store.db);
   await sql`insert into evaluation (order_delivery_id, decision_id, delivery_hash, order_hash,
-      rules_key, facts_digest, evaluated_at, due_at, due_why)
-    select order_delivery_id, 1, 'd', 'o', 'rules', 'f', 9, 20 + order_delivery_id, 'tick'
+      rules_key, evaluated_at, due_at)
+    select order_delivery_id, 1, 'd', 'o', 'rules', 9, 20 + order_delivery_id
     from delivery where status = 'pending' and order_delivery_id <> 8000`.execute(store.db);
   return { store, planned: notePlans(store) };
 }
 
-const query = { rulesKey: 'rules', now: 10, settleMs: 0, accepted: false };
+const query = { now: 10, settleMs: 0 };
 
 it('gives others a turn between them', async () => {
   const { planned } = await manyHeld();
   const { db } = planned.store;
   let due: unknown;
   const turns = await turnsDuring(async () => {
-    due = await dueDeliveries(db, query, [], 50);
+    due = await dueDeliveries(db, query, new Set(), 50);
   });
-  expect(due).toEqual([{ orderDeliveryId: 8_000, trigger: 'new' }]);
-  // Twice through three slices.
-  expect(turns).toBeGreaterThanOrEqual(4);
-  expect(await nextDueDelivery(db, 0, [8_000])).toBe(22);
+  const first = [{ orderDeliveryId: 8_000, trigger: 'new' }];
+  expect(due).toEqual({ first, again: [], nextAt: 22 });
+  // Three slices.
+  expect(turns).toBeGreaterThanOrEqual(2);
   const steps = await planned.steps(/left join "evaluation"/);
   const range = 'order_delivery_id>? AND order_delivery_id<?';
   expect(steps).toContain(`SEARCH d USING INDEX delivery_status (status=? AND ${range})`);
 });
 
-it('takes the oldest first, across the slices', async () => {
+it('takes new ones before all others, and each kind the oldest first', async () => {
   const { store } = await manyHeld();
   const later = { ...query, now: 5_000 };
-  const some = await dueDeliveries(store.db, later, [2, 4], 50);
-  expect(some.map(({ orderDeliveryId: id }) => id)).toEqual([
-    ...Array.from({ length: 10 }, (_, index) => 6 + 2 * index),
-    8_000,
-  ]);
-  const all = await dueDeliveries(store.db, { ...query, rulesKey: 'others' }, [], 3_000);
-  expect(all).toHaveLength(3_000);
-  expect(all.at(-1)).toEqual({ orderDeliveryId: 6_000, trigger: 'rules' });
+  const some = await dueDeliveries(store.db, later, new Set([2, 4]), 50);
+  expect(some.first.map(({ orderDeliveryId: id }) => id)).toEqual([8_000]);
+  const ids = Array.from({ length: 10 }, (_, index) => 6 + 2 * index);
+  expect(some.again.map(({ orderDeliveryId: id }) => id)).toEqual(ids);
+  await store.db.updateTable('evaluation').set({ delivery_hash: 'others' }).execute();
+  const { first, again } = await dueDeliveries(store.db, later, new Set(), 3_000);
+  expect(again).toEqual([]);
+  expect(first).toHaveLength(3_000);
+  expect(first.at(-1)).toEqual({ orderDeliveryId: 6_000, trigger: 'changed' });
 });

@@ -1,10 +1,14 @@
 /** A decider on a real database and a stepped clock; tests write the mirror as the pulls do. */
 import { onTestFinished } from 'vitest';
 import { createDecider, type Decider, type DeciderDeps } from '../../src/decisions/decider.ts';
-import type { DecisionMode } from '../../src/decisions/record.ts';
+import type { DecisionMode } from '../../src/decisions/judgement.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
-import { type Prospect, type QueueOptions, tryQueue } from '../../src/decisions/trial/queue.ts';
+import {
+  type Prospect,
+  type QueueOptions,
+  tryQueue,
+} from '../../src/decisions/simulation/queue.ts';
 import { type ManualClock, manualClock, untilAborted } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';

@@ -48,8 +48,8 @@ VALUES
   (3, 13, 77, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'nothing', 'no rule', '[]', '{}',
     '{}', 'b', 'c');
 INSERT INTO evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
-  facts_digest, evaluated_at)
-VALUES (11, 1, 'h', 'h', 'r', 'f', 0), (12, 2, 'h', 'h', 'r', 'f', 0), (13, 3, 'h', 'h', 'r', 'f', 0);
+  evaluated_at)
+VALUES (11, 1, 'h', 'h', 'r', 0), (12, 2, 'h', 'h', 'r', 0), (13, 3, 'h', 'h', 'r', 0);
 INSERT INTO outbox (kind, ordering_key, reference, body, body_hash, state, due_at, attempts, created_at,
   ended_at, cause, result, order_delivery_id, decision_id)
 VALUES

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { verifyDecisions } from '../../src/decisions/trial/replay.ts';
+import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { APPLICATION_ID } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/store.ts';

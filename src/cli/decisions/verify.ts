@@ -1,6 +1,6 @@
 /** `selvedge decisions verify`: proves that the journal is whole and can still be replayed. */
 import { Command } from 'commander';
-import { type VerifyReport, verifyDecisions } from '../../decisions/trial/replay.ts';
+import { type VerifyReport, verifyDecisions } from '../../decisions/simulation/replay.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';

@@ -1,8 +1,8 @@
 /** `selvedge rules backtest`: what rules would have made of the past. */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { type Backtest, backtest } from '../../decisions/trial/backtest.ts';
-import { backtestJson, formatBacktest } from '../../decisions/trial/backtest-text.ts';
+import { type Backtest, backtest } from '../../decisions/simulation/backtest.ts';
+import { backtestJson, formatBacktest } from '../../decisions/simulation/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';

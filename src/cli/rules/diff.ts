@@ -1,7 +1,7 @@
 /** `selvedge rules diff <a> <b>`: what differs between two rule sets in effect. */
 import { Command } from 'commander';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
-import { diffRuleSets, formatRuleSetDiff } from '../../decisions/trial/diff.ts';
+import { diffRuleSets, formatRuleSetDiff } from '../../decisions/simulation/diff.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';

@@ -4,7 +4,7 @@ import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
 import { type DecisionRecord, decisionsOf } from '../../decisions/desk.ts';
 import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
-import { leftAlone, presentSubject } from '../../decisions/trial/present.ts';
+import { leftAlone, presentSubject } from '../../decisions/simulation/present.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { visible } from '../../lib/text/visible.ts';
 import { evaluate } from '../../rules/evaluate.ts';

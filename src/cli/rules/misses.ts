@@ -1,6 +1,6 @@
 /** `selvedge rules misses`: what one condition alone kept from being accepted. */
 import { Command } from 'commander';
-import { type MissedClause, nearestMisses } from '../../decisions/trial/misses.ts';
+import { type MissedClause, nearestMisses } from '../../decisions/simulation/near-misses.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { parseMoment } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';

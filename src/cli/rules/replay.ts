@@ -1,6 +1,6 @@
 /** `selvedge rules replay <decision>`: one past decision again, on the facts that it saw. */
 import { Command } from 'commander';
-import { type Replay, replayDecision } from '../../decisions/trial/replay.ts';
+import { type Replay, replayDecision } from '../../decisions/simulation/replay.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { explain } from '../../rules/explain.ts';
 import { wholeNumber } from '../arguments.ts';

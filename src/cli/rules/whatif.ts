@@ -1,6 +1,6 @@
 /** `selvedge rules whatif`: the pending deliveries under other rules, without deciding. */
 import { Command } from 'commander';
-import { type Prospect, tryQueue } from '../../decisions/trial/queue.ts';
+import { type Prospect, tryQueue } from '../../decisions/simulation/queue.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';

@@ -7,7 +7,7 @@
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
-import type { DecisionMode } from '../../decisions/record.ts';
+import type { DecisionMode } from '../../decisions/judgement.ts';
 import { unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
 import type { Clock } from '../../lib/clock.ts';

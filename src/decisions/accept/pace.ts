@@ -110,6 +110,22 @@ export interface Paused {
   readonly until: number;
 }
 
+/** The hold in the place of an accept while accepting pauses; undefined: it does not. */
+export async function pausedAccept(
+  tx: Tx,
+  accept: Outcome,
+  settings: Settings,
+  now: number,
+): Promise<Paused | undefined> {
+  const { why, pausedUntil } = await readPace(tx, settings, now);
+  return pausedUntil > now ? pausedBy(accept, why, pausedUntil) : undefined;
+}
+
+function pausedBy(accept: Outcome, why: string, until: number): Paused {
+  const reason = `rail accepts: ${why}; accepting pauses`;
+  return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
+}
+
 /**
  * Counts an accept that is about to be meant, or gives the hold in its place while accepting
  * pauses. Call it in the transaction that means it. `isCounted`: it was meant before, and not sent.
@@ -122,11 +138,7 @@ export async function paceAccept(
 ): Promise<Paused | undefined> {
   const pauseMs = pauseMsOf(settings);
   const pace = await readPace(tx, settings, now);
-  const paused = (why: string, until: number): Paused => {
-    const reason = `rail accepts: ${why}; accepting pauses`;
-    return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
-  };
-  if (pace.pausedUntil > now) return paused(pace.why, pace.pausedUntil);
+  if (pace.pausedUntil > now) return pausedBy(accept, pace.why, pace.pausedUntil);
   const why = await reasonToPause(tx, settings, pace, isCounted);
   if (why === undefined) {
     await writePace(tx, { ...pace, count: pace.count + Number(!isCounted) }, now);
@@ -136,5 +148,5 @@ export async function paceAccept(
   const pausedUntil = now + pauseMs;
   await writePace(tx, { ...pace, pausedUntil, why }, now);
   await openIncident(tx, { ...INCIDENT, detail: { why } }, now);
-  return paused(why, pausedUntil);
+  return pausedBy(accept, why, pausedUntil);
 }

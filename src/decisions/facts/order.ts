@@ -11,7 +11,7 @@ import type { Tx } from '../../store/store.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
 import { statusAmong } from './status.ts';
 
-export const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
+const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
 /** Other deliveries of the order, by status. */
 async function siblings(

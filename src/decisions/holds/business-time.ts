@@ -5,7 +5,7 @@
  */
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Span } from '../../rules/text/timing.ts';
-import { clockFacts, createWall, type Wall, worksOn } from '../calendar.ts';
+import { clockFacts, type Wall, wallOf, worksOn } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -60,7 +60,7 @@ function* periods(from: number, settings: Settings, wall: Wall): Generator<Perio
 export function nextOpening(
   now: number,
   settings: Settings,
-  wall: Wall = createWall(settings.timezone),
+  wall: Wall = wallOf(settings.timezone),
 ): number | undefined {
   for (const { opens } of periods(now, settings, wall)) if (opens > now) return opens;
   return undefined;
@@ -68,7 +68,7 @@ export function nextOpening(
 
 /** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
 export function nextCalendarChange(now: number, settings: Settings): number {
-  const wall = createWall(settings.timezone);
+  const wall = wallOf(settings.timezone);
   const midnight = utcOf(dayAfter(wall(now).date), '00:00', wall);
   for (const { opens, closes } of periods(now, settings, wall)) {
     if (opens > now) return Math.min(opens, midnight);
@@ -84,7 +84,7 @@ function businessStart(from: number, settings: Settings, wall: Wall): number {
 }
 
 function afterBusinessDays(from: number, days: number, settings: Settings): number {
-  const wall = createWall(settings.timezone);
+  const wall = wallOf(settings.timezone);
   const start = businessStart(from, settings, wall);
   const { date: first, time } = wall(start);
   let left = days;
@@ -99,7 +99,7 @@ function afterBusinessDays(from: number, days: number, settings: Settings): numb
 
 function afterBusinessHours(from: number, hours: number, settings: Settings): number {
   let left = hours * HOUR_MS;
-  for (const { opens, closes } of periods(from, settings, createWall(settings.timezone))) {
+  for (const { opens, closes } of periods(from, settings, wallOf(settings.timezone))) {
     const start = Math.max(opens, from);
     if (closes <= start) continue;
     if (left <= closes - start) return start + left;

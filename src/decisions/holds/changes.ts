@@ -9,15 +9,34 @@ import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
-import { listsRead, type PulledList } from '../watch/reads.ts';
 
-const STREAMS: Readonly<Record<PulledList, string>> = {
-  stock_variant: 'stock',
-  season_variant: 'season',
-  style: 'styles',
-  style_color: 'styleColors',
-  color: 'colors',
+/** What an order that names no currency takes from the variants of its lines. */
+const BY_CURRENCY = ['delivery.currency', 'order.currency', 'delivery.amount', 'order.amount'];
+
+const lines = (...names: string[]): string[] => names.map((name) => `delivery.lines.${name}`);
+const OF_STYLE = lines('style_active', 'noos', 'color_active');
+const OF_VARIANT = [
+  ...BY_CURRENCY,
+  ...OF_STYLE,
+  ...lines('list_price', 'list_price_diff_pct', 'net_price', 'discount', 'style_no', 'brand'),
+];
+
+/** Facts that most rows of a stream can move at once. */
+const READ_FROM: Readonly<Record<string, readonly string[]>> = {
+  stock: [...OF_VARIANT, ...lines('stock_free', 'missing', 'season')],
+  season: OF_VARIANT,
+  styles: OF_STYLE,
+  styleColors: lines('noos', 'color_active'),
+  colors: lines('noos', 'color_active'),
 };
+
+/** Streams from which the rules that act read. */
+function streamsRead({ rules }: RuleSet): readonly string[] {
+  const paths = new Set(rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : [])));
+  return Object.entries(READ_FROM).flatMap(([stream, facts]) =>
+    facts.some((path) => paths.has(path)) ? [stream] : [],
+  );
+}
 
 interface ChangedRun {
   readonly run_id: number;
@@ -48,11 +67,11 @@ async function runToWaitFor(
 ): Promise<ChangedRun | undefined> {
   const runs = await changedRuns(tx);
   if (runs.length === 0) return undefined;
-  const lists = listsRead(ruleSet)
-    // What can be ordered ahead tells nothing of other orders.
-    .filter((entity) => entity !== 'season_variant' || facts.order.season !== null)
-    .map((entity) => STREAMS[entity]);
-  return runs.find(({ stream }) => lists.includes(stream));
+  const streams = streamsRead(ruleSet);
+  // What can be ordered ahead tells nothing of other orders.
+  const isRead = (stream: string): boolean =>
+    streams.includes(stream) && (stream !== 'season' || facts.order.season !== null);
+  return runs.find(({ stream }) => isRead(stream));
 }
 
 function told({ run_id: runId, stream, outcome }: ChangedRun): string {

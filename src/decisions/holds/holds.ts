@@ -9,16 +9,17 @@
  *
  * Everything is a row: after a kill, a hold ends when it would have ended.
  */
+import { canonicalJson } from '../../lib/json.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
 import { endOfSpan, nextOpening } from './business-time.ts';
-import { escalate, resolveEscalation } from './escalation.ts';
 
 type Settings = RuleSet['settings'];
 
-interface HoldRow {
+export interface HoldRow {
   readonly rule_id: string;
   readonly rule_hash: string;
   readonly since: number;
@@ -44,7 +45,7 @@ const DEFAULT_TIMING: HoldTiming = {
 export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly HoldRow[]> {
   return tx
     .selectFrom('hold')
-    .selectAll()
+    .select(['rule_id', 'rule_hash', 'since', 'until_at', 'expires_at', 'afterwards', 'lapsed_at'])
     .where('order_delivery_id', '=', orderDeliveryId)
     .orderBy('rule_id')
     .execute();
@@ -93,7 +94,9 @@ function untilAt(
 function begin(holder: Holder, since: number, now: number, settings: Settings): HoldRow {
   const { id, hash, timing } = holder;
   return {
-    ...{ rule_id: id, rule_hash: hash, since },
+    rule_id: id,
+    rule_hash: hash,
+    since,
     until_at: untilAt(timing, since, now, settings),
     expires_at: endOfSpan(since, timing.atMost, settings),
     afterwards: timing.afterwards,
@@ -112,46 +115,73 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
   };
 }
 
-async function store(tx: Tx, orderDeliveryId: number, rows: readonly HoldRow[]): Promise<void> {
-  await tx.deleteFrom('hold').where('order_delivery_id', '=', orderDeliveryId).execute();
-  if (rows.length === 0) return;
-  const values = rows.map((row) => ({ ...row, order_delivery_id: orderDeliveryId }));
-  await tx.insertInto('hold').values(values).execute();
+/** A hold that has lasted its time and needs a person: an incident, open until it is over. */
+const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'delivery' } as const;
+
+/** Who holds a delivery, before and after an evaluation. */
+export interface HoldPlan {
+  readonly before: readonly HoldRow[];
+  readonly rows: readonly HoldRow[];
+  /** Why, for people. */
+  readonly reason: string;
 }
 
 /** Nothing holds these deliveries any more: they were decided, or are left to people. */
 export async function endHolds(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   await tx.deleteFrom('hold').where(inKeys('order_delivery_id', ids)).execute();
-  await resolveEscalation(tx, ids, now);
+  await endIncidents(tx, HOLD_EXPIRED, ids.map(String), now);
 }
 
-/**
- * Writes down who holds the delivery now. Gives when it must be looked at because of that; null
- * when nothing holds it, or everything that holds it has lasted its time.
- */
-export async function keepHolds(
-  tx: Tx,
-  orderDeliveryId: number,
+/** Who holds the delivery from now on; writes nothing. */
+export function planHolds(
   ruleSet: RuleSet,
+  before: readonly HoldRow[],
   evaluation: Evaluation,
   now: number,
-): Promise<number | null> {
-  const before = new Map(
-    (await readHolds(tx, orderDeliveryId)).map((row) => [row.rule_id, row] as const),
-  );
+): HoldPlan {
+  const known = new Map(before.map((row) => [row.rule_id, row] as const));
   const { settings } = ruleSet;
   const rows = holdersOf(ruleSet, evaluation).map((holder) => {
-    const row = before.get(holder.id);
+    const row = known.get(holder.id);
     const same = row?.rule_hash === holder.hash && row.afterwards === holder.timing.afterwards;
     return same ? goOn(row, holder, now, settings) : begin(holder, now, now, settings);
   });
-  if (before.size > 0 || rows.length > 0) await store(tx, orderDeliveryId, rows);
-  const up = rows.filter((row) => row.afterwards === 'escalate' && row.lapsed_at !== null);
-  if (up.length === 0) await resolveEscalation(tx, [orderDeliveryId], now);
-  else await escalate(tx, orderDeliveryId, up, evaluation.live.reason, now);
+  return { before, rows, reason: evaluation.live.reason };
+}
+
+/** Whether {@link storeHolds} would change anything. */
+export function holdsChange({ before, rows }: HoldPlan): boolean {
+  const sorted = rows.toSorted((a, b) => (a.rule_id < b.rule_id ? -1 : 1));
+  return canonicalJson(before) !== canonicalJson(sorted);
+}
+
+/**
+ * When the delivery must be evaluated because of its holds; null when nothing holds it, or
+ * everything that holds it has lasted its time.
+ */
+export function holdsEndAt({ rows }: HoldPlan): number | null {
   const looks = rows.flatMap((row) => [
     ...(row.until_at === null ? [] : [row.until_at]),
     ...(row.lapsed_at === null ? [row.expires_at] : []),
   ]);
   return looks.length === 0 ? null : Math.min(...looks);
+}
+
+export async function storeHolds(tx: Tx, id: number, plan: HoldPlan, now: number): Promise<void> {
+  if (holdsChange(plan)) {
+    await tx.deleteFrom('hold').where('order_delivery_id', '=', id).execute();
+    const values = plan.rows.map((row) => ({ ...row, order_delivery_id: id }));
+    if (values.length > 0) await tx.insertInto('hold').values(values).execute();
+  }
+  const up = plan.rows.filter((row) => row.afterwards === 'escalate' && row.lapsed_at !== null);
+  if (up.length === 0) {
+    await endIncidents(tx, HOLD_EXPIRED, [String(id)], now);
+    return;
+  }
+  const holds = up.map(({ rule_id: rule, since, expires_at: expiresAt }) => {
+    return { rule, since, expiresAt };
+  });
+  const detail = { reason: plan.reason, holds };
+  // Told once, however often the delivery is evaluated.
+  await openIncident(tx, { ...HOLD_EXPIRED, key: String(id), detail }, now);
 }

@@ -17,7 +17,7 @@ import { openArmings, runOutRuleIds } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
 import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
-import { endEntries, reconsiderAll } from './queue.ts';
+import { endEntries } from './queue.ts';
 import { latestReport, type ReportInput, storeReport } from './reports.ts';
 import { recallPushed } from './settle.ts';
 
@@ -119,7 +119,6 @@ async function arm(
   const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
   const act = { action: 'rules.arm', subject: `rule:${ruleId}`, detail: armed };
   await writeAudit(tx, { ...who, ...act }, at);
-  await reconsiderAll(tx, at);
   const lack = await lackOfCustomers(tx, rule, ruleSet.settings);
   return { ...armed, warnings: lack === undefined ? [] : [lack] };
 }
@@ -148,7 +147,6 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: 
   const disarmed: Disarmed = { withdrawn, canceled: await recallPushed(tx, ruleSet, at) };
   const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail: disarmed };
   await writeAudit(tx, { ...who, ...act }, at);
-  await reconsiderAll(tx, at);
   return disarmed;
 }
 
@@ -169,7 +167,6 @@ async function disarmUnasked(
   }
   if (ruleIds.length === 0) return;
   await recallPushed(tx, ruleSet, at);
-  await reconsiderAll(tx, at);
 }
 
 /**
@@ -226,7 +223,6 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
     resetBreaker: (who) =>
       changing(async (tx) => {
         const breaker = await resetBreaker(tx, who, clock.now());
-        await reconsiderAll(tx, clock.now());
         return breaker;
       }),
   };

@@ -44,6 +44,7 @@ export async function armedRuleIds(
   ruleSet: RuleSet,
   now: number,
 ): Promise<ReadonlySet<string>> {
+  if (ruleSet.rules.every(({ action }) => action !== 'reject')) return new Set();
   const open = await openArmings(tx, ruleSet);
   const armed = open.filter(({ isSame, expiresAt }) => isSame && expiresAt > now);
   if (armed.length === 0 || (await readBreaker(tx)) !== undefined) return new Set();

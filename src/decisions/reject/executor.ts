@@ -13,12 +13,12 @@ import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import { noteExternal } from '../external.ts';
 import { readSubject } from '../facts.ts';
-import { askRules } from '../holds/ask-rules.ts';
+import { askRules, type DecisionMode, type Judgement } from '../judgement.ts';
 import { sendBefore } from '../push.ts';
-import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
+import { recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
-import { noteExternal } from '../watch/external.ts';
 import { disarmRunOut } from './arm.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
@@ -29,7 +29,6 @@ import {
   entryById,
   putOff,
   type RejectEntry,
-  reconsiderAll,
   waitingEntries,
 } from './queue.ts';
 import { firstStop, type Stop } from './rails.ts';
@@ -86,7 +85,6 @@ async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Jud
   const tripped = { rail: 'breaker', detail: `it tripped: ${rail}, ${detail}` };
   await endEntries(tx, undefined, { ...end, ...tripped, state: 'held' });
   await recallPushed(tx, rules.ruleSet, at);
-  await reconsiderAll(tx, at);
 }
 
 /** A rail stands in the way: the hold with its name, once for each change of the reason. */
@@ -135,7 +133,7 @@ async function decide(
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
   await settlePushed(tx, now);
-  // Whoever follows the feed may not have come to what somebody did to it in the service.
+  // The decider may not have come to a status change in the service yet.
   await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
@@ -146,8 +144,8 @@ async function decide(
     await endEntry(tx, orderDeliveryId, { state: 'withdrawn', by: 'daemon', detail, at: now });
     return undefined;
   }
-  const evaluation = await askRules(tx, { rules, mode, now }, subject);
-  const judged = { rules, mode, subject, evaluation, at: now };
+  const asked = await askRules(tx, { rules, mode, now }, subject);
+  const judged = { rules, mode, subject, ...asked, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
   const inspection = { ...judged, now, ruleSet, rule, entry };
   const stop = unreadable ?? (await firstStop(tx, inspection));

@@ -7,7 +7,7 @@ import type { Outcome } from '../../rules/combine.ts';
 import type { Rule } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
-import type { Judgement } from '../record.ts';
+import type { Judgement } from '../judgement.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 
 /** The hold that a rail makes of an outcome; the rail's name is the reason's first word. */

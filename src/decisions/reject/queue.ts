@@ -148,14 +148,3 @@ export async function putOff(
     .where('entry_id', '=', entryId)
     .execute();
 }
-
-/** Everything that is pending is decided anew: what reject rules may do has changed. */
-export async function reconsiderAll(tx: Tx, at: number): Promise<void> {
-  await tx
-    .updateTable('evaluation')
-    .set({ due_at: at, due_why: 'arming' })
-    .where('order_delivery_id', 'in', (eb) =>
-      eb.selectFrom('delivery').select('order_delivery_id').where('status', '=', 'pending'),
-    )
-    .execute();
-}

@@ -10,8 +10,8 @@ import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 import { nextOpening } from '../holds/business-time.ts';
 import { waitsForChanges } from '../holds/changes.ts';
-import type { DecisionMode } from '../record.ts';
-import { isReviewed } from '../review/touched.ts';
+import type { DecisionMode } from '../judgement.ts';
+import { hasManualDecision } from '../review/manual-decision.ts';
 import { armedRuleIds } from './arming.ts';
 import { breakerResetAt, readBreaker } from './breaker.ts';
 import { capExceeded, countedOf } from './caps.ts';
@@ -50,7 +50,7 @@ function modeRail(_tx: Tx, { mode }: Inspection): Stop | undefined {
 }
 
 async function personRail(tx: Tx, { subject }: Inspection): Promise<Stop | undefined> {
-  if (!(await isReviewed(tx, subject))) return undefined;
+  if (!(await hasManualDecision(tx, subject))) return undefined;
   return { rail: 'person', detail: 'a person has decided about it', next: 'person' };
 }
 

@@ -4,7 +4,7 @@ import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type Breaker, readBreaker } from '../reject/breaker.ts';
 import { RULES_IN_FORCE } from '../rule-keeper.ts';
-import { storedRuleSet } from '../trial/rule-sets.ts';
+import { storedRuleSet } from '../simulation/rule-sets.ts';
 
 const DAY_MS = 86_400_000;
 

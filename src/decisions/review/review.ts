@@ -14,16 +14,16 @@ import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
+import { noteExternal } from '../external.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
-import { askRules } from '../holds/ask-rules.ts';
 import { resolveUndecidable } from '../incidents.ts';
+import { askRules } from '../judgement.ts';
 import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
-import { noteExternal } from '../watch/external.ts';
-import { writeReview } from './touched.ts';
+import { writeReview } from './manual-decision.ts';
 
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
 export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
@@ -197,10 +197,10 @@ async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: numbe
   const subject = await readSubject(tx, id, { now: at, settings: ruleSet.settings });
   if (!subject) return refuse('no_order', 'its order is not mirrored yet', 'try again shortly');
   const mode = 'live' as const;
-  const evaluation = await askRules(tx, { rules, mode, now: at }, subject);
+  const asked = await askRules(tx, { rules, mode, now: at }, subject);
   const kind = OUTCOME[request.action];
   const outcome = { kind, reason: request.reason, rules: [] } as const;
-  return { rules, mode, subject, evaluation, outcome, at, dueAt: null };
+  return { rules, mode, subject, ...asked, outcome, at, dueAt: null };
 }
 
 async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Reviewed> {

@@ -125,7 +125,7 @@ export const STOCK_VARIANT: VariantEntity = {
 
 /**
  * The key of a variant in a season. A barcode that has a slash itself is written without, and with
- * one behind it: no other key ends like that. decisions/watch/mark.ts reads it with SQL.
+ * one behind it: no other key ends like that.
  */
 function seasonBarcode(seasonName: string, barcode: string): string {
   if (!barcode.includes('/')) return `${seasonName}/${barcode}`;

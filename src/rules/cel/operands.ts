@@ -29,7 +29,21 @@ export type Operand =
       readonly items: readonly Json[];
     };
 
-export type OperandProgram = (context: CelContext) => Operand;
+export interface OperandProgram {
+  readonly run: (context: CelContext) => Operand;
+  /**
+   * Whether another value makes another decision of the same outcome. An age and the clock move all
+   * the time, and of a list counts only whether it makes another outcome.
+   */
+  readonly decides: boolean;
+}
+
+const BY_TIME = /^clock\b|(?:^|[._])age$/;
+
+function decidesBy(reads: readonly string[]): boolean {
+  const ofLists = reads.length > 0 && reads.every((path) => /^lists\b/.test(path));
+  return !ofLists && !reads.some((path) => BY_TIME.test(path));
+}
 
 const CONNECTIVES: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:']);
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=', 'in']);
@@ -52,10 +66,11 @@ function valueOperand(node: ASTNode, language: Language): OperandProgram | undef
   const shape = createResolver(language.types, () => undefined).shapeOf(node, new Map());
   const shown = (value: unknown): Json =>
     shape.kind === 'records' ? countText(value, shape.record) : readable(value);
-  return (context) => {
+  const run = (context: CelContext): Operand => {
     const result = compiled.program.run(context);
     return result.ok ? { text, value: shown(result.value) } : { text, missing: result.missing };
   };
+  return { run, decides: decidesBy(compiled.program.reads) };
 }
 
 /** The item as people know it: its barcode and the fields that the condition looks at. */
@@ -115,7 +130,8 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
     body: body.program,
     fields: known.filter((field) => field === 'barcode' || read.has(field)),
   };
-  return (context) => runLoop(loop, context);
+  const reads = [...list.program.reads, ...body.program.reads];
+  return { run: (context) => runLoop(loop, context), decides: decidesBy(reads) };
 }
 
 function operandNodes(node: ASTNode): readonly ASTNode[] {

@@ -176,15 +176,12 @@ interface EvaluationTable {
   delivery_hash: string;
   order_hash: string;
   rules_key: string;
-  facts_digest: string;
   evaluated_at: number;
   due_at: number | null;
-  due_why: DueWhy | null;
+  due_why: 'manual' | null;
   feed_seq: Generated<number>;
-  seen_seq: Generated<number>;
+  basis: Generated<string>;
 }
-
-export type DueWhy = 'facts' | 'hold' | 'tick' | 'manual' | 'arming';
 
 interface HoldTable {
   order_delivery_id: number;

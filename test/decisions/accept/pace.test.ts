@@ -131,7 +131,7 @@ describe('accepting pauses', () => {
     await house.decide({ rules: () => loadedRules('rules: []') });
     await house.clock.advance(HOUR);
     await house.delivery({ id: 2 });
-    expect(await house.decide()).toEqual(['1 accept', '2 hold']);
+    expect(await house.decide()).toEqual(['2 accept', '1 hold']);
   });
 
   it('no longer than it may, also when the clock is set back meanwhile', async () => {

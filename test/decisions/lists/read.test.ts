@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fillLists } from '../../../src/decisions/lists/read.ts';
 import { openRuleKeeper, RULES_IN_FORCE } from '../../../src/decisions/rule-keeper.ts';
-import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { removeErpCustomers } from '../../../src/mirror/erp-customer.ts';

@@ -115,7 +115,7 @@ it.each([
 it('allows exactly the share of what was decided in a day, and its floor in any case', async () => {
   const { court, exceeded } = await houseOf({ max_share_of_day: 10, share_floor: 2 });
   const decided = async (from: number, count: number, at: number) => {
-    const hashes = { delivery_hash: '', order_hash: '', rules_key: '', facts_digest: '' };
+    const hashes = { delivery_hash: '', order_hash: '', rules_key: '' };
     const rows = Array.from({ length: count }, (_, index) => ({
       ...{ ...hashes, order_delivery_id: from + index, decision_id: 1 },
       ...{ evaluated_at: at, due_at: null },

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reconsiderAll } from '../../../src/decisions/reject/queue.ts';
-import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** What a stopped reject looks like: nothing is pushed, and the hold has the rail's name. */
@@ -51,7 +50,6 @@ describe('a reject whose grace is over', () => {
     await court.clock.advance(DAY);
     await court.fresh();
     await court.unlucky(1, {}, 12);
-    await court.store.transaction((tx) => reconsiderAll(tx, court.clock.now()));
     let executed: Promise<void> | undefined;
     const onDecided = (): void => {
       executed ??= court.execute();
@@ -219,7 +217,6 @@ describe('the rail', () => {
       .insertInto('arming')
       .values({ ...arming, ...open, at: 0, report_id: 1, expires_at: clock.now() + 9 * DAY })
       .execute();
-    await store.transaction((tx) => reconsiderAll(tx, clock.now()));
     await clock.advance(HOUR);
     expect(await court.decide()).toEqual(['1 reject']);
     await clock.advance(DAY);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../../src/decisions/journal.ts';
 import { deliveryCard } from '../../../src/decisions/review/card.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
-import { replayDecision } from '../../../src/decisions/trial/replay.ts';
+import { replayDecision } from '../../../src/decisions/simulation/replay.ts';
 import { explain } from '../../../src/rules/explain.ts';
 import { ACCEPT_SMALL, createHouse, type House, journal, loadedRules } from '../support.ts';
 

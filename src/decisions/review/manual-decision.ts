@@ -1,4 +1,4 @@
-/** Whether people have spoken about a delivery: then the rules leave it alone. */
+/** Manual decisions: the rules leave a delivery alone after one, until its lines change. */
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
@@ -29,7 +29,7 @@ export async function writeReview(
 }
 
 /** A person accepted, rejected, held or released it, and its lines are as they were then. */
-export async function isReviewed(tx: Tx, subject: Subject): Promise<boolean> {
+export async function hasManualDecision(tx: Tx, subject: Subject): Promise<boolean> {
   const row = await tx
     .selectFrom('review')
     .select('lines_hash')

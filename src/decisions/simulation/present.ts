@@ -5,7 +5,7 @@ import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { openPush } from '../push.ts';
-import { isReviewed } from '../review/touched.ts';
+import { hasManualDecision } from '../review/manual-decision.ts';
 
 /** What the rules would be asked about this delivery at `now`. */
 export async function presentSubject(
@@ -26,6 +26,6 @@ export async function leftAlone(tx: Tx, subject: Subject): Promise<string | unde
   if (await openPush(tx, subject.delivery.order_delivery_id)) {
     return 'what was decided is on its way';
   }
-  if (!(await isReviewed(tx, subject))) return undefined;
+  if (!(await hasManualDecision(tx, subject))) return undefined;
   return 'a person has decided, it is left to people';
 }

@@ -1,28 +1,24 @@
 /**
- * What people did to a delivery in the service itself. Every change of its status that was not
- * our push is journaled as a decision of `external`, and from then on the rules leave the delivery
- * alone until its lines change. A reject of it that waits is stopped.
+ * Status changes in the service that somebody else made. Each one that was not our push is
+ * journaled as a decision of `external`, and from then on the rules leave the delivery alone until
+ * its lines change. A reject of it that waits is stopped.
  *
  * A change is ours when a push to that status had been sent and had not ended before the change
  * was seen. A push that found its status there before it was sent has confirmed somebody else's
  * decision.
  */
 import { sql } from 'kysely';
-import type { Tx } from '../../store/store.ts';
-import { readSubject } from '../facts.ts';
-import { askRules } from '../holds/ask-rules.ts';
-import { MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
-import { type DecisionMode, recordDecision } from '../record.ts';
-import { endEntry } from '../reject/queue.ts';
-import { writeReview } from '../review/touched.ts';
-import type { LoadedRuleSet } from '../rule-files.ts';
-
-export interface ExternalContext {
-  readonly rules: LoadedRuleSet;
-  readonly mode: DecisionMode;
-  /** Epoch milliseconds. */
-  readonly now: number;
-}
+import { inKeys } from '../store/bulk.ts';
+import { readState, writeStateAt } from '../store/state.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
+import { readSubject } from './facts.ts';
+import { endHolds } from './holds/holds.ts';
+import { resolveRevokedTooOften, resolveUndecidable } from './incidents.ts';
+import { askRules, type RulesContext } from './judgement.ts';
+import { MAY_HAVE_ARRIVED, undonePush } from './push.ts';
+import { recordDecision } from './record.ts';
+import { endEntry } from './reject/queue.ts';
+import { writeReview } from './review/manual-decision.ts';
 
 interface StatusChange {
   /** Place in the change feed. */
@@ -97,7 +93,7 @@ function isDone(status: string): status is keyof typeof WHAT {
 /** Journals what somebody did, and leaves the delivery to people; false: its order is not here. */
 async function record(
   tx: Tx,
-  { rules, mode, now }: ExternalContext,
+  { rules, mode, now }: RulesContext,
   orderDeliveryId: number,
   to: keyof typeof WHAT,
 ): Promise<boolean> {
@@ -105,9 +101,9 @@ async function record(
   const subject = await readSubject(tx, orderDeliveryId, { now, settings });
   if (!subject) return false;
   const { action, reason } = WHAT[to];
-  const evaluation = await askRules(tx, { rules, mode, now }, subject);
+  const asked = await askRules(tx, { rules, mode, now }, subject);
   const outcome = { kind: action, reason, rules: [] };
-  const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt: null };
+  const judgement = { rules, mode, subject, ...asked, outcome, at: now, dueAt: null };
   const actor = 'external';
   const decisionId = await recordDecision(tx, judgement, { actor, trigger: 'external' });
   const word = { action, at: now, actor, reason, why: null };
@@ -118,7 +114,7 @@ async function record(
 /** Finds out who changed the delivery, if somebody did. Safe to ask at any moment. */
 export async function noteExternal(
   tx: Tx,
-  context: ExternalContext,
+  context: RulesContext,
   orderDeliveryId: number,
 ): Promise<void> {
   const change = await newChange(tx, orderDeliveryId);
@@ -139,4 +135,62 @@ export async function noteExternal(
   }
   // Put back before we read our own push back: the mirror never showed another status.
   if (await undonePush(tx, orderDeliveryId)) await record(tx, context, orderDeliveryId, 'pending');
+}
+
+const CURSOR_KEY = 'decisions_feed_seq';
+/** Changes handled in one transaction. */
+const CHANGES_MAX = 20;
+
+/** Deliveries whose status changed behind an entry of the change feed, and those gone or back. */
+async function statusChanges(db: Db, after: number) {
+  // In the words of the index, which passes over millions of entries of the stock.
+  const { rows } = await sql<{ readonly seq: number; readonly id: number }>`
+    select seq, cast(key as integer) as id from change indexed by change_delivery_status
+    where entity = 'delivery' and (op <> 'update' or diff->>'$.status[1]' is not null)
+      and op <> 'insert' and seq > ${after}
+    order by seq limit ${CHANGES_MAX}`.execute(db);
+  return rows;
+}
+
+/** Deliveries that the rules do not decide any more are held by nobody, and wait for nothing. */
+async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  const rows = await tx
+    .selectFrom('delivery')
+    .select(['order_delivery_id', 'status', 'deleted_at'])
+    .where(inKeys('order_delivery_id', ids))
+    .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('deleted_at', 'is not', null)]))
+    .execute();
+  const done = rows.map((row) => row.order_delivery_id);
+  if (done.length === 0) return;
+  await endHolds(tx, done, now);
+  await resolveUndecidable(tx, done, now);
+  // What was accepted may still be revoked (accept/revocation.ts).
+  const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
+  const overIds = over.map((row) => row.order_delivery_id);
+  await resolveRevokedTooOften(tx, overIds, now);
+  await tx
+    .updateTable('evaluation')
+    .set({ due_at: null, due_why: null })
+    .where(inKeys('order_delivery_id', overIds))
+    .where('due_at', 'is not', null)
+    .execute();
+}
+
+/** Handles some of the status changes that are new; false when there are more. */
+export async function noteStatusChanges(
+  store: Store,
+  contextNow: () => RulesContext,
+): Promise<boolean> {
+  const after = Number((await readState(store.db, CURSOR_KEY)) ?? 0);
+  const changes = await statusChanges(store.db, after);
+  const last = changes.at(-1);
+  if (!last) return true;
+  const ids = [...new Set(changes.map(({ id }) => id))];
+  await store.transaction(async (tx) => {
+    const context = contextNow();
+    for (const id of ids) await noteExternal(tx, context, id);
+    await forgetDecided(tx, ids, context.now);
+    await writeStateAt(tx, CURSOR_KEY, String(last.seq), context.now);
+  });
+  return changes.length < CHANGES_MAX;
 }

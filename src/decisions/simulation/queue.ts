@@ -12,10 +12,10 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
+import { outcomeAfterCooldown } from '../accept/revocation.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
-import { outcomeAfterReturn } from '../holds/returns.ts';
 import { outcomeBehindRails } from '../reject/outcome.ts';
 import { leftAlone } from './present.ts';
 
@@ -115,7 +115,7 @@ async function answerFor(
   const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
   const railed = await outcomeBehindRails(tx, subject, wanted);
   const { settings } = ruleSet;
-  const { outcome } = await outcomeAfterReturn(tx, orderDeliveryId, railed, settings, now);
+  const { outcome } = await outcomeAfterCooldown(tx, orderDeliveryId, railed, settings, now);
   const { kind, rules, reason } = outcome;
   if (kind === 'accept') take(facts, taken);
   return { after: kind, rules, reason };

@@ -1,6 +1,6 @@
 /** Whose change of a status it was, where ours and somebody else's come close together. */
 import { describe, expect, it } from 'vitest';
-import { createHouse, type House, journal } from '../support.ts';
+import { createHouse, type House, journal } from './support.ts';
 
 /** An accept of ours was sent, and nobody has heard of it yet. */
 async function sending(): Promise<House> {

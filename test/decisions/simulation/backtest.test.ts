@@ -4,8 +4,8 @@ import {
   type Backtest,
   type BacktestOptions,
   backtest,
-} from '../../../src/decisions/trial/backtest.ts';
-import { formatBacktest } from '../../../src/decisions/trial/backtest-text.ts';
+} from '../../../src/decisions/simulation/backtest.ts';
+import { formatBacktest } from '../../../src/decisions/simulation/backtest-text.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type QueueOptions, tryQueue } from '../../../src/decisions/trial/queue.ts';
+import { type QueueOptions, tryQueue } from '../../../src/decisions/simulation/queue.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
 

@@ -23,10 +23,10 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts, createWall } from '../calendar.ts';
-import { type Ending, endingsOf } from './endings.ts';
+import { clockFacts, wallOf } from '../calendar.ts';
+import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
+import { type ActualOutcome, actualOutcomesOf } from './outcomes.ts';
 import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
-import { type PastDecision, type Period, type Story, stories } from './stories.ts';
 
 export interface BacktestOptions {
   /** The rules on trial. */
@@ -56,7 +56,7 @@ interface Agreement {
   /** What the rules on trial say. */
   readonly outcome: DecisionOutcome;
   /** What became of the delivery, and by whom. */
-  readonly ending: Ending;
+  readonly ending: ActualOutcome;
   readonly deliveries: number;
 }
 
@@ -113,7 +113,7 @@ interface Side {
 function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
   const { settings } = ruleSet;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  const wall = createWall(settings.timezone);
+  const wall = wallOf(settings.timezone);
   return {
     ...{ ruleSet, options: { armed, operands: false }, shadowAsLive },
     factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, wall) }),
@@ -153,9 +153,9 @@ function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => 
   };
 }
 
-/** How a story ends when each of its decisions is judged in turn. */
+/** How a history ends when each of its decisions is judged in turn. */
 function endOf(
-  { decisions }: Story,
+  { decisions }: DeliveryHistory,
   judge: (decision: PastDecision) => DecisionOutcome,
 ): Verdict | undefined {
   let verdict: Verdict | undefined;
@@ -200,11 +200,16 @@ function createTable<A extends string, B extends string>() {
   };
 }
 
-function rejectInFull(side: Side, story: Story, verdict: Verdict, isNew: boolean): WouldBeReject {
+function rejectInFull(
+  side: Side,
+  history: DeliveryHistory,
+  verdict: Verdict,
+  isNew: boolean,
+): WouldBeReject {
   const { decisionId, lapsed } = verdict.decision;
   const facts = side.factsOf(verdict.decision);
   const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed, operands: true });
-  const { orderDeliveryId } = story;
+  const { orderDeliveryId } = history;
   return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };
 }
 
@@ -227,27 +232,27 @@ export async function backtest(
     ? judgeWith(other, sight)
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
   const changes = createTable<DecisionOutcome, DecisionOutcome>();
-  const agreement = createTable<DecisionOutcome, Ending>();
-  const endings = await endingsOf(db, period);
+  const agreement = createTable<DecisionOutcome, ActualOutcome>();
+  const actual = await actualOutcomesOf(db, period);
   const rejects: WouldBeReject[] = [];
   const judged = new Map<string, string>();
   const counts = { deliveries: 0, decisions: 0, newRejects: 0 };
   const stake = emptyTally();
-  for await (const story of stories(db, period)) {
-    const before = endOf(story, judgeBefore);
-    const after = endOf(story, judgeAfter);
+  for await (const history of histories(db, period)) {
+    const before = endOf(history, judgeBefore);
+    const after = endOf(history, judgeAfter);
     use.endStory();
     if (!before || !after) continue;
     counts.deliveries += 1;
-    counts.decisions += story.decisions.length;
+    counts.decisions += history.decisions.length;
     if (before.kind !== after.kind) changes.add(before.kind, after.kind, after);
-    agreement.add(after.kind, endings.get(story.orderDeliveryId) ?? 'gone', after);
+    agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', after);
     if (after.kind !== 'reject') continue;
     const isNew = before.kind !== 'reject';
     addTo(stake, after);
     if (isNew) counts.newRejects += 1;
     if (rejects.length < REJECTS_IN_FULL_MAX) {
-      rejects.push(rejectInFull(side, story, after, isNew));
+      rejects.push(rejectInFull(side, history, after, isNew));
     }
   }
   return {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
-import { replayDecision, verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { replayDecision, verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import type { Facts } from '../../../src/rules/facts/plain.ts';
 import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
 
@@ -107,6 +107,7 @@ describe('a replay', () => {
     title: By night
     action: reject
     when: [ '!clock.business_hours' ]`);
+    await house.delivery({ id: 4, lines: [['a', 30]] });
     await house.decide(rules);
     const { hash, rules: loaded } = rules.rules().ruleSet;
     const ruleHash = loaded.find(({ action }) => action === 'reject')?.hash ?? '';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { diffRuleSets, formatRuleSetDiff } from '../../../src/decisions/trial/diff.ts';
+import { diffRuleSets, formatRuleSetDiff } from '../../../src/decisions/simulation/diff.ts';
 import { rulesOf, ruleText } from '../../rules/support.ts';
 
 const SETTINGS = 'version: 1\ntables: { limits: { DKK: 100, SEK: 200 } }\n';

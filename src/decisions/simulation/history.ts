@@ -28,7 +28,7 @@ export interface PastDecision {
 }
 
 /** A delivery with what the daemon saw of it, in order. */
-export interface Story {
+export interface DeliveryHistory {
   readonly orderDeliveryId: number;
   readonly decisions: readonly PastDecision[];
 }
@@ -60,7 +60,11 @@ async function nextDeliveries(db: Db, period: Period, after: number): Promise<nu
   return rows.map((row) => row.order_delivery_id);
 }
 
-async function storiesOf(db: Db, period: Period, ids: readonly number[]): Promise<Story[]> {
+async function historiesOf(
+  db: Db,
+  period: Period,
+  ids: readonly number[],
+): Promise<DeliveryHistory[]> {
   const rows = await decisionsIn(db, period)
     .innerJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
     .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'f.facts'])
@@ -81,12 +85,12 @@ async function storiesOf(db: Db, period: Period, ids: readonly number[]): Promis
 }
 
 /** Every delivery that was decided in the period, by id; read page by page. */
-export async function* stories(db: Db, period: Period): AsyncGenerator<Story> {
+export async function* histories(db: Db, period: Period): AsyncGenerator<DeliveryHistory> {
   let last = Number.MIN_SAFE_INTEGER;
   for (;;) {
     const ids = await nextDeliveries(db, period, last);
     if (ids.length === 0) return;
-    yield* await storiesOf(db, period, ids);
+    yield* await historiesOf(db, period, ids);
     last = ids.at(-1) ?? last;
   }
 }

@@ -2,13 +2,17 @@
 import { sql } from 'kysely';
 import type { Db } from '../../store/store.ts';
 import { MAY_HAVE_ARRIVED } from '../push.ts';
-import type { Period } from './stories.ts';
+import type { Period } from './history.ts';
 
 /** In words for people; `gone` is a delivery that the mirror no longer has. */
-export type Ending = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
+export type ActualOutcome =
+  | 'gone'
+  | 'pending'
+  | 'canceled'
+  | `${'accepted' | 'rejected'} by ${Doer}`;
 type Doer = 'the rules' | 'people';
 
-function endingOf(status: string, byDaemon: number): Ending {
+function actualOutcome(status: string, byDaemon: number): ActualOutcome {
   if (status !== 'accepted' && status !== 'rejected') {
     return status === 'pending' || status === 'canceled' ? status : 'gone';
   }
@@ -16,7 +20,10 @@ function endingOf(status: string, byDaemon: number): Ending {
 }
 
 /** By the delivery's id, for every delivery that the daemon decided in the period. */
-export async function endingsOf(db: Db, period: Period): Promise<ReadonlyMap<number, Ending>> {
+export async function actualOutcomesOf(
+  db: Db,
+  period: Period,
+): Promise<ReadonlyMap<number, ActualOutcome>> {
   const rows = await db
     .selectFrom('delivery as d')
     .select(['d.order_delivery_id', 'd.status'])
@@ -42,6 +49,6 @@ export async function endingsOf(db: Db, period: Period): Promise<ReadonlyMap<num
     )
     .execute();
   return new Map(
-    rows.map((row) => [row.order_delivery_id, endingOf(row.status, row.by_daemon)] as const),
+    rows.map((row) => [row.order_delivery_id, actualOutcome(row.status, row.by_daemon)] as const),
   );
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createReview } from '../../../src/decisions/review/review.ts';
-import { nearestMisses } from '../../../src/decisions/trial/misses.ts';
+import { nearestMisses } from '../../../src/decisions/simulation/near-misses.ts';
 import { createHouse, loadedRules } from '../support.ts';
 
 const RULES = `

@@ -1,0 +1,145 @@
+/**
+ * Re-evaluation: whatever can change a decision is found by evaluating every open delivery again,
+ * the oldest first, in passes. Nobody works out which change concerns which delivery.
+ *
+ * A pass begins at once when other rules, another mode or other armings hold; after a pause when
+ * the mirror has changed, or a push came to nothing; every `reconsider`; and when the calendar or
+ * the time of a rule says so. The pause is three times as long as the last pass took: passes never
+ * take more than a quarter of a core, however many deliveries are held.
+ *
+ * A delivery is evaluated in a snapshot, which keeps nobody from writing. Only where its decision,
+ * or who holds it, would be another one is it decided, in a transaction of its own. New deliveries
+ * and whatever else is due by its own rows (due.ts) come first: a pass stops for them between two
+ * deliveries.
+ *
+ * All of it is in memory. After a start the first pass begins at once, so a kill loses nothing.
+ */
+import { sql } from 'kysely';
+import type { Clock } from '../lib/clock.ts';
+import type { Db, Store } from '../store/store.ts';
+import { wouldDecide } from './decide.ts';
+import type { DueDelivery } from './due.ts';
+import { nextCalendarChange } from './holds/business-time.ts';
+import { changedRuns } from './holds/changes.ts';
+import { type RulesContext, rulesKey, type Trigger } from './judgement.ts';
+import { armedRuleIds } from './reject/arming.ts';
+
+const PAUSE = 3;
+/** Deliveries move each other's facts: a hundred accepts in a row make one pass, not a hundred. */
+const PAUSE_MS_MIN = 2_000;
+
+export interface ReevaluationDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly contextNow: () => RulesContext;
+  /** At the latest after this long a pass begins, because ages have moved. */
+  readonly reconsiderMs: number;
+}
+
+export interface Reevaluation {
+  /** Begins a pass if it is time for one. Gives in how many milliseconds it will be; 0: now. */
+  prepare(): Promise<number>;
+  /** Takes the next delivery of the pass. */
+  next(): number | undefined;
+  /** The delivery, when it must be decided. */
+  evaluate(orderDeliveryId: number): Promise<DueDelivery | undefined>;
+}
+
+/** What decides besides the facts. */
+async function rulesVersion(store: Store, { rules, mode, now }: RulesContext): Promise<string> {
+  const armed = await store.snapshot((tx) => armedRuleIds(tx, rules.ruleSet, now));
+  return [rulesKey(mode, rules), ...armed].join(' ');
+}
+
+/** Differs once anything was written that facts rest on. */
+async function factsVersion(db: Db): Promise<string> {
+  const runs = (await changedRuns(db)).map((run) => run.run_id);
+  const ended = (state: string) => sql`(select max(ended_at) from outbox
+    where kind = 'delivery_status' and state = ${state})`;
+  const { rows } = await sql<{ readonly version: string }>`
+    select json_array((select max(seq) from change),
+      (select json_group_array(complete_at || coalesce(unlisted, '')) from stream_state
+        where stream in ('stock', 'seasons')),
+      ${ended('refused')}, ${ended('canceled')}, ${ended('dead')}) as version`.execute(db);
+  return `${rows[0]?.version} ${runs.join()}`;
+}
+
+/** Every delivery that waits for something: its evaluation has a time at which it is due. */
+async function openDeliveries(db: Db): Promise<readonly number[]> {
+  const rows = await db
+    .selectFrom('evaluation')
+    .select('order_delivery_id as id')
+    .where('due_at', 'is not', null)
+    .orderBy('order_delivery_id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** When time alone begins the next pass; epoch milliseconds. */
+function nextByTime({ rules: { ruleSet }, now }: RulesContext, reconsiderMs: number): number {
+  const { rules, settings } = ruleSet;
+  const times = rules.flatMap((rule) => [rule.effectiveFrom ?? 0, rule.effectiveUntil ?? 0]);
+  const next = Math.min(now + reconsiderMs, nextCalendarChange(now, settings));
+  return Math.min(next, ...times.filter((at) => at > now));
+}
+
+interface Pass {
+  readonly trigger: Trigger;
+  readonly rules: string;
+  readonly facts: string;
+  readonly deliveries: readonly number[];
+  /** By the wall, and by the clock that only goes forward. */
+  readonly begunAt: number;
+  readonly begun: number;
+  /** The time alone begins the next one then. */
+  readonly nextAt: number;
+}
+
+export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
+  const { store, clock, contextNow, reconsiderMs } = deps;
+  let pass: Pass | undefined;
+  let looked = 0;
+  let pausedUntil = 0;
+
+  const begin = async (rules: string, facts: string, trigger: Trigger): Promise<void> => {
+    const context = contextNow();
+    const deliveries = await openDeliveries(store.db);
+    const nextAt = nextByTime(context, reconsiderMs);
+    const begun = clock.monotonic();
+    pass = { trigger, rules, facts, deliveries, begunAt: context.now, begun, nextAt };
+    looked = 0;
+    pausedUntil = begun + PAUSE_MS_MIN;
+  };
+
+  return {
+    async prepare() {
+      const context = contextNow();
+      const rules = await rulesVersion(store, context);
+      const facts = await factsVersion(store.db);
+      if (pass?.rules !== rules) {
+        await begin(rules, facts, pass ? 'rules' : 'facts');
+        return 0;
+      }
+      if (looked < pass.deliveries.length) return 0;
+      const { now } = context;
+      const isDue = facts !== pass.facts || now >= pass.nextAt || now < pass.begunAt;
+      if (!isDue) return pass.nextAt - now;
+      const pauseMs = pausedUntil - clock.monotonic();
+      if (pauseMs > 0) return pauseMs;
+      await begin(rules, facts, 'facts');
+      return 0;
+    },
+    next() {
+      const id = pass?.deliveries[looked];
+      if (id !== undefined) looked += 1;
+      return id;
+    },
+    async evaluate(id) {
+      if (!pass) return undefined;
+      const isDue = await store.snapshot((tx) => wouldDecide(tx, contextNow(), id));
+      const now = clock.monotonic();
+      pausedUntil = now + Math.max(PAUSE_MS_MIN, PAUSE * (now - pass.begun));
+      return isDue ? { orderDeliveryId: id, trigger: pass.trigger } : undefined;
+    },
+  };
+}
