@@ -119,6 +119,13 @@ describe('the tolerant reader', () => {
     expect(rejects).toMatchObject([{ raw: raws[2], path: 'id' }]);
   });
 
+  it('names the member that cost the row, whatever else of it could not be read', () => {
+    const line = z.looseObject({ sku: z.string().min(1) });
+    const schema = z.looseObject({ lines: z.array(line).nullish(), id: z.int() });
+    const { rejects } = checkRows(schema, [{ lines: [{ sku: {} }], id: 'x' }]);
+    expect(rejects).toMatchObject([{ path: 'id', reason: expect.stringContaining('number') }]);
+  });
+
   it.each([
     ['salesOrder', salesOrderSchema],
     ['delivery', deliverySchema],

@@ -70,7 +70,7 @@ async function folderOf(reference: Reference, overrides: readonly Setting[] = []
 }
 
 /** A document that was handed in and has not left. */
-async function leaveDocument(folder: string): Promise<void> {
+async function leaveDocument(folder: string, body: object = { lines: [] }): Promise<void> {
   await withStore(folder, (store) =>
     store.db
       .insertInto('outbox')
@@ -81,7 +81,7 @@ async function leaveDocument(folder: string): Promise<void> {
           reference: 'LEFT-1',
           reference_key: 'left-1',
         },
-        ...{ body: '{"lines":[]}', body_hash: 'x', state: 'queued', cause: 'test' },
+        ...{ body_hash: 'x', state: 'queued', cause: 'test', body: JSON.stringify(body) },
         ...{ created_at: Date.now(), due_at: Date.now() },
       })
       .execute()
@@ -201,6 +201,33 @@ describe('the account of a data folder', () => {
     const rows = await store.db.selectFrom('outbox').select(['state', 'attempts']).execute();
     expect(rows).toEqual([{ state: 'queued', attempts: 0 }]);
     expect(await daemon.end()).toBeUndefined();
+  });
+
+  it('is asked nothing but whose it is, and sent nothing, until that is told', async () => {
+    const sandbox = await startAccount(3);
+    placeOrders(sandbox, 2);
+    const folder = await folderOf(sandbox);
+    const ordered = sandbox.world.book.orders.all.flatMap(({ lines }) => lines);
+    const line = { barcode: ordered[0]?.barcode ?? '', quantity: 1, price: '12.50' };
+    await leaveDocument(folder, { lines: [line] });
+    const production = await startAccount(3);
+    production.knobs.patch({ faults: [{ kind: 'serverError', path: '*/orders/*' }] });
+    const quick = { path: 'service.retry.attempts', value: 1 };
+    const daemon = run(production, folder, [quick]);
+    const { store } = await daemon.opening;
+    const tried = await until('the document is tried', async () => {
+      const row = await store.db
+        .selectFrom('outbox')
+        .select(['state', 'attempts', 'last_error'])
+        .executeTakeFirstOrThrow();
+      return row.last_error === null && row.state === 'queued' ? undefined : row;
+    });
+    expect(tried).toMatchObject({ state: 'queued', attempts: 0 });
+    await until('what is said', () => readAccountHold(store.db));
+    expect(await daemon.end()).toBeUndefined();
+    const asked = new Set(production.edge.journal.list().map(({ path }) => path));
+    const others = [...asked].filter((path) => !/\/auth\/login$|\/orders\/\d+$/.test(path));
+    expect(others).toEqual([]);
   });
 
   it('is adopted by a person, who then looks through what waits before it is sent', async () => {

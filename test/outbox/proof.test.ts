@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { nextLookAt } from '../../src/outbox/dispatch/looks.ts';
+import type { Finding } from '../../src/outbox/item.ts';
 import { createBench, deskOf, lost, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
@@ -256,6 +257,49 @@ describe('what makes something new, in doubt', () => {
     expect(bench.sends).toEqual([id]);
     await bench.clock.advance(0.3 * MINUTE);
     expect(bench.sends).toEqual([id, id]);
+  });
+
+  it('becomes no order that another document has become meanwhile', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const ids = [await bench.addOrder('A-1'), await bench.addOrder('A-2')];
+    // Both were looked for before either was confirmed.
+    const both = Promise.withResolvers<void>();
+    let looking = 0;
+    bench.script.look = async () => {
+      if (bench.sends.length < 2) return NO;
+      looking += 1;
+      if (looking === 2) both.resolve();
+      await both.promise;
+      return { ...YES, result: { orderId: 7 } };
+    };
+    bench.script.send = lost;
+    bench.start();
+    await bench.clock.advance(MINUTE);
+    const rows = await Promise.all(ids.map(bench.row));
+    const [own, other] = rows.sort((a, b) => a.state.localeCompare(b.state));
+    expect(own).toMatchObject({ state: 'confirmed', order_id: 7 });
+    expect(other).toMatchObject({ state: 'in_doubt', order_id: null });
+    const whose = `what outbox ${own?.outbox_id} (${own?.reference}) has become`;
+    expect(other?.desk_reason).toBe(`order 7 is ${whose}`);
+  });
+
+  it('is named with the orders that it may be, as long as nobody knows', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.addOrder('A-1');
+    const detail = { orderIds: [7, 8] };
+    let finding: Finding = { found: 'maybe', reason: 'one of them may be it', detail };
+    bench.script.look = () => (bench.sends.length === 0 ? NO : finding);
+    bench.script.send = lost;
+    bench.start();
+    const candidates = () => bench.store.db.selectFrom('outbox_candidate').selectAll().execute();
+    await bench.clock.advance(MINUTE);
+    const seven = { order_id: 7, outbox_id: id };
+    expect(await candidates()).toEqual([seven, { ...seven, order_id: 8 }]);
+    finding = { found: 'unclear', reason: 'it has another address', detail: { orderId: 7 } };
+    await bench.clock.advance(2 * MINUTE);
+    expect(await candidates()).toEqual([seven]);
   });
 
   it('is looked at soon, then every minute, and exactly when the quiet time is over', () => {

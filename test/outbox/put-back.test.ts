@@ -1,7 +1,7 @@
 /** Orders of ours that are gone, because the service was put back, and what people hear of it. */
 import { expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { RefusedError, RetryLaterError, SelvedgeError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import { SALES_ORDER, writeOrders } from '../../src/mirror/sales-order.ts';
@@ -39,7 +39,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
   const store = await temporaryStore(clock);
   const service = new Map(Object.entries(own).map(([id, order]) => [Number(id), order]));
   let readSeq = 1;
-  let outage = false;
+  let outage: Error | undefined;
   const asked: number[] = [];
   const write = (ids: readonly number[]) =>
     store.transaction((tx) => {
@@ -72,7 +72,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
   await clock.advance(60 * MINUTE);
   const readOrder: ReadOrder = async (orderId) => {
     asked.push(orderId);
-    if (outage) throw new RetryLaterError('service.fault', 'HTTP 503');
+    if (outage) throw outage;
     const order = service.get(orderId);
     if (!order) throw new RefusedError('service.not_found', 'HTTP 404: no such order');
     await write([orderId]);
@@ -114,8 +114,9 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
       const own = { readSeq, startedAt, bottom };
       await store.transaction((tx) => writeWalk(tx, 'ordersFull', own, clock));
     },
-    away(isAway: boolean) {
-      outage = isAway;
+    /** Single orders are answered so. */
+    fails(error: Error | undefined) {
+      outage = error;
     },
     async states() {
       const rows = await listOutbox(store.db, { limit: 10 });
@@ -192,15 +193,39 @@ it('what a walk did not come down to, or its own address shows, is not gone', as
 });
 
 it('nothing is said to be gone while the service cannot be asked', async () => {
-  const { service, walk, settle, incidents, away } = await startWatch(OWN);
+  const { service, walk, settle, incidents, fails } = await startWatch(OWN);
   service.delete(502);
-  away(true);
+  fails(new RetryLaterError('service.fault', 'HTTP 503'));
   await walk();
   await settle();
   expect(await incidents()).toEqual([]);
-  away(false);
+  fails(undefined);
   await settle();
   expect(await incidents()).toMatchObject([{ lost: 1 }]);
+});
+
+it.each([
+  ['is refused', new RefusedError('service.refused', 'HTTP 400: not for this key')],
+  ['cannot be read', new SelvedgeError('transport.broken_answer', 'no JSON')],
+])('an order whose own address answers with what %s is not gone', async (_, error) => {
+  const { service, walk, settle, incidents, asked, fails } = await startWatch(OWN);
+  service.delete(502);
+  fails(error);
+  await walk();
+  await settle();
+  expect(asked).toEqual([502]);
+  expect(await incidents()).toEqual([]);
+});
+
+it('an order that was confirmed just before a walk began is not missed by it', async () => {
+  const { service, store, clock, walk, settle, incidents, asked } = await startWatch(OWN);
+  service.delete(502);
+  await store.db.updateTable('outbox').set({ ended_at: clock.now() }).execute();
+  await clock.advance(MINUTE / 3);
+  await walk();
+  await settle();
+  expect(asked).toEqual([]);
+  expect(await incidents()).toEqual([]);
 });
 
 it('an order that was edited, or respelled, is the same one', async () => {

@@ -7,7 +7,11 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
-import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
+import {
+  type DocumentIntent,
+  enqueueDeliveryStatus,
+  enqueueDocument,
+} from '../../src/outbox/enqueue.ts';
 import {
   clearByLook,
   type Finding,
@@ -83,6 +87,8 @@ export interface Bench {
   add(orderDeliveryId: number, decisionId?: number): Promise<number>;
   /** Puts a document of another kind into it. */
   addStyle(reference: string): Promise<number>;
+  /** Puts an order into it. */
+  addOrder(reference: string): Promise<number>;
   /** Starts a dispatcher, as a new process would; stops it again. */
   start(): {
     readonly dispatcher: Dispatcher;
@@ -135,6 +141,11 @@ export async function createBench(): Promise<Bench> {
       return clock.sleep(ms, signal);
     },
   };
+  const add = (intent: Pick<DocumentIntent, 'kind' | 'reference' | 'document'>) =>
+    store.transaction(async (tx) => {
+      const enqueued = await enqueueDocument(tx, { ...intent, cause: 'test' }, clock.now());
+      return 'outboxId' in enqueued ? enqueued.outboxId : 0;
+    });
   const bench: Bench = {
     ...{ clock, store, looks: [], sends: [], ends: [], moves: [] },
     get paused() {
@@ -158,28 +169,20 @@ export async function createBench(): Promise<Bench> {
         const change = { orderId: 1, orderDeliveryId, from: 'pending', decisionId } as const;
         return enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, clock.now());
       }),
-    addStyle: (reference) =>
-      store.transaction(async (tx) => {
-        const style = {
-          kind: 'style',
-          reference,
-          document: { styleId: '1' },
-          cause: 'test',
-        } as const;
-        const enqueued = await enqueueDocument(tx, style, clock.now());
-        return 'outboxId' in enqueued ? enqueued.outboxId : 0;
-      }),
+    addStyle: (reference) => add({ kind: 'style', reference, document: { styleId: '1' } }),
+    addOrder: (reference) => {
+      const lines = [{ barcode: 'b', quantity: 1, price: '12.50' }];
+      return add({ kind: 'order', reference, document: { lines } });
+    },
     start() {
       const guard = guardClock(store, clock);
       const { watchedSince } = guard;
       const dispatcher = createDispatcher({
-        ...{
-          store,
-          clock: { ...guard.clock, sleep: counted.sleep },
-          random: seededRandom(3),
-          log: bench.log,
-        },
-        kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
+        store,
+        clock: { ...guard.clock, sleep: counted.sleep },
+        random: seededRandom(3),
+        log: bench.log,
+        kinds: ['delivery_status', 'style', 'order'].map((kind) => ({ ...kindOf(bench), kind })),
         limits: { ...LIMITS, ...bench.limits },
         ...{ quietMs: QUIET_MS, watchedSince },
         pauses: { mark: () => String(pauses), followFiles: async () => undefined },

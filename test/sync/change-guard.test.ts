@@ -1,7 +1,7 @@
 /** A service that changes everything at once: people are told, until the rows are as they were. */
 import { describe, expect, it } from 'vitest';
 import type { SqliteStore } from '../../src/store/store.ts';
-import { type Row, startList, stockIn } from './list-server.ts';
+import { manyRows, type Row, startList, stockIn } from './list-server.ts';
 
 const ASKER = { actor: 'anna', reason: 'a new price list' };
 
@@ -46,12 +46,18 @@ async function startGoods(rows = goods()) {
   return { ...pull, rows, pulled };
 }
 
+const NAMELESS = { styleName: null, colorName: null, size: null };
+
 const FAULTS: readonly (readonly [string, (row: Row) => Row, RegExp])[] = [
   ['euros for cents', (row) => withDetails(row, { price: 0.9, wspPrice: 0.45 }), /ten times/],
   ['quantities below nothing', (row) => ({ ...row, quantity: -8 }), /fell to nothing/],
   ['a quantity that is a limit', (row) => ({ ...row, quantity: 9_999 }), /grew tenfold/],
+  ['prices that are ten times as high', (row) => withDetails(row, { price: 900 }), /ten times/],
+  ['ten times as many', (row) => ({ ...row, quantity: 80 }), /grew tenfold/],
+  ['quantities that cannot be read', (row) => ({ ...row, quantity: 1.5 }), /fell to nothing/],
   ['another currency', (row) => withDetails(row, { currency: 'SEK' }), /another currency/],
   ['no brand', (row) => withDetails(row, { brandName: null }), /details are gone/],
+  ['no names and sizes', (row) => withDetails(row, NAMELESS), /details are gone/],
   ['no wholesale price', (row) => withDetails(row, { wspPrice: null }), /details are gone/],
 ];
 
@@ -102,6 +108,48 @@ describe('a list in which most rows change at once', () => {
     expect(await openOf(store)).toEqual([]);
   });
 
+  it('is told whatever comes new beside it, which is compared with nothing', async () => {
+    const { pulled, store } = await startGoods(manyRows(200));
+    const empty = manyRows(200).map((row) => ({ ...row, quantity: 0 }));
+    const { reason } = await pulled([...empty, ...manyRows(600).slice(200)]);
+    expect(reason).toMatch(/^200 of 200 rows changed at once/);
+    expect(await openOf(store)).toEqual(['3']);
+  });
+
+  it('is told of barcodes that are listed once for each season', async () => {
+    const twice = (quantity: number) =>
+      ['SS27', 'AW27'].flatMap((seasonName) =>
+        manyRows(200).map((row) => ({ ...row, quantity, seasonName })),
+      );
+    const { pulled, store } = await startGoods(twice(4));
+    expect((await pulled(twice(0))).reason).toMatch(/^200 of 200 rows with the season_name AW27/);
+    expect(await openOf(store)).toEqual(['3']);
+  });
+
+  it.each([
+    ['one detail is gone', (row: Row) => withDetails(row, { size: null })],
+    ['prices are nine times as high', (row: Row) => withDetails(row, { price: 810 })],
+  ])('is not told when of all of them %s', async (_what, change) => {
+    const { rows, pulled, store } = await startGoods();
+    expect(await pulled(rows.map(change))).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is not told of rows that come back after they were gone', async () => {
+    const { rows, pulled, store } = await startGoods(goods(300));
+    await pulled(rows.slice(0, 100));
+    const back = rows.map((row, at) => (at < 100 ? row : { ...row, quantity: 0 }));
+    expect(await pulled(back)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is over when the most of it is gone from the list', async () => {
+    const { rows, pulled, store } = await startGoods();
+    await pulled(rows.map((row) => ({ ...row, quantity: 0 })));
+    await pulled(rows.map((row) => ({ ...row, quantity: 0 })).slice(0, 90));
+    expect(await openOf(store)).toEqual([]);
+  });
+
   it('is over when the most of it is as it was, and not before', async () => {
     const { rows, pulled, store } = await startGoods();
     const upTo = (count: number) =>
@@ -137,6 +185,18 @@ describe('the first run that reads otherwise', () => {
     list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
     await runOf(upgraded);
     expect(await openOf(store)).toEqual(['5']);
+  });
+
+  it.each([
+    ['at another level', { level: { detailed: true } }],
+    ['with other members', { members: 'others' }],
+  ])('is the one %s', async (_what, options) => {
+    const { list, rows, stock, runOf, store, lastRun } = await startGoods();
+    const other = { ...stock, options: { ...stock.options, ...options } };
+    list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
+    expect(await runOf(other)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await lastRun('stock')).toMatchObject({ change_guard: 'off', rows_drastic: 400 });
+    expect(await openOf(store)).toEqual([]);
   });
 
   it('is still the first when one before it broke off', async () => {
@@ -210,6 +270,20 @@ describe('a person who accepts what a run changed', () => {
     expect(Object.values(await stockIn(store))).toEqual(rows.map(() => 0));
     // It is news again when it is taken back.
     expect((await pulled(rows)).reason).toMatch(/400 prices moved by ten times/);
+  });
+
+  it('accepts nothing of another stream', async () => {
+    const { list, rows, stock, season, pulled, runOf, store, operations } = await startGoods();
+    list.seasons = { SS27: goods(200) };
+    await runOf(season);
+    await runOf(season);
+    list.seasons = { SS27: goods(200).map((row) => ({ ...row, quantity: 0 })) };
+    await runOf(season);
+    await pulled(rows.map((row) => ({ ...row, quantity: 0 })));
+    expect(await openOf(store)).toEqual(['5', '6']);
+    const { acceptChange } = operations([stock, season]);
+    expect(await acceptChange(6, ASKER)).toEqual({ stream: 'stock', runIds: [6] });
+    expect(await openOf(store)).toEqual(['5']);
   });
 
   it('waits for the end of the run', async () => {

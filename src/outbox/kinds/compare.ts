@@ -10,6 +10,9 @@ import { addressDifferences, type ShownAddress } from '../evidence/address.ts';
 import { type SeasonsShown, unseenSeason } from '../evidence/seasons.ts';
 import { foldReference } from '../evidence/spelling.ts';
 
+/** What the service shows and cannot be read is like nothing that was sent. */
+const UNREADABLE = '(cannot be read)';
+
 interface Line {
   readonly barcode: string;
   /** The barcode as it is compared. */
@@ -55,6 +58,10 @@ function sumsOf(lines: readonly Line[], { priced, named }: Known): Map<string, S
   return sums;
 }
 
+function piecesTold(quantity: number | undefined): string {
+  return Number.isNaN(quantity) ? UNREADABLE : String(quantity);
+}
+
 /** What stands in one of both only; members that the other side omits are left. */
 function lineDifferences(
   sent: readonly Line[],
@@ -73,17 +80,15 @@ function lineDifferences(
     const there = other.get(whole)?.quantity;
     if (there === quantity) continue;
     const missing = `not at the service: ${quantity} × ${textOf(line)}`;
-    const changed = `pieces: sent ${quantity}, shown ${there} × ${textOf(line)}`;
+    const changed = `pieces: sent ${quantity}, shown ${piecesTold(there)} × ${textOf(line)}`;
     differences.push(there === undefined ? missing : changed);
   }
   for (const [whole, { line, quantity }] of other) {
-    if (!own.has(whole)) differences.push(`only at the service: ${quantity} × ${textOf(line)}`);
+    const only = `only at the service: ${piecesTold(quantity)} × ${textOf(line)}`;
+    if (!own.has(whole)) differences.push(only);
   }
   return differences;
 }
-
-/** What the service shows and cannot be read is like nothing that was sent. */
-const UNREADABLE = '(cannot be read)';
 
 function lineOf(
   shown: string | null,

@@ -76,6 +76,16 @@ describe('an accept', () => {
     expect(await house.decide(COVERED)).toEqual(['1 accept']);
   });
 
+  it('waits for one whatever it has found new, which is compared with nothing', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await changed(house, { outcome: 'running' });
+    const more = { rows_changed: 1_150, rows_new: 1_000 };
+    await house.store.db.updateTable('sync_run').set(more).execute();
+    await house.delivery({ id: 1 });
+    expect(await house.decide(COVERED)).toEqual(['1 hold']);
+  });
+
   it('does not wait for the end of a run that most rows of which are as they were', async () => {
     const house = await createHouse();
     await house.stock({ a: 10 });
@@ -139,20 +149,36 @@ describe('what was accepted', () => {
   });
 });
 
-describe('a reject whose grace is over', () => {
-  it('waits for a person as well, and is sent after the word', async () => {
-    const clause = "      - 'delivery.lines.all(line, line.stock_free == 0)'\n";
-    const [before, after] = UNLUCKY.split('      - order.country in');
-    const text = `${before}${clause}      - order.country in${after}`;
-    const court = await createCourt(text, settingsWith({}, { freshness: { stock: '26h' } }));
-    const [rule] = court.rules().ruleSet.rules;
-    const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
-    const open = { ended_at: null, ended_by: null, end_reason: null, report_id: 1 };
-    await court.store.db
-      .insertInto('arming')
-      .values({ ...arming, ...open, at: 0, expires_at: court.clock.now() + 9 * DAY })
-      .execute();
-    await court.stock({ a: 0 });
+/** A court with a rule that is armed, and nothing in stock. */
+async function armedCourt() {
+  const clause = "      - 'delivery.lines.all(line, line.stock_free == 0)'\n";
+  const [before, after] = UNLUCKY.split('      - order.country in');
+  const text = `${before}${clause}      - order.country in${after}`;
+  const court = await createCourt(text, settingsWith({}, { freshness: { stock: '26h' } }));
+  const [rule] = court.rules().ruleSet.rules;
+  const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
+  const open = { ended_at: null, ended_by: null, end_reason: null, report_id: 1 };
+  await court.store.db
+    .insertInto('arming')
+    .values({ ...arming, ...open, at: 0, expires_at: court.clock.now() + 9 * DAY })
+    .execute();
+  await court.stock({ a: 0 });
+  return court;
+}
+
+describe('a reject', () => {
+  it('is not even begun before the word', async () => {
+    const court = await armedCourt();
+    await changed(court, {});
+    await court.unlucky(1);
+    expect(await court.decide()).toEqual(['1 hold']);
+    expect(await latest(court)).toMatchObject({ reason: expect.stringMatching(WAITS) });
+    await acceptChange(court, 1, ASKER);
+    expect(await court.decide()).toEqual(['1 reject']);
+  });
+
+  it('whose grace is over waits as well, and is sent after the word', async () => {
+    const court = await armedCourt();
     await court.unlucky(1);
     expect(await court.decide()).toEqual(['1 reject']);
     await changed(court, {});

@@ -68,6 +68,12 @@ describe('lines', () => {
       true,
     ],
     [
+      'of which one cannot be read',
+      [line('b-1', 3), line('b-2', 3, 9), { ...line('b-1', 0), quantity: null }],
+      ['pieces: sent 3, shown (cannot be read) × b-1 at 12.50'],
+      true,
+    ],
+    [
       'at another price',
       [line('b-1', 3, 10), line('b-2', 3, 9)],
       ['not at the service: 3 × b-1 at 12.50', 'only at the service: 3 × b-1 at 10.00'],
@@ -168,15 +174,16 @@ it('tells another freight, and holds nothing for it', () => {
   });
 });
 
-it.each<[string, Record<string, number>, string]>([
+it.each<[string, Record<string, number | null>, string]>([
   ['the same pieces', { a: 1, b: 2 }, 'alike'],
   ['fewer pieces', { a: 1, b: 1 }, 'related'],
   ['one of them', { b: 2 }, 'related'],
   ['others beside them', { a: 1, b: 2, c: 9 }, 'related'],
   ['others in the place of some', { a: 1, c: 2 }, 'other'],
+  ['the same and what cannot be read', { a: 1, b: null }, 'related'],
   ['nothing', {}, 'other'],
 ])('an order of %s is %s', (_, shown, relation) => {
-  const lines = (pieces: Record<string, number>) =>
+  const lines = (pieces: Record<string, number | null>) =>
     Object.entries(pieces).map(([barcode, quantity]) => ({ barcode, quantity }));
   expect(relate(piecesOf(lines({ a: 1, b: 2 })), piecesOf(lines(shown)))).toBe(relation);
 });

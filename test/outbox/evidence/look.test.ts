@@ -29,15 +29,17 @@ interface Shown {
   readonly price?: number;
   readonly madeAt?: number;
   readonly address?: object;
+  readonly freight?: number;
 }
 
 /** An order of the service, like the document that is looked for unless it says otherwise. */
 function order(orderId: number, reference: string | null, more: Shown = {}): SalesOrder {
-  const { barcode = 'b', pieces = 2, price = 12.5, madeAt = SENT_AT, address } = more;
+  const { barcode = 'b', pieces = 2, price = 12.5, madeAt = SENT_AT, address, freight } = more;
   return {
     ...{ orderId, reference, status: 'pending', createdAt: new Date(madeAt).toISOString() },
     orderLineItems: [{ barcode, quantity: pieces, price }],
     ...(address === undefined ? {} : { shippingAddress: { ...address } }),
+    ...(freight === undefined ? {} : { freight: { freightAmount: freight } }),
   };
 }
 
@@ -79,7 +81,7 @@ async function kindOf(scene: Scene) {
   const { db } = store;
   const { listed = [], mirrored = [], taught, others = [], unreadable, floor = FLOOR } = scene;
   const reference = scene.reference ?? LONG;
-  const document = { lines: LINES, shippingAddress: ADDRESS };
+  const document = { lines: LINES, shippingAddress: ADDRESS, freight: { amount: '5.00' } };
   const intent = { kind: 'order', reference, document, cause: 'test' } as const;
   const enqueued = await store.transaction((tx) => enqueueDocument(tx, intent, SENT_AT));
   const outboxId = 'outboxId' in enqueued ? enqueued.outboxId : 0;
@@ -215,6 +217,16 @@ describe('an order with our pieces', () => {
       'is ours by a cut reference, if it is the only one',
       { taught: cut, listed: [order(101, cut(LONG))] },
       OURS,
+    ],
+    [
+      'is for a person by a cut reference with another freight',
+      { taught: cut, listed: [order(101, cut(LONG), { freight: 9 })] },
+      { found: 'unclear', detail: { differences: ['freight: sent 5.00, shown 9.00'] } },
+    ],
+    [
+      'is ours by our reference with another freight',
+      { listed: [order(101, LONG, { freight: 9 })] },
+      { ...OURS, differences: ['freight: sent 5.00, shown 9.00'], holds: false },
     ],
     [
       'may be ours under a reference of which nothing is known',
