@@ -127,7 +127,7 @@ it.each<[string, Scene, string]>([
   expect(await readAccount(db)).toEqual(told === 'known' ? MOVED : BEFORE);
 });
 
-it('an account that cannot be asked stays unknown, over a restart too, until it answers', async () => {
+it('an account that cannot be asked is unknown, over a restart too, until it answers', async () => {
   const { start, service, clock, db } = await accountOf({ here: MANY, there: MANY });
   service.isAway = true;
   const first = await start();
