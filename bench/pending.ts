@@ -112,7 +112,6 @@ const decider = createDecider({
   settleMs: 0,
   reconsiderMs: 900_000,
   onPush: () => undefined,
-  followStop: async () => undefined,
   onDecided({ orderDeliveryId }) {
     decided += 1;
     decidedAt.set(orderDeliveryId, performance.now());

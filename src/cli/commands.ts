@@ -86,13 +86,13 @@ const COMMANDS: readonly LoneCommand[] = [
     load: async () => (await import('./ops/support-bundle.ts')).supportBundle,
   },
   {
-    usage: 'pause <reason...>',
-    summary: 'send nothing to the service until "resume"',
+    usage: 'pause [options] <target> [name]',
+    summary: 'pause pushes, decisions, a stream or all until "resume"',
     load: async () => (await import('./ops/pause.ts')).pause,
   },
   {
-    usage: 'resume',
-    summary: 'send again after "pause" or a restore',
+    usage: 'resume [options] <target> [name]',
+    summary: 'go on after "pause", a restore or "account adopt"',
     load: async () => (await import('./ops/pause.ts')).resume,
   },
   {
@@ -186,11 +186,9 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'decisions',
-    description: 'the journal of decisions, and the switch that stops them',
+    description: 'the journal of decisions',
     commands: {
       verify: async () => (await import('./decisions/verify.ts')).decisionsVerify,
-      stop: async () => (await import('./decisions/stop.ts')).decisionsStop,
-      resume: async () => (await import('./decisions/stop.ts')).decisionsResume,
     },
   },
   {
@@ -221,8 +219,6 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       retry: async () => (await import('./outbox/act.ts')).outboxRetry,
       cancel: async () => (await import('./outbox/act.ts')).outboxCancel,
       resolve: async () => (await import('./outbox/act.ts')).outboxResolve,
-      stop: async () => (await import('./outbox/stop.ts')).outboxStop,
-      resume: async () => (await import('./outbox/stop.ts')).outboxResume,
     },
   },
   {
@@ -233,8 +229,6 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       runs: async () => (await import('./sync/show.ts')).syncRuns,
       show: async () => (await import('./sync/show.ts')).syncShow,
       run: async () => (await import('./sync/act.ts')).syncRun,
-      pause: async () => (await import('./sync/act.ts')).syncPause,
-      resume: async () => (await import('./sync/act.ts')).syncResume,
       release: async () => (await import('./sync/act.ts')).syncRelease,
       'accept-change': async () => (await import('./sync/act.ts')).syncAcceptChange,
       'accept-count': async () => (await import('./sync/act.ts')).syncAcceptCount,

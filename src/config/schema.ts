@@ -16,12 +16,7 @@ import {
   whole,
 } from './schema/fields.ts';
 import { intakeSection } from './schema/intake.ts';
-import {
-  listenerSection,
-  localSection,
-  lossMeterSection,
-  relaySection,
-} from './schema/listeners.ts';
+import { listenerSection, localSection, relaySection } from './schema/listeners.ts';
 import { placesApart } from './schema/places.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
@@ -64,14 +59,6 @@ export const OUTBOX_KINDS = [
 
 function outboxSection() {
   const section = z.strictObject({
-    stop: flag(),
-    stopKinds: z
-      .array(choice(...OUTBOX_KINDS))
-      .max(OUTBOX_KINDS.length)
-      .register(z.globalRegistry, {
-        expected: `a list of ${OUTBOX_KINDS.join(', ')}`,
-        example: '[order]',
-      }),
     dryRun: flag(),
     styles: flag(),
     freight: choice('learned', 'required', 'optional'),
@@ -97,7 +84,6 @@ export function createSchema(context: SchemaContext) {
     service: serviceSection(fields),
     store: storeSection(fields),
     listener: listenerSection(fields),
-    lossMeter: lossMeterSection(),
     relay: relaySection(fields),
     local: localSection(),
     streams: streamsSection(),

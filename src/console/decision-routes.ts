@@ -1,7 +1,6 @@
-/** What a person may decide about deliveries, and whether the rules decide at all. */
+/** What a person may decide about deliveries. */
 import { z } from 'zod';
 import { RELEASE_REASONS, REVIEW_ACTIONS, type Review } from '../decisions/review/review.ts';
-import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { RouteGroup } from './api.ts';
 import { askerWithReason } from './asker.ts';
 
@@ -18,24 +17,6 @@ const reviewBody = z.strictObject({
   ifRejectWaits: z.boolean().optional(),
   confirmed: z.array(delivery).max(DELIVERIES_MAX).optional(),
 });
-
-const killBody = z.strictObject(askerWithReason);
-
-/** The kill switch, below `/api/decisions/`. */
-export function killSwitchRoutes(killSwitch: KillSwitch, onChanged: () => void): RouteGroup {
-  return {
-    access: 'operator',
-    install(app) {
-      for (const action of ['stop', 'resume'] as const) {
-        app.post(`/api/decisions/${action}`, async ({ body }) => {
-          const stop = await killSwitch[action](killBody.parse(body));
-          onChanged();
-          return { stopped: action === 'stop', stop };
-        });
-      }
-    },
-  };
-}
 
 export function reviewRoutes(review: Review): RouteGroup {
   return {

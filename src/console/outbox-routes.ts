@@ -1,10 +1,8 @@
 /** What a person may do to the outbox, below `/api/outbox/`. */
 import { z } from 'zod';
-import { OUTBOX_KINDS } from '../config/schema.ts';
 import type { Desk } from '../outbox/desk/operations.ts';
-import type { OutboxStops } from '../outbox/stops.ts';
 import type { RouteGroup } from './api.ts';
-import { asker, askerWithReason } from './asker.ts';
+import { asker } from './asker.ts';
 
 export const OUTBOX_STATES = [
   ...(['queued', 'sending', 'sent', 'confirmed'] as const),
@@ -51,29 +49,6 @@ export function outboxRoutes(desk: Desk): RouteGroup {
         const { select, ...who } = manyAbsent.parse(body);
         return desk.resolveAbsent(select, who);
       });
-    },
-  };
-}
-
-const stopBody = z.strictObject({
-  ...askerWithReason,
-  /** Null: everything. */
-  kind: z.enum(OUTBOX_KINDS).nullable(),
-});
-
-/** The brakes that a person pulls while the daemon runs, below `/api/outbox/`. */
-export function outboxStopRoutes(stops: OutboxStops, onChanged: () => void): RouteGroup {
-  return {
-    access: 'operator',
-    install(app) {
-      for (const action of ['stop', 'resume'] as const) {
-        app.post(`/api/outbox/${action}`, async ({ body }) => {
-          const { kind, ...who } = stopBody.parse(body);
-          const stop = await stops[action](kind, who);
-          onChanged();
-          return { stopped: action === 'stop', stop };
-        });
-      }
     },
   };
 }

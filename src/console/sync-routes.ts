@@ -4,8 +4,7 @@ import type { SyncOperations } from '../sync/operations.ts';
 import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';
 
-const streamBody = z.strictObject({ ...asker, stream: z.string() });
-const runBody = streamBody.extend({ full: z.boolean() });
+const runBody = z.strictObject({ ...asker, stream: z.string(), full: z.boolean() });
 const ofRunBody = z.strictObject({ ...asker, runId: z.int() });
 /** The name of a stream, or the number of a run. */
 const ofCountBody = z.strictObject({ ...asker, which: z.string().min(1) });
@@ -20,16 +19,6 @@ export function syncRoutes(operations: SyncOperations): RouteGroup {
         await operations.runNow(stream, full, who);
         return { stream };
       });
-      for (const [path, paused] of [
-        ['pause', true],
-        ['resume', false],
-      ] as const) {
-        app.post(`/api/sync/${path}`, async ({ body }) => {
-          const { stream, ...who } = streamBody.parse(body);
-          await operations.setPaused(stream, paused, who);
-          return { stream, paused };
-        });
-      }
       app.post('/api/sync/release', async ({ body }) => {
         const { runId, ...who } = ofRunBody.parse(body);
         return operations.release(runId, who);

@@ -11,9 +11,9 @@ import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.t
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
 import { healthRoutes } from '../console/health-routes.ts';
+import { pauseRoutes } from '../console/pause-routes.ts';
 import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/judgement.ts';
-import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import { type Clock, requireSetClock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
@@ -24,8 +24,9 @@ import { headline } from '../ops/headline.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
-import { type OutboxStops, openOutboxStops } from '../outbox/stops.ts';
+import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
+import type { Pauses } from '../store/pauses.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
@@ -40,6 +41,7 @@ import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
 import { createOutbox } from './outbox.ts';
+import { pausesOf } from './pauses.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
 import { readAlso } from './streams.ts';
@@ -131,9 +133,9 @@ interface WorkerParts {
   readonly service: Service;
   readonly traits: Traits;
   readonly rules: RulesInForce;
-  readonly killSwitch: KillSwitch;
-  readonly stops: OutboxStops;
+  readonly pauses: Pauses;
   readonly guard: AccountGuard;
+  readonly clockGuard: ClockGuard;
   readonly systemKeys: SystemKeys;
   readonly space: SpaceWatch;
   readonly pulse: Pulse;
@@ -146,7 +148,7 @@ function createCare(
   config: Config,
   { clock, log }: DaemonDeps,
   { store, lease, service, space, watch }: WorkerParts,
-  { meter, lossMeter }: Pick<Inbox, 'meter' | 'lossMeter'>,
+  { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.v1;
@@ -157,13 +159,18 @@ function createCare(
     keeper,
     health: createHealth(config, { ...common, ...watch, isOpen }),
     // A level without events loses none.
-    meters: hasAtLevel(level, 'orderParts') ? [lossMeter] : [],
+    meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
+}
+
+function mayPull({ space, guard, pauses }: WorkerParts, stream: string): boolean {
+  if (!space.allows('pull') || guard.hold() !== undefined) return false;
+  return pauses.reason('stream', stream) === undefined;
 }
 
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, lease, service, rules, space, pulse, socket } = parts;
-  const { killSwitch, stops, guard, systemKeys, traits } = parts;
+  const { pauses, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -172,17 +179,18 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     also: readAlso(config),
   });
   const outbox = createOutbox(config, {
-    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
-    ...{ stops, levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
+    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, pauses },
+    ...{ levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
+    watchedSince: parts.clockGuard.watchedSince,
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
       events?.pushEnded?.(item, state);
     },
   });
   const decisions = createDecisions(config, {
-    ...{ store, log, killSwitch, rules, pulse, readOrder },
+    ...{ store, log, pauses, rules, pulse, readOrder },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
@@ -199,8 +207,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const sync = createSync(config, {
     ...{ store, random, log, sequence, service, traits },
     ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
-    mayPull: () => space.allows('pull') && guard.hold() === undefined,
-    sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
+    mayPull: (stream) => mayPull(parts, stream),
+    sweepPace: () => inbox.coverage.pace(),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
@@ -213,22 +221,25 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   guard.onKnown(() => {
     for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
   });
+  pauses.onChanged(() => {
+    for (const { nudge } of [sync, decisions, outbox]) nudge();
+  });
   const listening = Promise.withResolvers<void>();
-  const onListening = (): void => listening.resolve();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
   const groups = [
-    ...[healthRoutes(health), sync.routes, inbox.routes, callRoutes({ store, service, clock })],
-    ...[...decisions.routes, ...outbox.routes, ...erp.groups],
+    ...[healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })],
+    ...[sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
   ];
   const local = createLocalApi(
-    { random, log: log.child({ room: 'console' }), groups, onListening },
+    { random, log: log.child({ room: 'console' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[renewer, space, keeper, causes, guard, ...outbox.workers, ...decisions.workers],
+      ...[parts.clockGuard, renewer, space, keeper, causes, guard],
+      ...[...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
@@ -281,22 +292,24 @@ async function close(running: AsyncDisposableStack, log: Logger): Promise<void> 
 }
 
 /** Opens and checks everything; a start that fails leaves nothing open. */
-export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
-  const { clock } = deps;
-  const log = deps.log.child({ room: 'daemon' });
-  const manager = deps.manager ?? serviceManager({}, process.pid, log);
+export async function openDaemon(config: Config, given: DaemonDeps): Promise<Daemon> {
+  const log = given.log.child({ room: 'daemon' });
+  const manager = given.manager ?? serviceManager({}, process.pid, log);
   await tellOpening(manager);
-  requireSetClock(clock);
+  requireSetClock(given.clock);
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
-  const { store, migrated } = await openStore(storeOptions(config), clock);
+  const { store, migrated } = await openStore(storeOptions(config), given.clock);
   opened.defer(() => store.close());
-  const lease = await acquireLease(store, config.store.lockLease, clock);
+  const lease = await acquireLease(store, config.store.lockLease, given.clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  const clockGuard = await openClockGuard({ store, clock: given.clock, log });
+  const { clock } = clockGuard;
+  const deps = { ...given, clock };
   await setCurrency({ store, clock }, config.service.v1.currency);
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
@@ -313,9 +326,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const traits = await createTraits({ store, clock, log, level }, service.brands);
   const space = watchSpace(config, clock, log);
   await space.look();
-  const { dataDir } = config;
-  const killSwitch = await openKillSwitch({ store, clock, log, dataDir });
-  const stops = await openOutboxStops({ store, clock, log });
+  const pauses = await pausesOf(config, { store, clock, log });
   const pulse = createPulse(clock);
   const watch = {
     workers: () => supervisor.health(),
@@ -325,7 +336,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
   };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, traits, rules, space, pulse, watch, killSwitch, stops, guard },
+    ...{ store, lease, service, traits, rules, space, pulse, watch, pauses, guard, clockGuard },
     systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });

@@ -1,15 +1,15 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
-import { killSwitchRoutes, reviewRoutes } from '../console/decision-routes.ts';
+import { reviewRoutes } from '../console/decision-routes.ts';
 import { ruleRoutes } from '../console/rule-routes.ts';
 import { createDecider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview } from '../decisions/review/review.ts';
-import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import { createDeliveryReader } from './outbox.ts';
@@ -18,7 +18,7 @@ import type { Worker } from './supervisor.ts';
 import type { Pulse } from './watch/pulse.ts';
 
 export interface DecisionsDeps {
-  readonly killSwitch: KillSwitch;
+  readonly pauses: Pick<Pauses, 'reason'>;
   readonly store: Store;
   readonly pulse: Pulse;
   readonly log: Logger;
@@ -39,14 +39,13 @@ export interface Decisions {
 }
 
 export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
-  const { store, pulse, onPush, killSwitch } = deps;
+  const { store, pulse, onPush, pauses } = deps;
   const { current: rules } = deps.rules;
-  const mode = () => (killSwitch.stopped() ? 'stopped' : deps.rules.mode());
+  const mode = () => (pauses.reason('decisions') === undefined ? deps.rules.mode() : 'paused');
   const log = deps.log.child({ room: 'decisions' });
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
     ...{ store, clock, log, rules, mode, onPush },
-    followStop: killSwitch.followFile,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,
@@ -59,10 +58,6 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const nudge = (): void => {
     decider.nudge();
     rejects.nudge();
-  };
-  const onSwitched = (): void => {
-    nudge();
-    onPush();
   };
   const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
   const reload: RulesInForce['reload'] = async (who) => {
@@ -78,11 +73,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: nudge });
   return {
     workers: [decider, rejects, deps.rules.listReader(nudge)],
-    routes: [
-      reviewRoutes(review),
-      ruleRoutes(operations, reload),
-      killSwitchRoutes(killSwitch, onSwitched),
-    ],
+    routes: [reviewRoutes(review), ruleRoutes(operations, reload)],
     nudge,
     reload,
   };

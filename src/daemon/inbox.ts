@@ -4,9 +4,9 @@ import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { eventRoutes } from '../console/event-routes.ts';
 import { createAccess } from '../inbox/access.ts';
+import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
 import { createJournal, type Journal } from '../inbox/journal.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
-import { createLossMeter, type LossMeter, type LossMeterLimits } from '../inbox/loss/loss-meter.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
 import { createRefresher, type ReadRequest, type Refresher } from '../inbox/refresher.ts';
@@ -37,7 +37,7 @@ export interface Inbox {
   readonly listener: Worker;
   readonly refresher: Refresher;
   readonly meter: Meter;
-  readonly lossMeter: LossMeter;
+  readonly coverage: CoverageWatch;
   /** What a person may ask of it. */
   readonly routes: RouteGroup;
   /** The address that events are received at, once the listener has started. */
@@ -199,21 +199,8 @@ function listenerWorker(
   return { worker, url: started.promise };
 }
 
-function lossLimits(config: Config['lossMeter']): LossMeterLimits {
-  return {
-    lateAfterMs: config.lateAfter,
-    graceMs: config.grace,
-    windowMs: config.window,
-    sweepMsMin: config.sweepMin,
-    sweepMsMax: config.sweepMax,
-    silentMs: config.silentAfter,
-    silentChanges: config.silentChanges,
-    silentMsMax: config.silentMax,
-  };
-}
-
 export function createInbox(
-  { listener: config, lossMeter, streams }: Pick<Config, 'listener' | 'lossMeter' | 'streams'>,
+  { listener: config, streams }: Pick<Config, 'listener' | 'streams'>,
   deps: InboxDeps,
 ): Inbox {
   const { store, clock, random, systemKeys } = deps;
@@ -242,6 +229,6 @@ export function createInbox(
         return link;
       },
     }),
-    lossMeter: createLossMeter({ store, clock, log, meter }, lossLimits(lossMeter)),
+    coverage: createCoverageWatch({ store, clock, log, meter }),
   };
 }

@@ -3,8 +3,7 @@ import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
 import type { RouteGroup } from '../console/api.ts';
-import { outboxRoutes, outboxStopRoutes } from '../console/outbox-routes.ts';
-import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
+import { outboxRoutes } from '../console/outbox-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
@@ -12,7 +11,6 @@ import type { Logger } from '../lib/log.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
 import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
-import { watchTime } from '../outbox/dispatch/quiet-time.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
@@ -28,12 +26,11 @@ import { createArticles } from '../outbox/preflight/articles.ts';
 import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-check.ts';
 import { createShortLists } from '../outbox/preflight/short-lists.ts';
 import { DELIVERY_MISSING, unlessGone, unreadableStatus } from '../outbox/service.ts';
-import type { OutboxStops } from '../outbox/stops.ts';
 import { HELD_BY } from '../outbox/waiting.ts';
 import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
-import { pauseReason } from '../store/care/pause.ts';
+import type { Pauses } from '../store/pauses.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
@@ -47,6 +44,8 @@ export interface OutboxDeps {
   readonly clock: Clock;
   /** The dispatcher's own, by which its pulse is felt. */
   readonly dispatcherClock: Clock;
+  /** {@link ClockGuard.watchedSince} */
+  readonly watchedSince: () => number;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
@@ -56,8 +55,7 @@ export interface OutboxDeps {
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
   readonly space: Pick<SpaceWatch, 'allows'>;
-  readonly killSwitch: Pick<KillSwitch, 'brake'>;
-  readonly stops: OutboxStops;
+  readonly pauses: Pauses;
   /** Has a stream pulled soon, unless that was just done. */
   readonly requestRun: (stream: string) => Promise<void>;
   readonly onEnded: (item: OutboxItem, state: string) => void;
@@ -69,7 +67,7 @@ export interface Outbox {
   readonly kinds: readonly OutboxKind[];
   /** What a person may ask of it. */
   readonly routes: readonly RouteGroup[];
-  /** Something was put into it. */
+  /** Something was put into it, or nothing holds it any more. */
   nudge(): void;
   /** A pull has read orders. */
   onOrdersRead(): void;
@@ -172,29 +170,16 @@ function createKinds(
   ];
 }
 
-/** Why nothing of this kind may be sent; undefined: it may. */
-function brakeOf({ stop, stopKinds }: Config['outbox'], kind: string): string | undefined {
-  if (stop) return HELD_BY.stop;
-  return stopKinds.some((one) => one === kind) ? HELD_BY.stopKinds : undefined;
-}
-
 export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
-  const { store, clock, random, sequence, service, readOrder, onEnded, stops } = deps;
+  const { store, clock, random, sequence, service, readOrder, onEnded, pauses } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
-  const quiet = { quietMs: outbox.quietTime, watchedSince: watchTime(clock) };
+  const quiet = { quietMs: outbox.quietTime, watchedSince: deps.watchedSince };
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
-  const pausedBy = (): string | undefined => pauseReason(config.dataDir);
-  const brake = (kind: string): string | undefined => {
-    if (!deps.space.allows('send')) return HELD_BY.disk;
-    const reason = pausedBy();
-    if (reason !== undefined) return `${HELD_BY.pause}: ${reason}`;
-    return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
-  };
   const watch = createWatch({
-    ...{ store, clock, log, pauseReason: pausedBy, brake },
+    ...{ store, clock, log },
     limits: {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
@@ -205,7 +190,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { watchedSince } = quiet;
   const kinds = createKinds(config, deps, { onOrdered: stock.add, watchedSince });
   const dispatcher = createDispatcher({
-    ...{ store, random, log, ...quiet, onEnded, kinds, clock: deps.dispatcherClock },
+    ...{ store, random, log, ...quiet, onEnded, kinds, pauses, clock: deps.dispatcherClock },
     dryRun: outbox.dryRun,
     limits: {
       concurrency: config.service.limits.concurrency,
@@ -217,7 +202,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lookMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
-    brake,
+    pausedReason: (kind) =>
+      deps.space.allows('send') ? pauses.reason('pushes', kind) : HELD_BY.disk,
     onMoved(_item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.nudge();
     },
@@ -232,14 +218,10 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     ...{ store, clock, log, readOrder },
     requestWalk: () => deps.requestRun('ordersFull'),
   });
-  const onStops = (): void => {
-    dispatcher.nudge();
-    watch.nudge();
-  };
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
     ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: accountWatch.nudge },
-    routes: [outboxRoutes(desk), outboxStopRoutes(stops, onStops)],
+    routes: [outboxRoutes(desk)],
   };
 }

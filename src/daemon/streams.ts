@@ -31,7 +31,7 @@ export interface StreamSources {
   readonly onRefreshRequested: () => void;
   /** What is learned of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
-  /** How often the loss meter wants a sweep; undefined: as scheduled. */
+  /** Milliseconds between two sweeps while events are missed; undefined: as scheduled. */
   readonly sweepPace?: (() => number | undefined) | undefined;
 }
 

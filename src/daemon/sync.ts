@@ -30,8 +30,8 @@ export interface SyncDeps {
   readonly service: Service;
   readonly traits: Traits;
   readonly sequence: ReadSequence;
-  /** False while pulls must wait, because the disk is nearly full. */
-  readonly mayPull: () => boolean;
+  /** False while the stream is paused, or all must wait because the disk is nearly full. */
+  readonly mayPull: (stream: string) => boolean;
   readonly sweepPace: () => number | undefined;
   readonly onRefreshRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;

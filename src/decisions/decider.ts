@@ -23,7 +23,7 @@ import { resolveUndecidable, tellUndecidable } from './incidents.ts';
 import { type Decided, type DecisionMode, rulesKey } from './judgement.ts';
 import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, hasUnsent, pushesOfRules } from './stop/unsent.ts';
+import { cancelUnsent, hasUnsent, pushesOfRules } from './unsent.ts';
 
 export interface DeciderDeps {
   readonly store: Store;
@@ -31,8 +31,6 @@ export interface DeciderDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
-  /** What the file of the kill switch says is taken over before each look. */
-  readonly followStop: () => Promise<void>;
   readonly settleMs: number;
   /** Every open delivery is evaluated again at least this often: ages move. */
   readonly reconsiderMs: number;
@@ -104,7 +102,7 @@ async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): 
 /** What was accepted while the rules acted and was not sent since stays here when they do not. */
 async function recallUnsent(deps: DeciderDeps): Promise<void> {
   const { mode, rules, now } = contextOf(deps);
-  if (mode === 'stopped' || !(await hasUnsent(deps.store.db))) return;
+  if (mode === 'paused' || !(await hasUnsent(deps.store.db))) return;
   const isLive = mode === 'live';
   const why = isLive ? NOT_ACTING : `the rules are in the mode ${mode} by now`;
   const canceled = await deps.store.transaction((tx) =>
@@ -181,7 +179,6 @@ export function createDecider(deps: DeciderDeps): Decider {
     while (!signal.aborted) {
       wake = new AbortController();
       const woken = wake.signal;
-      await deps.followStop();
       await recall();
       attempts.forgive();
       const areNoted = await noteStatusChanges(store, contextNow);

@@ -5,7 +5,6 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Facts } from '../rules/facts/plain.ts';
-import { factsOfText, storedText } from '../rules/facts/stored.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
 
@@ -31,7 +30,7 @@ export interface DecisionEntry {
 const GENESIS = '0'.repeat(64);
 
 async function storeFacts(tx: Tx, facts: Facts, at: number): Promise<string> {
-  const text = storedText(facts);
+  const text = canonicalJson(facts);
   const digest = sha256(text);
   await tx
     .insertInto('fact_snapshot')
@@ -47,7 +46,7 @@ function textOf(facts: Uint8Array): string {
 
 /** The facts of a row of `fact_snapshot`. */
 export function storedFacts(facts: Uint8Array): Facts {
-  return factsOfText(textOf(facts));
+  return JSON.parse(textOf(facts));
 }
 
 /** Appends an entry and gives its id. */

@@ -10,10 +10,10 @@ import { armedRuleIds } from './reject/arming.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 /**
- * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `stopped` is
- * observing by the kill switch.
+ * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `paused` is
+ * observing for as long as decisions are paused.
  */
-export type DecisionMode = 'observe' | 'shadow' | 'live' | 'stopped';
+export type DecisionMode = 'observe' | 'shadow' | 'live' | 'paused';
 
 /** What a decision depends on besides the database. */
 export interface RulesContext {

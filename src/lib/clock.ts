@@ -108,23 +108,6 @@ export function requireSetClock(clock: Pick<Clock, 'now'>): void {
   });
 }
 
-/** Less than this is a correction, not a step. */
-const STEP_MS_MIN = 5_000;
-
-/**
- * Tells by how many milliseconds the clock on the wall was moved since the last call, forth or
- * back; 0 while it goes as it should. A machine that slept looks as if it was moved forth.
- */
-export function watchSteps(clock: Pick<Clock, 'now' | 'monotonic'>): () => number {
-  const read = (): number => clock.now() - clock.monotonic();
-  let before = read();
-  return () => {
-    const moved = read() - before;
-    before += moved;
-    return Math.abs(moved) < STEP_MS_MIN ? 0 : Math.round(moved);
-  };
-}
-
 /** Lets every promise that is ready run to its next wait, I/O callbacks included. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) {

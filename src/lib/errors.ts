@@ -130,7 +130,10 @@ export const EXIT = {
   usage: { code: 2, meaning: 'the command line is wrong' },
   refused: { code: 3, meaning: 'documents were refused; their lines say why' },
   unfinished: { code: 4, meaning: 'documents have not ended in the time that --wait gave' },
-  store: { code: 65, meaning: 'the database is damaged, newer than the program or not ours' },
+  store: {
+    code: 65,
+    meaning: 'the database is damaged, not ours, newer than the program or made before 0.1.0',
+  },
   bug: { code: 70, meaning: 'a mistake in the program; please report it' },
   migration: { code: 73, meaning: 'a schema migration failed; nothing was changed' },
   temporary: {

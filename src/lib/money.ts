@@ -28,19 +28,6 @@ export function decimalOf(units: number): number {
   return units / SCALE;
 }
 
-/**
- * Digests of prices, and facts that are stored, have hundredths, with two decimals more where a
- * price needs them: they must equal those of the time when amounts were whole hundredths.
- */
-export function hundredthsOf(units: number): number {
-  return units / 100;
-}
-
-/** The way back; exact, since it had at most two decimals. */
-export function unitsOfHundredths(hundredths: number): number {
-  return Math.round(hundredths * 100);
-}
-
 /** The sum; null where a part is not known, or it is beyond what integers hold exactly. */
 export function sumOfUnits(parts: Iterable<number | null | undefined>): number | null {
   let sum = 0;

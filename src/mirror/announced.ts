@@ -89,8 +89,7 @@ export async function unseenOf(
   for (const one of waiting) {
     const isSkipped = one.thing === 'refund' && !withRefunds;
     if (!isSkipped && !(await isSeen(db, orderId, one, now))) {
-      // A time to come is that of a clock that was set back meanwhile.
-      const isGivenUp = Math.abs(now - one.since) > UNSEEN_MS_MAX;
+      const isGivenUp = now - one.since > UNSEEN_MS_MAX;
       unseen.push({ thing: one.thing, id: one.thing_id, isGivenUp });
       if (!isGivenUp) continue;
     }

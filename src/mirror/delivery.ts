@@ -62,8 +62,8 @@ function toRow(record: DeliveryRecord): MirrorRow {
       fulfilled_quantity: line.integer('fulfilledQuantity'),
       fulfilled_size_quantity: line.integer('fulfilledSizeQuantity'),
       price: line.money('price'),
-      season_name: line.text('season'),
-      delivery_name: line.text('delivery'),
+      season_name: line.name('season'),
+      delivery_name: line.name('delivery'),
     };
     return { ...columns, extra: JSON.stringify(line.rest()) };
   });

@@ -335,19 +335,3 @@ export async function writeNew(
   await insertKeys(tx, 'change', 'key', keys.map(String), entry);
   return { inserted, changed: 0, unchanged: 0, stale: 0, drastic: NOT_DRASTIC };
 }
-
-/**
- * What changed in a time to come did so before the clock was set back, by `step` if somebody
- * watched. Orders and deliveries did now at the latest: later than any read of the stock so far,
- * and before the next one. Figures of the ERP are rather older than what is accepted from now on.
- */
-export async function dateBackRows(tx: Tx, step: number, now: number): Promise<void> {
-  for (const table of ['sales_order', 'delivery'] as const) {
-    await tx.updateTable(table).set({ changed_at: now }).where('changed_at', '>', now).execute();
-  }
-  await tx
-    .updateTable('erp_customer')
-    .set({ changed_at: sql<number>`min(changed_at + ${step}, ${now})` })
-    .where('changed_at', '>', now)
-    .execute();
-}

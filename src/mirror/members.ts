@@ -8,6 +8,8 @@ export interface Members {
   /** A member of this name was not taken yet: it is there, and not as it was asked for. */
   has(name: string): boolean;
   text(name: string): string | null;
+  /** A text that names something; some accounts write an empty one where they mean none. */
+  name(name: string): string | null;
   /** An integer; anything else is null. */
   integer(name: string): number | null;
   /** A decimal amount of the wire in units; one of more than four decimals is null. */
@@ -58,6 +60,10 @@ class OpenMembers implements Members {
     if (typeof value !== 'string') return this.#absent(name);
     this.#left[name] = undefined;
     return value;
+  }
+
+  name(name: string): string | null {
+    return this.text(name) || null;
   }
 
   integer(name: string): number | null {

@@ -74,7 +74,7 @@ export async function endUnlisted(db: Db, listedAt: number, now: number): Promis
 /** Causes of reads that can wait: thousands of them come at once. */
 const SWEEP = 'sweep%';
 
-/** No read is put off for longer: what is due later was put off before the clock was set back. */
+/** No read is put off for longer. */
 export const POSTPONE_MS_MAX = 300_000;
 
 /** Bounds how many different statements the loop below can make. */
@@ -144,7 +144,7 @@ export async function dueRefreshes(db: Db, now: number, limit: number): Promise<
   const rows = await db
     .selectFrom('refresh')
     .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds'])
-    .where((eb) => eb.or([eb('due_at', '<=', now), eb('due_at', '>', now + POSTPONE_MS_MAX)]))
+    .where('due_at', '<=', now)
     .orderBy((eb) => eb('cause', 'like', SWEEP))
     .orderBy((eb) => eb('attempts', '>', 0))
     .orderBy('requested_at')

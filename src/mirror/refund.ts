@@ -70,7 +70,7 @@ function refundRow(record: RefundRecord): MirrorRow {
       refunded_size_quantity: line.integer('refundedSizeQuantity'),
       price: line.money('price'),
       restock: line.flag('restock'),
-      refund_type: line.text('refundType'),
+      refund_type: line.name('refundType'),
     };
     return { ...columns, extra: JSON.stringify(line.rest()) };
   });
@@ -99,7 +99,7 @@ function pendingRefundRow(record: PendingRefundRecord): MirrorRow {
       quantity: line.integer('quantity'),
       price: line.money('price'),
       restock: line.flag('restock'),
-      refund_type: line.text('refundType'),
+      refund_type: line.name('refundType'),
     };
     return { ...columns, extra: JSON.stringify(line.rest()) };
   });

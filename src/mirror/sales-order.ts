@@ -61,8 +61,8 @@ function toRow(record: OrderRecord): MirrorRow {
       size_quantity: line.integer('sizeQuantity'),
       fulfilled_size_quantity: line.integer('fulfilledSizeQuantity'),
       price: line.money('price'),
-      season_name: line.text('season'),
-      delivery_name: line.text('delivery'),
+      season_name: line.name('season'),
+      delivery_name: line.name('delivery'),
     };
     return { ...columns, extra: JSON.stringify(line.rest()) };
   });
@@ -78,7 +78,7 @@ function toRow(record: OrderRecord): MirrorRow {
     comment: order.text('comment'),
     created_at: order.time('createdAt'),
     currency: order.text('currency'),
-    season_name: order.text('SeasonName'),
+    season_name: order.name('SeasonName'),
     country_code: address.text('countryCode'),
     company: address.text('company'),
     // Spaces around it make no other account, here and in what the ERP tells of its customers.

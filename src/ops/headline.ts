@@ -1,9 +1,8 @@
 /** The installation in one line, for `systemctl status`: what waits, and what needs a person. */
 import type { Config } from '../config/schema.ts';
 import { formatDuration } from '../lib/units.ts';
-import { readDecisionsStop, readOutboxStops } from '../store/state.ts';
+import { labelOf, readPauses } from '../store/pauses.ts';
 import type { Db } from '../store/store.ts';
-import { heldBack } from './brakes.ts';
 import { freshnessOf } from './status.ts';
 
 /** Reads what an index holds ready; cheap enough for every few seconds. */
@@ -11,7 +10,7 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
   const freshnessMs = freshnessOf(config);
   const streams = await db
     .selectFrom('stream_state')
-    .select(['stream', 'complete_at', 'paused'])
+    .select(['stream', 'complete_at'])
     // What is switched off may be of any age, and is not fresh.
     .where('stream', 'in', Object.keys(freshnessMs))
     .execute();
@@ -33,16 +32,12 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('resolved_at', 'is', null)
     .executeTakeFirst();
-  const paused = streams.filter((stream) => stream.paused === 1).length;
-  const stops = (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all');
-  const stopped = new Set([...stops, ...heldBack(config)]);
-  const areDecided = (await readDecisionsStop(db)) === undefined;
+  const paused = (await readPauses(db, config.dataDir)).map(labelOf);
   const lastEvent: number | null = events?.at ?? null;
   const parts = [
     `${streams.length - stale.length} streams fresh, ${stale.length} stale`,
-    ...(paused > 0 ? [`${paused} paused`] : []),
-    ...(stopped.size > 0 ? [`sending STOPPED (${[...stopped].join(', ')})`] : []),
-    ...(areDecided ? [] : ['decisions STOPPED']),
+    ...(paused.length > 0 ? [`PAUSED: ${paused.join(', ')}`] : []),
+    ...(config.outbox.dryRun ? ['DRY RUN'] : []),
     ...open.map(({ state, count }) => `${count} ${state.replace('_', ' ')}`),
     lastEvent === null ? 'no event yet' : `last event ${formatDuration(now - lastEvent)} ago`,
     ...(Number(incidents?.count ?? 0) > 0 ? [`${incidents?.count} incidents open`] : []),

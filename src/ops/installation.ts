@@ -3,11 +3,9 @@ import { missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { newestBackup } from '../store/backup/manifest.ts';
 import { logBytesOf } from '../store/care/checkpoints.ts';
-import { pauseReason } from '../store/care/pause.ts';
 import { isFolderLocked, lockFile } from '../store/lock.ts';
 import { freeBytesAt } from '../store/space.ts';
 import { type Db, storeOptions } from '../store/store.ts';
-import { configuredStops } from './brakes.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
@@ -20,10 +18,8 @@ export interface Installation extends Status {
    * writes, or does not run.
    */
   readonly silentMs: number | null;
-  /** Why nothing is sent at all; null: it is. */
-  readonly sendingPaused: string | null;
-  /** Kinds of push that the configuration stops; `all`: everything. */
-  readonly configuredStops: readonly string[];
+  /** By the configuration everything is checked, and nothing is sent. */
+  readonly dryRun: boolean;
   /** Of the newest backup; null: this user sees none, or only such of a time to come. */
   readonly backupAgeMs: number | null;
   readonly freeBytes: number;
@@ -43,7 +39,7 @@ function newestBackupAt(config: Config, now: number): number | undefined {
 
 export async function readInstallation(db: Db, config: Config, now: number): Promise<Installation> {
   const absent = streamsNotAtLevel(config);
-  const status = await readStatus(db, now, freshnessOf(config), absent);
+  const status = await readStatus(db, now, freshnessOf(config), absent, config.dataDir);
   // The lock tells of a kill at once; the lease only once it has run out.
   const isLocked = isFolderLocked(lockFile(config.dataDir));
   const backupAt = newestBackupAt(config, now);
@@ -54,8 +50,7 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
     lacks: missingAtLevel(config.service.v1.level).map(({ name }) => name),
     silentMs: isLocked === true && silentMs > 0 ? silentMs : null,
     daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
-    sendingPaused: pauseReason(config.dataDir) ?? null,
-    configuredStops: configuredStops(config),
+    dryRun: config.outbox.dryRun,
     backupAgeMs: backupAt === undefined ? null : now - backupAt,
     freeBytes: await freeBytesAt(config.dataDir),
     logBytes: logBytesOf(storeOptions(config).path),

@@ -1,35 +1,31 @@
-/** How far events can be trusted, as the daemon's loss meter last said. */
+/** How far events announce what sweeps find, as the daemon has last seen it. */
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import { readState } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 
-const relayFigures = z.object({
-  state: z.enum(['unknown', 'healthy', 'degraded', 'silent']),
-  /** Changes that an event should have told us of, within the configured time. */
-  changes: z.number(),
-  announced: z.number(),
-  late: z.number(),
-  lost: z.number(),
-  waiting: z.number(),
-  excused: z.number(),
-  /** Lost, or known too late: 0 to 1. */
-  missedShare: z.number(),
-  /** Milliseconds from a change to the mirror, where an event brought it. */
-  lateMsP50: z.number().nullable(),
-  lateMsP95: z.number().nullable(),
-  /** What the times of the service are behind, and no event is late by. */
-  offsetMs: z.number().default(0),
-  /** Milliseconds between two sweeps that this asks for; null: as scheduled. */
-  sweepMs: z.number().nullable(),
-  /** Epoch milliseconds of the last event before a silence that should not be. */
-  silentSince: z.number().nullable(),
-});
+const coverage = z.object({ deliveries: z.number(), missed: z.number() });
 
-export type RelayFigures = z.output<typeof relayFigures>;
+export interface RelayFigures {
+  /** `degraded`: the incident `events_missed` is open; `silent`: so, and no event came at all. */
+  readonly state: 'healthy' | 'degraded' | 'silent';
+  /** The newest deliveries that an event or a sweep has brought, 20 at most. */
+  readonly deliveries: number;
+  /** Found by a sweep, and announced by no event in time. */
+  readonly missed: number;
+}
 
-/** Undefined while no daemon has measured anything. */
+/** Undefined while no daemon has seen a delivery. */
 export async function readRelayFigures(db: Db): Promise<RelayFigures | undefined> {
-  const text = await readState(db, 'loss_meter');
-  return text === undefined ? undefined : relayFigures.safeParse(tryParseJson(text)).data;
+  const text = await readState(db, 'event_coverage');
+  const found = text === undefined ? undefined : coverage.safeParse(tryParseJson(text)).data;
+  if (!found) return undefined;
+  const open = await db
+    .selectFrom('incident')
+    .select('id')
+    .where('kind', '=', 'events_missed')
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  if (!open) return { state: 'healthy', ...found };
+  return { state: found.missed === found.deliveries ? 'silent' : 'degraded', ...found };
 }

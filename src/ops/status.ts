@@ -2,13 +2,8 @@
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
 import { parseJsonObject } from '../lib/json.ts';
-import {
-  type DecisionsStop,
-  type OutboxStop,
-  readAccountHold,
-  readDecisionsStop,
-  readOutboxStops,
-} from '../store/state.ts';
+import { type Pause, pauseOf, readPauses } from '../store/pauses.ts';
+import { readAccountHold } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
 import { openCauses, type ToldCause } from './causes/cause.ts';
@@ -77,10 +72,8 @@ export interface Status {
   readonly holdsOverdue: number;
   /** Deliveries that a rule will reject, and that can still be stopped. */
   readonly rejectsWaiting: number;
-  /** Who stopped the decisions, when and why; null while they run. */
-  readonly decisionsStop: DecisionsStop | null;
-  /** What people have stopped; empty: nothing. */
-  readonly outboxStops: readonly OutboxStop[];
+  /** What is paused, by whom, since when and why; empty: nothing. */
+  readonly paused: readonly Pause[];
   /** Why nothing is asked of the service: the account is not known to be that of the mirror. */
   readonly accountHold: string | null;
 }
@@ -108,6 +101,7 @@ async function streamStatuses(
   now: number,
   freshnessMs: FreshnessMs,
   notAtLevel: NotAtLevel,
+  pauses: readonly Pause[],
 ): Promise<StreamStatus[]> {
   const states = await db.selectFrom('stream_state').selectAll().orderBy('stream').execute();
   const running = await db
@@ -128,7 +122,7 @@ async function streamStatuses(
       ageMs: state.complete_at === null ? null : now - state.complete_at,
       rows: state.complete_rows,
       running: open.has(state.stream),
-      paused: state.paused === 1,
+      paused: pauseOf(pauses, 'stream', state.stream) !== undefined,
       off: freshnessMs[state.stream] === undefined,
       notAtLevel: notAtLevel[state.stream] ?? null,
       dueInMs: state.due_at - now,
@@ -209,7 +203,9 @@ export async function readStatus(
   now: number,
   freshnessMs: FreshnessMs,
   notAtLevel: NotAtLevel = {},
+  dataDir?: string,
 ): Promise<Status> {
+  const paused = await readPauses(db, dataDir);
   const lease = await db
     .selectFrom('lease')
     .selectAll()
@@ -237,7 +233,7 @@ export async function readStatus(
       leaseEndsAt: lease?.expires_at || null,
     },
     schema: schema?.version ?? 0,
-    streams: await streamStatuses(db, now, freshnessMs, notAtLevel),
+    streams: await streamStatuses(db, now, freshnessMs, notAtLevel, paused),
     ...(await countDeliveries(db)),
     outbox: asRecord(outbox),
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },
@@ -252,8 +248,7 @@ export async function readStatus(
     failingWorkers: await readFailingWorkers(db),
     holdsOverdue: incidents.hold_expired ?? 0,
     rejectsWaiting: await countRejects(db),
-    decisionsStop: (await readDecisionsStop(db)) ?? null,
-    outboxStops: await readOutboxStops(db),
+    paused,
     accountHold: (await readAccountHold(db)) ?? null,
   };
 }

@@ -3,6 +3,7 @@ import { hasAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
+import { describePause } from '../store/pauses.ts';
 import { restingWith } from '../store/space.ts';
 import type { Installation } from './installation.ts';
 import { freshnessOf } from './status.ts';
@@ -76,14 +77,8 @@ export function verdictOf(found: Installation, config: Config): Verdict {
       logBytes > LOG_BYTES_MAX,
       `the log of the database has ${formatSize(logBytes)}: "selvedge doctor" names who reads`,
     ),
-    ...warning(found.sendingPaused !== null, `sending is paused: ${found.sendingPaused}`),
-    ...warning(found.decisionsStop !== null, 'the decisions are stopped'),
-    ...found.outboxStops.map(
-      ({ kind }): Finding => ({ grade: 'warning', text: `sending is stopped: ${kind ?? 'all'}` }),
-    ),
-    ...found.configuredStops.map(
-      (kind): Finding => ({ grade: 'warning', text: `the configuration stops sending: ${kind}` }),
-    ),
+    ...found.paused.map((one): Finding => ({ grade: 'warning', text: describePause(one) })),
+    ...warning(found.dryRun, 'nothing is sent: outbox.dryRun'),
     ...found.causes.map(({ says }): Finding => ({ grade: 'warning', text: says })),
     ...streamFindings(found, config),
     ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),

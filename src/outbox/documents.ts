@@ -90,33 +90,32 @@ export function splitCoins({ currency, lines, freight }: Priced): (string | numb
   return freight && isSplit(freight.amount) ? [...paths, ['freight', 'amount']] : paths;
 }
 
-const orderSchema = z.strictObject({
-  reference,
-  lines: linesOf(
-    z.strictObject({ barcode: needed, quantity, price: amount, deliveryName: needed.optional() }),
-  ),
-  comment,
-  /** Not sent: checked against the prices that the mirror has. */
-  currency: text.regex(/^[A-Z]{3}$/, 'must be three capital letters').optional(),
-  shippingAddress: addressSchema.optional(),
-  freight: z
-    .strictObject({
-      amount,
-      type: needed.optional(),
-      parcelShopId: needed.optional(),
-      warehouseCode: needed.optional(),
-    })
-    .optional(),
-  /** Makes it a pre-order. */
-  seasonName: needed.optional(),
-});
-
-/** At the door; what was handed in to an earlier release may have them, and is told of later. */
-const handedInOrderSchema = orderSchema.superRefine((order, ctx) => {
-  for (const path of splitCoins(order)) {
-    ctx.addIssue({ code: 'custom', path, message: wholeWanted(order.currency ?? '') });
-  }
-});
+const orderSchema = z
+  .strictObject({
+    reference,
+    lines: linesOf(
+      z.strictObject({ barcode: needed, quantity, price: amount, deliveryName: needed.optional() }),
+    ),
+    comment,
+    /** Not sent: checked against the prices that the mirror has. */
+    currency: text.regex(/^[A-Z]{3}$/, 'must be three capital letters').optional(),
+    shippingAddress: addressSchema.optional(),
+    freight: z
+      .strictObject({
+        amount,
+        type: needed.optional(),
+        parcelShopId: needed.optional(),
+        warehouseCode: needed.optional(),
+      })
+      .optional(),
+    /** Makes it a pre-order. */
+    seasonName: needed.optional(),
+  })
+  .superRefine((order, ctx) => {
+    for (const path of splitCoins(order)) {
+      ctx.addIssue({ code: 'custom', path, message: wholeWanted(order.currency ?? '') });
+    }
+  });
 
 const REFUND_TYPES = [
   'claim/credit',
@@ -182,7 +181,7 @@ const styleSchema = z
   });
 
 const SCHEMAS = {
-  order: handedInOrderSchema,
+  order: orderSchema,
   pending_refund: pendingRefundSchema,
   refund_status: refundStatusSchema,
   style: styleSchema,

@@ -3,7 +3,6 @@
  * reason for it; from then on the intent is neither lost nor sent twice.
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
-import { hundredthsOf } from '../lib/money.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { meetingOf, reopen } from './corrections.ts';
@@ -73,11 +72,7 @@ export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): P
     .where('order_delivery_id', '=', orderDeliveryId)
     .orderBy('line_no')
     .execute();
-  const hashed = lines.map(({ price, ...line }) => ({
-    ...line,
-    price: price === null ? null : hundredthsOf(price),
-  }));
-  return sha256(canonicalJson(hashed));
+  return sha256(canonicalJson(lines));
 }
 
 export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';

@@ -4,37 +4,28 @@
  * every process says the same.
  */
 import { sql } from 'kysely';
-import { z } from 'zod';
-import type { Clock } from '../lib/clock.ts';
-import { tryParseJson } from '../lib/json.ts';
-import { readAccountHold, readOutboxStops, readState, writeState } from '../store/state.ts';
-import type { Db, Store, Tx } from '../store/store.ts';
+import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
+import { readAccountHold } from '../store/state.ts';
+import type { Db, Tx } from '../store/store.ts';
 
 /** The words by which the dispatcher is held, which rows bear that rest for it. */
 export const HELD_BY = {
   disk: 'the disk is too full to send',
-  pause: 'sending is paused',
-  stop: 'pushes are stopped by configuration (outbox.stop)',
-  stopKinds: 'pushes of this kind are stopped by configuration (outbox.stopKinds)',
   dryRun: 'dry run (outbox.dryRun)',
   account: 'nothing is asked of the service',
 } as const;
 
-const RESTART = 'and restart the daemon';
-
 const STEPS: Readonly<Record<keyof typeof HELD_BY, string>> = {
   disk: 'make room on the disk ("selvedge doctor" says where and how much)',
-  pause: 'selvedge resume',
-  stop: `set outbox.stop: false ${RESTART}`,
-  stopKinds: `take the kind out of outbox.stopKinds ${RESTART}`,
-  dryRun: `set outbox.dryRun: false ${RESTART}`,
+  dryRun: 'set outbox.dryRun: false and restart the daemon',
   account: 'selvedge account show',
 };
 
 /** What ends a hold of these words; undefined: they are of no hold. */
 export function stepAfter(words: string): string | undefined {
-  const keys = ['disk', 'pause', 'stop', 'stopKinds', 'dryRun', 'account'] as const;
-  const key = keys.find((one) => words.startsWith(HELD_BY[one]));
+  const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
+    words.startsWith(HELD_BY[one]),
+  );
   return key && STEPS[key];
 }
 
@@ -56,46 +47,13 @@ export interface Waiting {
 
 export const BEFORE_MAX = 100;
 
-const HELD_KEY = 'outbox.held';
-const HELD = z.record(z.string(), z.string());
-
-async function heldKinds(db: Db | Tx): Promise<Readonly<Record<string, string>>> {
-  return HELD.safeParse(tryParseJson((await readState(db, HELD_KEY)) ?? '')).data ?? {};
-}
-
-/** Writes down what holds which kind, for whoever tells of documents. */
-export async function noteHeld(
-  { store, clock }: { readonly store: Store; readonly clock: Clock },
-  kinds: readonly string[],
-  brake: (kind: string) => string | undefined,
-): Promise<void> {
-  const held = Object.fromEntries(
-    kinds.flatMap((kind) => {
-      const reason = brake(kind);
-      return reason === undefined ? [] : [[kind, reason]];
-    }),
-  );
-  const text = JSON.stringify(held);
-  const noted = (await readState(store.db, HELD_KEY)) ?? '{}';
-  if (text !== noted) await writeState(store.db, HELD_KEY, text, clock);
-}
-
 async function holdOf(db: Db | Tx, kind: string): Promise<Waiting['hold']> {
   const account = await readAccountHold(db);
   if (account !== undefined) {
     return { reason: `${HELD_BY.account}: ${account}`, step: STEPS.account };
   }
-  const stops = await readOutboxStops(db);
-  const stop = stops.find((one) => one.kind === null) ?? stops.find((one) => one.kind === kind);
-  if (stop) {
-    const what = stop.kind === null ? '' : ` ${stop.kind}`;
-    return {
-      reason: `${stop.actor} stopped ${stop.kind ?? 'everything'}: ${stop.reason}`,
-      step: `selvedge outbox resume${what} --reason "…"`,
-    };
-  }
-  const reason = (await heldKinds(db))[kind];
-  return reason === undefined ? null : { reason, step: stepAfter(reason) ?? 'selvedge status' };
+  const pause = pauseOf(await readPauses(db), 'pushes', kind);
+  return pause ? { reason: describePause(pause), step: resumeStep(pause) } : null;
 }
 
 async function aheadOf(

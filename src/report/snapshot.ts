@@ -53,13 +53,13 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** What processes have begun that were killed; older programs had no process in the name. */
+/** Copies that processes have begun that were killed. */
 function removeLeft(target: string): void {
   const folder = dirname(target);
   for (const name of readdirSync(folder)) {
     if (!name.startsWith(basename(target))) continue;
-    const found = /^(?:\.(\d+))?\.unfinished$/.exec(name.slice(basename(target).length));
-    if (!found || (found[1] !== undefined && isRunning(Number(found[1])))) continue;
+    const found = /^\.(\d+)\.unfinished$/.exec(name.slice(basename(target).length));
+    if (!found || isRunning(Number(found[1]))) continue;
     rmSync(join(folder, name), { force: true });
   }
 }

@@ -158,7 +158,7 @@ export const VIEWS: readonly ViewSpec[] = [
       order_id: DELIVERY.order_id,
       decided_at: `when (${TIME})`,
       actor: 'daemon, or who',
-      mode: 'observe, shadow, live, or stopped (by the kill switch)',
+      mode: 'observe, shadow, live, or paused',
       outcome: 'accept, hold, reject or nothing',
       reason: 'why, in words',
       rules: 'JSON array of the rules that decided',
@@ -271,7 +271,7 @@ export const VIEWS: readonly ViewSpec[] = [
     columns: {
       stream: 'stream',
       rows: 'rows of the last complete run',
-      paused: '1: paused by a person',
+      paused: '1: paused',
       complete_at: `start of the last complete run (${TIME})`,
       age_seconds: 'since then; null: there was none',
       due_at: `when it runs next (${TIME})`,

@@ -3,6 +3,9 @@
  * on SQLite: here each file runs in one IMMEDIATE transaction together with its ledger row, an
  * edited file is refused by checksum, a database newer than the program is refused, and an
  * existing database is copied before it is changed.
+ *
+ * The first file is edited in place until 0.1.0 is released: a database that ran another text of it
+ * was made before, and no way leads from there.
  */
 import {
   chmodSync,
@@ -62,6 +65,11 @@ export function readMigrations(folder: string = SHIPPED): Migration[] {
   });
 }
 
+const BEFORE_FIRST_RELEASE_HINT =
+  'let the program that made it end its open documents, then name a new folder in dataDir: the ' +
+  'mirror is pulled anew; keep the old folder, because its decisions, receipts and audit are ' +
+  'nowhere else';
+
 interface LedgerRow {
   readonly version: number;
   readonly name: string;
@@ -81,6 +89,11 @@ function checkLedger(
 ): void {
   for (const row of ledger) {
     const known = migrations[row.version - 1];
+    if (row.version === 1 && known?.checksum !== row.checksum) {
+      throw new StoreError('store.before_first_release', `${database.name} was made before 0.1.0`, {
+        hint: BEFORE_FIRST_RELEASE_HINT,
+      });
+    }
     if (!known) {
       const newest = ledger.at(-1) ?? row;
       throw new StoreError(

@@ -75,39 +75,6 @@ export function createReadSequence(store: Store, clock: Clock): ReadSequence {
   };
 }
 
-export const DECISIONS_STOP_KEY = 'decisions_stop';
-
-const STOP = z.object({ at: z.number(), actor: z.string(), reason: z.string() });
-
-/** Who stopped the decisions, when (epoch milliseconds) and why. */
-export type DecisionsStop = z.output<typeof STOP>;
-
-/** Undefined while they run. */
-export async function readDecisionsStop(db: Db | Tx): Promise<DecisionsStop | undefined> {
-  const text = await readState(db, DECISIONS_STOP_KEY);
-  return text === undefined ? undefined : STOP.parse(tryParseJson(text));
-}
-
-const OUTBOX_STOPS_KEY = 'outbox_stops';
-
-const OUTBOX_STOPS = z.array(STOP.extend({ kind: z.string().nullable() }));
-
-/** Who stopped which kind of push, when (epoch milliseconds) and why; null: every kind. */
-export type OutboxStop = z.output<typeof OUTBOX_STOPS>[number];
-
-export async function readOutboxStops(db: Db | Tx): Promise<readonly OutboxStop[]> {
-  const text = await readState(db, OUTBOX_STOPS_KEY);
-  return text === undefined ? [] : OUTBOX_STOPS.parse(tryParseJson(text));
-}
-
-export async function writeOutboxStops(
-  tx: Tx,
-  stops: readonly OutboxStop[],
-  clock: Clock,
-): Promise<void> {
-  await writeState(tx, OUTBOX_STOPS_KEY, JSON.stringify(stops), clock);
-}
-
 const RESTORED_KEY = 'restored';
 
 const RESTORED = z.object({

@@ -6,6 +6,11 @@ import type { OutboxTables } from './tables/outbox.ts';
 
 export interface Tables extends MirrorTables, LedgerTables, OutboxTables, IntakeTables {}
 
-export type { ChangeGuard, DecisionOutcome, RunOutcome } from './tables/ledger.ts';
+export type {
+  ChangeGuard,
+  DecisionOutcome,
+  PauseTarget,
+  RunOutcome,
+} from './tables/ledger.ts';
 export type { MirroredColumns } from './tables/mirror.ts';
 export type { OutboxState } from './tables/outbox.ts';

@@ -1,5 +1,5 @@
 /**
- * What a person may do to the pulls: run now, pause, resume, release a suspicious run, accept what
+ * What a person may do to the pulls: run now, release a suspicious run, accept what
  * looks wrong and is right, try quarantined rows again. All of it is state in the database; the
  * planner sees it at its next look. Throws RefusedError when the request makes no sense.
  */
@@ -9,7 +9,8 @@ import { nearestName } from '../lib/nearest.ts';
 import type { ListCensus } from '../mirror/rows/census.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
-import type { Db, Store, Tx } from '../store/store.ts';
+import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
+import type { Db, Tx } from '../store/store.ts';
 import {
   type AcceptedChange,
   type AcceptedCount,
@@ -31,7 +32,7 @@ export interface OperationsDeps extends SettleDeps {
   readonly streams: readonly Stream[];
   /** What the account names otherwise. */
   readonly names?: readonly MemberName[];
-  /** Something is due or no longer paused. */
+  /** Something is due. */
   readonly nudge: () => void;
   /** What decisions waited for is over. */
   readonly onAccepted: () => void;
@@ -45,7 +46,6 @@ interface Released {
 
 export interface SyncOperations {
   runNow(stream: string, full: boolean, asker: Asker): Promise<void>;
-  setPaused(stream: string, paused: boolean, asker: Asker): Promise<void>;
   /** Carries out what a suspicious run held back, and counts it as complete. */
   release(runId: number, asker: Asker): Promise<Released>;
   /** Lets decisions go by what the run has changed, though it was most of its list at once. */
@@ -78,15 +78,11 @@ function known(deps: OperationsDeps, name: string): Stream {
   throw unknownStream(name, names);
 }
 
-async function requireNotPaused(store: Store, stream: string): Promise<void> {
-  const state = await store.db
-    .selectFrom('stream_state')
-    .select('paused')
-    .where('stream', '=', stream)
-    .executeTakeFirst();
-  if (state?.paused !== 1) return;
-  throw new RefusedError('sync.paused', `${stream} is paused`, {
-    hint: `selvedge sync resume ${stream}`,
+async function requireNotPaused({ store }: OperationsDeps, stream: string): Promise<void> {
+  const pause = pauseOf(await readPauses(store.db), 'stream', stream);
+  if (!pause) return;
+  throw new RefusedError('sync.paused', `${stream} is ${describePause(pause)}`, {
+    hint: resumeStep(pause),
   });
 }
 
@@ -205,7 +201,7 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
   return {
     async runNow(name, full, asker) {
       const stream = known(deps, name);
-      await requireNotPaused(store, name);
+      await requireNotPaused(deps, name);
       await ensureState(store.db, name, clock.now());
       await store.transaction(async (tx) => {
         await tx
@@ -214,20 +210,6 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
           .where('stream', '=', stream.name)
           .execute();
         const action = full ? 'sync.run_full' : 'sync.run';
-        await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
-      });
-      deps.nudge();
-    },
-    async setPaused(name, paused, asker) {
-      const stream = known(deps, name);
-      await ensureState(store.db, name, clock.now());
-      await store.transaction(async (tx) => {
-        await tx
-          .updateTable('stream_state')
-          .set({ paused: Number(paused) })
-          .where('stream', '=', stream.name)
-          .execute();
-        const action = paused ? 'sync.pause' : 'sync.resume';
         await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
       });
       deps.nudge();

@@ -1,5 +1,6 @@
 /** The streams and their runs, for people. */
 import type { Selectable } from 'kysely';
+import { pauseOf, readPauses } from '../store/pauses.ts';
 import type { Db } from '../store/store.ts';
 import type { RunOutcome, Tables } from '../store/tables.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -65,7 +66,9 @@ export async function listStreams(
   settings: Readonly<Record<string, StreamSettings>>,
   now: number,
   notAtLevel: Readonly<Record<string, string>> = {},
+  dataDir?: string,
 ): Promise<StreamOverview[]> {
+  const pauses = await readPauses(db, dataDir);
   const rows = await db
     .selectFrom('stream_state as state')
     .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
@@ -85,7 +88,7 @@ export async function listStreams(
     (row): StreamOverview => ({
       stream: row.stream,
       notAtLevel: notAtLevel[row.stream] ?? null,
-      paused: row.paused === 1,
+      paused: pauseOf(pauses, 'stream', row.stream) !== undefined,
       dueAt: row.due_at,
       ...planOf(settings[row.stream], row.complete_at, now),
       completeAt: row.complete_at,

@@ -5,10 +5,8 @@
  */
 import type { MemberName } from '../client/v1/dialect.ts';
 import type { Random } from '../lib/chance.ts';
-import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageWords } from '../lib/log/outages.ts';
-import { dateBack } from './clock-back.ts';
 import { ensureState, noteSettings } from './run/open.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -38,7 +36,7 @@ export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly names?: readonly MemberName[] | undefined;
   readonly onRunEnded: (result: RunResult) => void;
   /** False while nothing may be pulled; what is due then waits. */
-  readonly mayPull: () => boolean;
+  readonly mayPull: (stream: string) => boolean;
 }
 
 export interface Planner {
@@ -79,10 +77,7 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
-/**
- * Due times from before the clock was set back lie too far ahead, and so do those of a schedule
- * that has become tighter: nothing is due later than its schedule says from now on.
- */
+/** A schedule that has become tighter: nothing is due later than it says from now on. */
 async function planAgain(deps: PlannerDeps): Promise<void> {
   for (const planned of deps.streams) {
     const due_at = nextDue(deps, planned);
@@ -146,12 +141,11 @@ async function idleStreams(
     .selectFrom('stream_state as state')
     .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
     .select(['state.stream', 'state.due_at', 'state.failures', 'run.started_at'])
-    .where('state.paused', '=', 0)
     .execute();
   return deps.streams.flatMap((planned) => {
     const { name } = planned.stream;
     const state = states.find((row) => row.stream === name);
-    if (!state || running.has(name)) return [];
+    if (!state || running.has(name) || !deps.mayPull(name)) return [];
     // A pace that has become shorter does not wait for the end of the longer one.
     const pace = state.failures > 0 ? undefined : planned.pace?.();
     const paced = (state.started_at ?? state.due_at) + (pace ?? Infinity);
@@ -174,9 +168,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       }
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);
-      await dateBack(deps, 0);
       await planAgain(deps);
-      const clockMoved = watchSteps(clock);
       const running = new Map<string, Promise<void>>();
       // Ends the runs as well when the planner itself breaks: two planners must never run at once.
       const broken = new AbortController();
@@ -197,14 +189,9 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          const step = clockMoved();
-          if (step < 0) {
-            // What begins from now on begins after the start, whatever the clock says.
-            openedAt = Math.min(openedAt, clock.now());
-            await dateBack(deps, step);
-            await planAgain(deps);
-          }
-          const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
+          // Set back, the clock would have what begins from now on begin before the start.
+          openedAt = Math.min(openedAt, clock.now());
+          const idle = await idleStreams(deps, running);
           // Asked once: what falls due in between would be neither begun nor waited for.
           const now = clock.now();
           for (const { planned, dueAt } of idle) if (dueAt <= now) begin(planned);

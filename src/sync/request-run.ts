@@ -1,4 +1,4 @@
-/** Has a stream pulled soon because something waits for it; a person's pause holds all the same. */
+/** Has a stream pulled soon because something waits for it; a pause holds all the same. */
 import type { Clock } from '../lib/clock.ts';
 import type { Store } from '../store/store.ts';
 
@@ -20,13 +20,12 @@ export async function requestRun(
   const row = await store.db
     .selectFrom('stream_state as state')
     .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
-    .select(['state.due_at', 'state.paused', 'run.started_at'])
+    .select(['state.due_at', 'run.started_at'])
     .where('state.stream', '=', stream)
     .executeTakeFirst();
-  if (!row || row.paused === 1 || row.due_at <= now) return;
+  if (!row || row.due_at <= now) return;
   const since = now - (row.started_at ?? Number.NEGATIVE_INFINITY);
-  // One in a time to come was begun before the clock was set back.
-  if (since >= 0 && since < AT_MOST_EVERY_MS) return;
+  if (since < AT_MOST_EVERY_MS) return;
   await store.db
     .updateTable('stream_state')
     .set({ due_at: now })

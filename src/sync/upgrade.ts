@@ -4,7 +4,7 @@ import { readState, writeState } from '../store/state.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
 
 /** Raise it when a schema of the client or a column of the mirror changes. */
-export const READING_VERSION = '4';
+export const READING_VERSION = '1';
 const READING_KEY = 'reading_version';
 
 /**

@@ -102,7 +102,12 @@ describe('the command line', () => {
     [['rules', 'arm', 'a', '--reason', 'x', '--expires', '0s'], 'It must be from 1m to 366d.'],
     [['rules', 'arm', 'a', '--reason', 'x', '--expires', '9999d'], 'from 1m to 366d.'],
     [['rules', 'disarm', 'a', '--reason', ''], 'It must say why, in 1000 characters at the most.'],
-    [['outbox', 'stop', '--reason', ' '], 'It must say why'],
+    [['pause', 'pushes', '--reason', ' '], 'It must say why'],
+    [['pause', 'all'], "required option '--reason <text>' not specified"],
+    [
+      ['pause', 'everything', '--reason', 'x'],
+      'Allowed choices are pushes, decisions, stream, all',
+    ],
     [['outbox', 'resolve', '1', '--as', 'absent', '--reason', ''], 'It must say why'],
     [['reference', '--port', 'x'], 'It must be a whole number from 0 to 65535.'],
     [['reference', '--seed', 'x'], 'It must be a whole number from 0.'],
@@ -118,8 +123,8 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['decisions', 'stop'],
-    ['sync', 'pause', 'stock'],
+    ['pause', 'decisions'],
+    ['resume', 'stream', 'stock'],
   ])('bounds the reason', async (...to) => {
     const { code, stderr } = await selvedge([...to, '--reason', 'x'.repeat(1_001)]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('1000 characters at the most')]);

@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EXIT } from '../../src/lib/errors.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -10,8 +9,9 @@ import { selvedge } from './support.ts';
 
 const NEED_ONE = [
   ['sync', 'run', 'stock'],
-  ['sync', 'pause', 'stock'],
-  ['sync', 'resume', 'stock'],
+  ['pause', 'stream', 'stock', '--reason', 'looking'],
+  ['pause', 'pushes', '--reason', 'prices'],
+  ['resume', 'pushes', '--reason', 'right'],
   ['sync', 'release', '1'],
   ['sync', 'retry-quarantine'],
   ['events', 'replay', '--since', '1d'],
@@ -21,10 +21,8 @@ const NEED_ONE = [
   ['backup', 'create'],
 ];
 
-const BRAKES = [['pause', 'prices'], ['resume']];
-
 describe('where there is no database', () => {
-  it.each([...NEED_ONE, ...BRAKES])('%s %s is refused, and makes none', async (...args) => {
+  it.each(NEED_ONE)('%s %s is refused, and makes none', async (...args) => {
     const dataDir = join(temporaryFolder(), 'mispelt');
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
     const { code, stdout, stderr } = await selvedge(['--config', file, ...args], ENV);
@@ -34,54 +32,35 @@ describe('where there is no database', () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  it.each([...NEED_ONE, ...BRAKES])(
-    '%s %s writes nothing into a folder either',
-    async (...args) => {
-      const dataDir = temporaryFolder();
-      const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-      const { stderr } = await selvedge(['--config', file, ...args], ENV);
-      expect(stderr).toContain(`there is no database in ${dataDir}`);
-      expect(readdirSync(dataDir)).toEqual([]);
-    },
-  );
+  it.each(NEED_ONE)('%s %s writes nothing into a folder either', async (...args) => {
+    const dataDir = temporaryFolder();
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    const { stderr } = await selvedge(['--config', file, ...args], ENV);
+    expect(stderr).toContain(`there is no database in ${dataDir}`);
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
 
-  it('says that a restore was cut off, and lets the brake be pulled all the same', async () => {
+  it('says that a restore was cut off', async () => {
     const dataDir = temporaryFolder();
     writeFileSync(join(dataDir, 'mirror.db.restoring'), 'ready');
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-    const run = (...args: string[]) => selvedge(['--config', file, ...args], ENV);
-    expect((await run('sync', 'pause', 'stock')).stderr).toContain('a restore was cut off');
-    expect(await run('pause', 'wait')).toMatchObject({ code: 0 });
-    expect(await run('resume')).toMatchObject({ code: 0 });
+    const args = ['--config', file, 'pause', 'pushes', '--reason', 'wait'];
+    expect((await selvedge(args, ENV)).stderr).toContain('a restore was cut off');
   });
 });
 
-describe('a daemon whose database somebody has taken away', () => {
-  it('sends until it notices, so that its brake can be pulled', async () => {
+describe('a daemon that does not answer', () => {
+  it('is paused by a file, as is said to who wanted to pause it', async () => {
     const dataDir = temporaryFolder();
+    placeDatabase(join(dataDir, 'mirror.db'));
     const folder = lockFolder(join(dataDir, 'daemon.lock'));
     onTestFinished(() => folder.release());
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-    for (const [args, isPaused] of [
-      [['pause', 'prices'], true],
-      [['resume'], false],
-    ] as const) {
-      const found = await selvedge(['--config', file, ...args], ENV);
-      expect(found).toMatchObject({ code: 0, stderr: '' });
-      expect(existsSync(join(dataDir, 'pushes.stop'))).toBe(isPaused);
-    }
-  });
-});
-
-describe('a data folder that cannot be written', () => {
-  it.each(BRAKES)('is told as such to %s %s', async (...args) => {
-    const dataDir = join(temporaryFolder(), 'data');
-    writeFileSync(dataDir, 'a file in its place');
-    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-    const { code, stderr } = await selvedge(['--config', file, ...args], ENV);
-    expect(code).toBe(EXIT.config.code);
-    expect(stderr).toMatch(/^selvedge: no.*ENOTDIR.*\nhint: is .* right, and /);
-    expect(stderr).not.toContain('    at ');
+    const pause = ['--config', file, 'pause', 'pushes', '--reason', 'prices'];
+    const { code, stderr } = await selvedge(pause, ENV);
+    expect(code).toBe(1);
+    expect(stderr).toContain('nothing is paused: the daemon cannot be asked');
+    expect(stderr).toContain(`hint: a file pauses pushes as well: touch ${dataDir}/pushes.paused`);
   });
 });
 
@@ -91,7 +70,7 @@ describe('where there is one', () => {
     mkdirSync(dataDir, { mode: 0o700 });
     placeDatabase(join(dataDir, 'mirror.db'));
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-    for (const args of [['sync', 'pause', 'stock'], ['migrate'], ...BRAKES]) {
+    for (const args of [['migrate'], ...NEED_ONE.slice(1, 4)]) {
       const found = await selvedge(['--config', file, ...args], ENV);
       expect(found).toMatchObject({ code: 0, stderr: '' });
     }

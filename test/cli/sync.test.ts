@@ -28,11 +28,11 @@ describe('selvedge sync', () => {
         .where('stream', '=', stream)
         .executeTakeFirstOrThrow();
     await until('the first stock', async () => (await state('stock')).complete_at ?? undefined);
-    expect(await call('pause', 'brands', '--reason', 'looking')).toMatchObject({ code: 0 });
-    expect(await state('brands')).toMatchObject({ paused: 1 });
+    const pause = ['pause', 'stream', 'brands', '--reason', 'looking'];
+    expect(await selvedge(...pause)).toMatchObject({ code: 0, stdout: 'paused: stream:brands\n' });
     const paused = await call('run', 'brands');
     expect(paused).toMatchObject({ code: 1 });
-    expect(paused.stderr).toContain('selvedge sync resume brands');
+    expect(paused.stderr).toContain('selvedge resume stream brands');
     const before = (await state('stock')).last_run_id;
     const run = await call('run', 'stock', '--full', '--every', '1');
     expect(run).toMatchObject({ code: 0 });
@@ -43,10 +43,10 @@ describe('selvedge sync', () => {
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.stderr).toContain('did you mean stock?');
     const { url } = JSON.parse(local);
-    const bare = await fetch(`${url}/api/sync/pause`, { method: 'POST' });
+    const bare = await fetch(`${url}/api/pause`, { method: 'POST' });
     expect([401, 403]).toContain(bare.status);
     const forged = { authorization: 'Bearer x', 'content-type': 'application/json' };
-    const guess = await fetch(`${url}/api/sync/pause`, {
+    const guess = await fetch(`${url}/api/pause`, {
       method: 'POST',
       headers: forged,
       body: '{}',
@@ -54,11 +54,18 @@ describe('selvedge sync', () => {
     expect(guess.status).toBe(401);
     await daemon.store.db.updateTable('sync_run').set({ rows_quarantined: 2 }).execute();
     await daemon.stop();
-    expect(await call('resume', 'brands', '--reason', 'looked')).toMatchObject({ code: 0 });
-    const { stdout: audit } = await selvedge('audit', 'list', '--subject', 'brands', '--json');
+    const resumed = await selvedge('resume', 'stream', 'brands', '--reason', 'looked');
+    expect(resumed).toMatchObject({ code: 0 });
+    const { stdout: audit } = await selvedge(
+      'audit',
+      'list',
+      '--subject',
+      'stream:brands',
+      '--json',
+    );
     expect(JSON.parse(audit)).toMatchObject([
-      { action: 'sync.resume', actor: userInfo().username, reason: 'looked' },
-      { action: 'sync.pause', actor: userInfo().username, reason: 'looking' },
+      { action: 'resume', actor: userInfo().username, reason: 'looked' },
+      { action: 'pause', actor: userInfo().username, reason: 'looking' },
     ]);
     expect((await call('run', 'brands')).stdout).toBe('brands is due when the daemon starts\n');
     const shown = await call('list', '--json');

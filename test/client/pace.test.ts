@@ -11,7 +11,8 @@ function startService(perSecondMax: number) {
   const changes: PaceFigures[] = [];
   const options = { requestsPerSecond: perSecondMax, concurrencyMax: 8 };
   const limiter = createLimiter(options, clock, (figures) => changes.push(figures));
-  const service = { perSecond: Number.POSITIVE_INFINITY, taken: 0, refused: 0 };
+  const none = Number.POSITIVE_INFINITY;
+  const service = { perSecond: none, refusedOneIn: none, taken: 0, refused: 0 };
   let [second, inSecond] = [0, 0];
   const request = async (): Promise<void> => {
     const release = await limiter.acquire('pull');
@@ -19,7 +20,9 @@ function startService(perSecondMax: number) {
     const now = Math.floor(begunAt / 1_000);
     if (now !== second) [second, inSecond] = [now, 0];
     inSecond += 1;
-    if (inSecond > service.perSecond) {
+    const nth = service.taken + service.refused + 1;
+    const isUnlucky = nth % service.refusedOneIn === 0;
+    if (inSecond > service.perSecond || isUnlucky) {
       service.refused += 1;
       limiter.tooFast(begunAt);
       limiter.pause(1_000);
@@ -90,6 +93,13 @@ describe('the pace', () => {
     expect(perSecond(limiter)).toBe(17);
     await clock.advance(150_000);
     expect(perSecond(limiter)).toBe(20);
+  });
+
+  it('stays above a tenth of the configured one where one request in twenty is refused', async () => {
+    const { clock, limiter, service } = startService(20);
+    service.refusedOneIn = 20;
+    await clock.advance(3_600_000);
+    expect(perSecond(limiter)).toBeGreaterThanOrEqual(2);
   });
 
   it('does not rise while nobody uses it', async () => {

@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
-import { pauseReason } from '../../src/store/care/pause.ts';
-import { APPLICATION_ID } from '../../src/store/connection.ts';
+import { EXIT, exitCodeOf, toError } from '../../src/lib/errors.ts';
 import { lockFile, lockFolder } from '../../src/store/lock.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { freeBytesAt } from '../../src/store/space.ts';
@@ -14,6 +12,7 @@ import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
 import { rejection } from '../client/support.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
+import { afterFirstStep, stepsFolder } from '../support/made-up-steps.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
@@ -116,34 +115,36 @@ describe('a full disk', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('does not keep a person from pausing all sending, and from knowing it', async (context) => {
+  it('does not keep a person from pausing all pushes, by a file', async (context) => {
     const disk = fullDisk(context, 0);
     placeDatabase(join(disk.dataDir, 'mirror.db'));
     await disk.fill();
-    const { code, stdout } = await selvedge(['--config', disk.file, 'pause', 'why'], ENV);
-    expect(stdout).toContain('paused: nothing is sent');
-    expect(code).toBe(EXIT.ok.code);
-    expect(pauseReason(disk.dataDir)).toBeDefined();
+    const args = ['--config', disk.file, 'pause', 'pushes', '--reason', 'why'];
+    const { code, stderr } = await selvedge(args, ENV);
+    expect(stderr).toMatch(/^selvedge: nothing is paused: .*\nhint: .*: touch .*pushes\.paused$/m);
+    expect(code).toBe(EXIT.temporary.code);
+    writeFileSync(join(disk.dataDir, 'pushes.paused'), '');
     disk.makeRoom();
+    const { stdout } = await selvedge(['--config', disk.file, 'status'], ENV);
+    expect(stdout).toMatch(/^PAUSED +pushes by file since .*: without a reason$/m);
   });
 
   it('is told before a database is copied that lacks a migration', async (context) => {
     const disk = fullDisk(context, 200 * KIB);
-    const database = new Database(join(disk.dataDir, 'mirror.db'));
-    database.pragma(`application_id = ${APPLICATION_ID}`);
-    migrate(database, manualClock(), readMigrations().slice(0, -1));
-    database.close();
+    const database = afterFirstStep(join(disk.dataDir, 'mirror.db'), 1);
+    onTestFinished(() => void database.close());
+    const steps = readMigrations(stepsFolder());
     await disk.fill();
-    for (const command of ['migrate', 'run']) {
-      const { code, stderr } = await selvedge(['--config', disk.file, command], ENV);
-      expect(stderr).toMatch(TOO_SMALL);
-      expect(stderr).toContain('mirror.db.before-');
-      expect(code).toBe(EXIT.temporary.code);
-    }
-    expect(readdirSync(disk.dataDir).sort()).toEqual(['daemon.lock', 'mirror.db']);
+    const files = readdirSync(disk.dataDir);
+    const refused = toError(
+      await rejection((async () => migrate(database, manualClock(), steps))()),
+    );
+    expect(`selvedge: ${refused.message}\n`).toMatch(TOO_SMALL);
+    expect(refused.message).toContain('mirror.db.before-');
+    expect(exitCodeOf(refused)).toBe(EXIT.temporary.code);
+    expect(readdirSync(disk.dataDir)).toEqual(files);
     disk.makeRoom();
-    const { stdout } = await selvedge(['--config', disk.file, 'migrate'], ENV);
-    expect(stdout).toContain('copy: ');
+    expect(migrate(database, manualClock(), steps)).toMatchObject({ from: 1, to: 3 });
   });
 
   it('ends a migration with everything as it was, the copy from before it included', () => {

@@ -92,6 +92,19 @@ describe('selvedge run', () => {
     expect(shape()).toEqual(before);
   });
 
+  it('leaves the database of an earlier chain alone, says what to do, ends with 65', async () => {
+    const { dataDir, database } = await ownMirror();
+    database.exec("update schema_migration set checksum = 'old'");
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    for (const command of ['run', 'migrate', 'status']) {
+      const { code, stderr } = await selvedge(['--config', file, command], ENV);
+      expect(code).toBe(EXIT.store.code);
+      expect(stderr).toContain('mirror.db was made before 0.1.0');
+      expect(stderr).toContain('name a new folder in dataDir');
+    }
+    expect(readdirSync(dataDir).filter((name) => name.includes('before'))).toEqual([]);
+  });
+
   it('tries again later where another program holds the database: that ends', async () => {
     const { dataDir, database } = await ownMirror();
     database.exec('begin exclusive');

@@ -7,7 +7,6 @@ import { createDecisions } from '../../src/daemon/decisions.ts';
 import { openRules } from '../../src/daemon/rules/reload.ts';
 import { createPulse } from '../../src/daemon/watch/pulse.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
-import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
@@ -18,6 +17,7 @@ import { turnsOfThread } from '../../src/store/writers/turns.ts';
 import { createCourt, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
 import { createHouse } from '../decisions/support.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
+import { pausesIn } from '../support/pauses.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 const BROKEN = SIMPLE_RULES.replace('delivery.quantity <= 20', 'delivry.quantity <= 20');
@@ -118,7 +118,7 @@ describe('a reload', () => {
     let read: () => Config = () => ({
       ...config,
       rules: { ...config.rules, mode: 'shadow', directory },
-      outbox: { ...config.outbox, stop: true },
+      outbox: { ...config.outbox, dryRun: true },
     });
     let told = '';
     const log = createLogger({
@@ -131,7 +131,7 @@ describe('a reload', () => {
     const { diff, mode, ...reloaded } = await daemon.reload(WHO);
     expect([diff.from === diff.to, mode]).toEqual([true, { from: 'live', to: 'shadow' }]);
     expect(reloaded.directory).toEqual({ from: config.rules.directory, to: directory });
-    expect(reloaded.restart).toEqual(['outbox.stop']);
+    expect(reloaded.restart).toEqual(['outbox.dryRun']);
     expect(told).toContain('the rules act in another mode');
     expect(told).toContain('the rules are read from another folder');
     read = () => {
@@ -203,9 +203,9 @@ describe('a reload', () => {
     const readConfig = (): Config => ({ ...config, rules: { ...config.rules, mode: 'observe' } });
     const log = testLogger();
     const rules = await openRules(config, { store, clock, log, readConfig });
-    const killSwitch = await openKillSwitch({ store, clock, log, dataDir: folder });
+    const pauses = await pausesIn({ store, clock });
     const decisions = createDecisions(config, {
-      ...{ store, log, rules, killSwitch, pulse: createPulse(clock) },
+      ...{ store, log, rules, pauses, pulse: createPulse(clock) },
       readOrder: () => Promise.reject(new Error('nothing is read')),
       onDecided: () => undefined,
       onPush: () => undefined,
@@ -228,9 +228,9 @@ describe('a reload', () => {
     write('settings.yaml', settingsWith({}));
     const log = testLogger();
     const rules = await openRules(config, { store, clock, log });
-    const killSwitch = await openKillSwitch({ store, clock, log, dataDir: folder });
+    const pauses = await pausesIn({ store, clock });
     const decisions = createDecisions(config, {
-      ...{ store, log, rules, killSwitch, pulse: createPulse(clock) },
+      ...{ store, log, rules, pauses, pulse: createPulse(clock) },
       readOrder: () => Promise.reject(new Error('nothing is read')),
       onDecided: () => undefined,
       onPush: () => undefined,

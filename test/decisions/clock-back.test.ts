@@ -42,20 +42,6 @@ it.each(WHEN)('the credit counts what is accepted after it, %s', async (_, resta
   expect(subject?.facts.customer?.credit).toMatchObject({ reserved: 300_0000 });
 });
 
-it('the credit counts what is accepted after it, though no stream ended before', async () => {
-  const house = await createHouse();
-  house.clock.step(24 * HOUR);
-  await house.customer({ asOf: null });
-  for (const id of [1, 2]) await house.order(id, C1);
-  for (const id of [1, 2]) await house.delivery({ id, order: id, lines: [['a', 3]] });
-  house.clock.step(-24 * HOUR);
-  await watch(house);
-  await house.delivery({ id: 1, order: 1, lines: [['a', 3]], status: 'accepted' });
-  const at = { now: house.clock.now(), settings: loadedRules(ACCEPT_SMALL).ruleSet.settings };
-  const subject = await house.store.transaction((tx) => readSubject(tx, 2, at));
-  expect(subject?.facts.customer?.credit).toMatchObject({ reserved: 300_0000 });
-});
-
 it.each(WHEN)('what shipped before it counts until the stock is read, %s', async (_, restarts) => {
   const house = await createHouse();
   const rules = loadedRules(ACCEPT_COVERED);

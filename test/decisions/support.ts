@@ -9,9 +9,7 @@ import {
   type QueueOptions,
   tryQueue,
 } from '../../src/decisions/simulation/queue.ts';
-import type { KillSwitch } from '../../src/decisions/stop/kill-switch.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
-import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { type ManualClock, manualClock, untilAborted } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
@@ -19,11 +17,10 @@ import { writeRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
-import { createReadSequence } from '../../src/store/state.ts';
+import type { Pauses } from '../../src/store/pauses.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
-import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import { createPlanner } from '../../src/sync/planner.ts';
 import { rulesOf } from '../rules/support.ts';
+import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';
 
 export const ACCEPT_SMALL = `
@@ -76,8 +73,8 @@ interface DeliveryInput {
 
 interface DecideParts extends Partial<Omit<DeciderDeps, 'mode'>> {
   readonly mode?: DecisionMode;
-  /** Stops them, whatever the mode. */
-  readonly killSwitch?: Pick<KillSwitch, 'stopped' | 'followFile'>;
+  /** They may be paused, whatever the mode. */
+  readonly pauses?: Pick<Pauses, 'reason' | 'followFiles'>;
 }
 
 export interface House {
@@ -138,7 +135,7 @@ export async function createHouse(): Promise<House> {
     const nothing = () => undefined;
     return createDecider({
       ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000 },
-      ...{ rules: () => rules, mode: () => 'live', followStop: async () => undefined },
+      ...{ rules: () => rules, mode: () => 'live' },
       ...{ onDecided: nothing, onPush: nothing, ...parts },
     });
   };
@@ -184,11 +181,11 @@ export async function createHouse(): Promise<House> {
       await store.transaction((tx) => writeErpCustomers(tx, rows, clock.now()));
     },
     decider,
-    async decide({ mode = 'live', killSwitch, ...parts } = {}) {
+    async decide({ mode = 'live', pauses, ...parts } = {}) {
+      await pauses?.followFiles();
       const decided: string[] = [];
       const worker = decider({
-        mode: () => (killSwitch?.stopped() ? 'stopped' : mode),
-        followStop: async () => killSwitch?.followFile(),
+        mode: () => (pauses?.reason('decisions') === undefined ? mode : 'paused'),
         onDecided: ({ orderDeliveryId, outcome }) =>
           decided.push(`${orderDeliveryId} ${outcome.kind}`),
         ...parts,
@@ -266,19 +263,14 @@ export async function journal({ store }: House): Promise<string[]> {
   return rows.map(({ actor, outcome }) => `${actor} ${outcome}`);
 }
 
-/** Who plans the pulls, of none; what it gives stops it. */
+/** Watches the clock as a daemon does; what it gives stops it. */
 export async function watch({
   store,
   clock,
 }: Pick<House, 'store' | 'clock'>): Promise<() => Promise<void>> {
-  const planner = createPlanner({
-    ...{ store, clock, random: seededRandom(1), log: silentLogger() },
-    sequence: createReadSequence(store, clock),
-    variants: createVariantPages({ store, clock }),
-    ...{ streams: [], onRunEnded: () => undefined, mayPull: () => true },
-  });
+  const guard = guardClock(store, clock);
   const stop = new AbortController();
-  const done = planner.run(stop.signal);
+  const done = guard.run(stop.signal, () => untilAborted(stop.signal));
   const close = async (): Promise<void> => {
     stop.abort();
     await done;

@@ -1,5 +1,5 @@
 /**
- * The long version of `test/dialects/combined.test.ts`, accounts that differ in several ways at once:
+ * The long version of `test/dialects/combined.test.ts`:
  *
  *   npm run campaign -- dialects [--pairs all|N] [--sets 200] [--first 1]
  *

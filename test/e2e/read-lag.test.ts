@@ -5,7 +5,6 @@ import { fastClock, placeOrders, startFastReference } from './support.ts';
 
 const EVENTS_ALONE = [
   { path: 'service.limits.loginSpacing', value: '0s' },
-  { path: 'lossMeter.adaptive', value: false },
   { path: 'streams.orders.schedule', value: '0 3 1 1 *' },
   { path: 'streams.ordersFull.schedule', value: '0 3 1 1 *' },
 ];

@@ -77,6 +77,7 @@ async function freePort(): Promise<number> {
 }
 
 export interface DaemonProcess {
+  readonly dataDir: string;
   /** Resolves with the process when it receives events. */
   start(): Promise<void>;
   /** `kill -9`, and waits until it is gone. */
@@ -139,7 +140,8 @@ export async function createDaemonProcess(
 ): Promise<DaemonProcess> {
   const folder = temporaryFolder();
   const config = await writeConfig(reference, folder, parts);
-  const path = join(folder, 'data', 'mirror.db');
+  const dataDir = join(folder, 'data');
+  const path = join(dataDir, 'mirror.db');
   placeDatabase(path);
   const child = childDaemon(config, parts.launcher);
   let store: SqliteStore | undefined;
@@ -149,6 +151,7 @@ export async function createDaemonProcess(
     if (task.result?.state === 'fail') process.stderr.write(child.output());
   });
   return {
+    dataDir,
     kill: child.kill,
     output: child.output,
     async start() {

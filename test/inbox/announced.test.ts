@@ -13,7 +13,6 @@ import { temporaryStore } from '../support/store.ts';
 /** No sweep finds what an event has announced. */
 const EVENTS_ALONE = [
   { path: 'service.limits.loginSpacing', value: '0s' },
-  { path: 'lossMeter.adaptive', value: false },
   { path: 'streams.orders.schedule', value: '0 3 1 1 *' },
   { path: 'streams.ordersFull.schedule', value: '0 3 1 1 *' },
 ];

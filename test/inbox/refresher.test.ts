@@ -12,6 +12,7 @@ import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { followClock } from '../support/clock-guard.ts';
 import { notePlans, type Planned } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { eventually } from './support.ts';
@@ -287,7 +288,9 @@ describe('the refresher', () => {
     await bench.request(7);
     await eventually(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
     isDown = false;
+    await followClock(bench);
     bench.clock.step(-3_600_000);
+    await followClock(bench);
     await bench.clock.advance(REFRESHER_LIMITS.idleMsMax);
     await eventually(() => expect(bench.read).toEqual([7]));
     expect(await left(bench)).toEqual([]);

@@ -10,7 +10,6 @@ import {
   type Listener,
   type ListenerLimits,
 } from '../../src/inbox/listener.ts';
-import type { LossLimits } from '../../src/inbox/loss/figures.ts';
 import { createMeter, type Meter } from '../../src/inbox/meter.ts';
 import { createVerifier, type SigningSecret } from '../../src/inbox/signature.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -138,14 +137,3 @@ export function talk(port: number, bytes: string | Buffer, options: { end?: bool
 export async function eventually(check: () => void | Promise<void>): Promise<void> {
   await vi.waitFor(check, { timeout: 240_000, interval: 5 });
 }
-
-/** A late event is one of more than a minute; sweeps come every 2 to 20 minutes. */
-export const LOSS_LIMITS: LossLimits = {
-  lateAfterMs: 60_000,
-  windowMs: 360 * 60_000,
-  sweepMsMin: 2 * 60_000,
-  sweepMsMax: 20 * 60_000,
-  silentMs: 15 * 60_000,
-  silentChanges: 3,
-  silentMsMax: 360 * 60_000,
-};

@@ -73,3 +73,10 @@ it('a member that is no object is kept as it came, and has no members', () => {
   expect(members.object('f').text('g')).toBe('h');
   expect(JSON.parse(JSON.stringify(members.rest()))).toEqual(odd);
 });
+
+it('an empty text names nothing, where a name is meant', () => {
+  const members = membersOfOwn({ SeasonName: '', comment: '' });
+  expect(members.name('SeasonName')).toBeNull();
+  expect(members.text('comment')).toBe('');
+  expect(members.rest()).toEqual({});
+});

@@ -1,8 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { makeBundle } from '../../src/daemon/doctor/bundle.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { pausePushes } from '../../src/store/care/pause.ts';
+import { pauseFile } from '../../src/store/pauses.ts';
 import { openStore, storeOptions } from '../../src/store/store.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { placeDatabase } from '../support/store.ts';
@@ -29,12 +30,9 @@ it('tells what went wrong, and nothing of orders, customers, and what people wro
   await put('outbox', { ...item, ...times, state: 'queued', last_error: 'canary is no e-mail' });
   const attempt = { outbox_id: 1, attempt: 1, started_at: 1, class: 'refused', answer: 'canary' };
   await put('outbox_attempt', { ...attempt, http_status: 422, error_code: 'service.invalid' });
-  const stop = { at: 1, actor: 'canary', reason: 'canary' };
-  const stops = { outbox_stops: [{ ...stop, kind: 'order' }], decisions_stop: stop };
-  for (const [key, value] of Object.entries(stops)) {
-    await put('daemon_state', { key, value: JSON.stringify(value), updated_at: 1 });
-  }
-  pausePushes(config.dataDir, 'canary');
+  const why = { at: 1, actor: 'canary', reason: 'canary' };
+  await put('pause', { target: 'pushes', name: 'order', ...why });
+  writeFileSync(pauseFile(config.dataDir, 'decisions'), 'canary');
   const event = { event_id: 'canary', received_at: 1, sent_at: 1, secret_name: 's' };
   await put('webhook_event', { ...event, body: Buffer.from('canary'), outcome: 'stored' });
   const bundle = await makeBundle({ config, warnings: [] }, [], 2);
@@ -50,9 +48,7 @@ it('tells what went wrong, and nothing of orders, customers, and what people wro
     pushes: [{ kind: 'order', state: 'queued' }],
     attempts: [{ http_status: 422, error_code: 'service.invalid' }],
     status: {
-      outboxStops: [{ at: 1, kind: 'order' }],
-      decisionsStop: { at: 1 },
-      sendingPaused: true,
+      paused: [{ target: 'decisions' }, { at: 1, target: 'pushes', name: 'order' }],
     },
   });
   expect(JSON.stringify(bundle)).not.toContain('canary');

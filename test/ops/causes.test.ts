@@ -9,13 +9,7 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openCauses } from '../../src/ops/causes/cause.ts';
-import { writeState } from '../../src/store/state.ts';
 import { temporaryStore } from '../support/store.ts';
-
-const FIGURES = {
-  ...{ state: 'healthy', changes: 20, announced: 20, late: 0, lost: 0, waiting: 0, excused: 0 },
-  ...{ missedShare: 0, lateMsP50: 1, lateMsP95: 1, sweepMs: null, silentSince: null },
-};
 
 const LINE = { barcode: 'B', quantity: 2, fulfilledQuantity: 2, price: 10 };
 
@@ -23,19 +17,24 @@ async function start() {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   let seq = 0;
-  const from = () => {
+  const from = (source?: string) => {
     seq += 1;
-    return { source: `run:${seq}`, readSeq: seq, at: clock.now() };
+    return { source: source ?? `run:${seq}`, readSeq: seq, at: clock.now() };
   };
   const order = (orderId: number, more: object = {}) => {
     const raw = { orderId, status: 'pending', currency: 'EUR', orderLineItems: [LINE], ...more };
     const { rows } = checkRows(salesOrderSchema, [raw]);
     return store.transaction((tx) => writeOrders(tx, rows, from()));
   };
-  const delivery = (orderDeliveryId: number, orderId: number, more: object = {}) => {
+  const delivery = (
+    orderDeliveryId: number,
+    orderId: number,
+    more: object = {},
+    source?: string,
+  ) => {
     const ids = { orderDeliveryId, orderId, status: 'pending' };
     const { rows } = checkRows(deliverySchema, [{ ...ids, fulfilledLineItems: [LINE], ...more }]);
-    return store.transaction((tx) => writeDeliveries(tx, rows, from()));
+    return store.transaction((tx) => writeDeliveries(tx, rows, from(source)));
   };
   const variant = (raw: object) => {
     const rows = checkRows(variantSchema, [raw]).rows.map(STOCK_VARIANT.toRow);
@@ -150,15 +149,20 @@ describe('what is not understood', () => {
   });
 
   it('is a time that is behind by what zones are, while events come at once', async () => {
-    const { store, clock, told, incidents } = await start();
-    const told5h = (offsetMs: number) =>
-      writeState(store.db, 'loss_meter', JSON.stringify({ ...FIGURES, offsetMs }), clock);
-    await told5h(5.5 * 3_600_000);
+    const { clock, order, delivery, told, incidents } = await start();
+    const packed = async (first: number, lateMs: number): Promise<void> => {
+      for (let id = first; id < first + 20; id += 1) {
+        const createdAt = new Date(clock.now() - lateMs).toISOString();
+        await order(id, { createdAt });
+        await delivery(id, id, { createdAt }, 'refresh:event:msg_1');
+      }
+    };
+    await packed(1, 5.5 * 3_600_000 + 900);
     const [cause] = await told();
     expect(cause?.says).toBe('times of the service are 5h 30m behind this clock (read as UTC)');
     expect(cause?.advice).toContain('service.v1.timeZone');
     expect(await incidents()).toEqual(['clock_behind service createdAt']);
-    await told5h(0);
+    await packed(21, 900);
     expect(await told()).toEqual([]);
   });
 

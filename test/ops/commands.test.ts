@@ -136,7 +136,7 @@ describe('doctor', () => {
     expect(service.v1.baseUrl).toBe(house.reference.v1Url);
     house.makeDatabase();
     chmodSync(join(house.folder, 'data'), 0o755);
-    await house.run('pause', 'a', 'test');
+    await house.run('pause', 'pushes', '--reason', 'a test');
     await house.reference.close();
     const { code, stdout } = await house.run('doctor', '--json');
     const { checks } = JSON.parse(stdout);
@@ -147,7 +147,8 @@ describe('doctor', () => {
     expect(byName.get('schedules')).toMatchObject({
       text: 'stock has 1d between runs, but is stale after 45m',
     });
-    expect(byName.get('sending')).toMatchObject({ advice: 'selvedge resume' });
+    const advice = 'selvedge resume pushes --reason "…"';
+    expect(byName.get('paused')).toMatchObject({ advice });
     expect(byName.get('service V1')).toMatchObject({
       grade: 'failed',
       advice: expect.stringContaining('nothing listens there'),
@@ -257,33 +258,35 @@ describe('a pause whose reason cannot be read', () => {
     const house = await install();
     house.makeDatabase();
     // As a file of root is to the user of the service, whoever runs this test.
-    mkdirSync(join(house.folder, 'data', 'pushes.stop'));
+    mkdirSync(join(house.folder, 'data', 'pushes.paused'));
     const { code, stdout } = await house.run('status');
-    expect(stdout).toMatch(/^sending +PAUSED: .*pushes\.stop cannot be read/m);
+    expect(stdout).toMatch(/^PAUSED +pushes by file .*pushes\.paused cannot be read/m);
     expect(code).toBe(0);
-    expect((await house.run('doctor', '--offline')).stdout).toMatch(/WARN sending +paused: /);
+    expect((await house.run('doctor', '--offline')).stdout).toMatch(/WARN paused +paused by file /);
   });
 });
 
-describe('what is stopped', () => {
-  it.each(['stop', 'dryRun'])('is told by each command that says how it is (%s)', async (name) => {
-    const house = await install({}, `${QUIET}outbox: { ${name}: true, stopKinds: [style] }\n`);
+describe('what is paused', () => {
+  it('is told by each command that says how it is, and so is a dry run', async () => {
+    const house = await install({}, `${QUIET}outbox: { dryRun: true }\n`);
     house.makeDatabase();
-    const stop = { at: 0, actor: 'anna', reason: 'prices' };
     const database = new Database(join(house.folder, 'data', 'mirror.db'));
-    const state = database.prepare('insert into daemon_state values (?, ?, 0)');
-    state.run('outbox_stops', JSON.stringify([{ ...stop, kind: 'order' }]));
-    state.run('decisions_stop', JSON.stringify(stop));
+    database.exec(`insert into pause (target, name, reason, actor, at)
+      values ('pushes', 'order', 'prices', 'anna', 0), ('decisions', '', 'prices', 'anna', 0)`);
     database.close();
     const { stdout: shown } = await house.run('status');
-    expect(shown).toMatch(/^sending +STOPPED \(everything\) by the configuration$/m);
-    expect(shown).toMatch(/^sending +STOPPED \(style\) by the configuration$/m);
+    expect(shown).toMatch(/^PAUSED +pushes:order by anna since 1970.*: prices$/m);
+    expect(shown).toMatch(/^PAUSED +decisions by anna since 1970.*: prices$/m);
+    expect(shown).toMatch(/^DRY RUN +nothing is sent/m);
     const check = await house.run('status', '--check');
-    expect(check.stdout).toContain('the configuration stops sending: all; ');
+    expect(check.stdout).toContain('paused by anna (pushes:order): prices; ');
+    expect(check.stdout).toContain('nothing is sent: outbox.dryRun');
     const { stdout: examined } = await house.run('doctor', '--offline');
-    expect(examined).toMatch(/order is stopped by anna: prices\n.* order --reason "…"\n/);
-    expect(examined).toMatch(/decisions are stopped by anna: prices\n.* --reason "…"\n/);
-    expect(examined).toMatch(/WARN sending +the configuration stops: all, style\n/);
+    expect(examined).toMatch(
+      /WARN paused +paused by anna \(pushes:order\): prices\n.* --kind order/,
+    );
+    expect(examined).toMatch(/WARN paused +paused by anna \(decisions\): prices\n.* resume decis/);
+    expect(examined).toMatch(/WARN paused +nothing is sent\n.* outbox.dryRun/);
   });
 });
 
@@ -329,8 +332,8 @@ describe('a stream that was left paused', () => {
     const house = await install();
     house.makeDatabase();
     const database = new Database(join(house.folder, 'data', 'mirror.db'));
-    database.exec(`insert into stream_state (stream, due_at, complete_at, paused)
-      values ('orders', 0, 0, 1)`);
+    database.exec(`insert into stream_state (stream, due_at, complete_at) values ('orders', 0, 0);
+      insert into pause values ('stream', 'orders', 'looking', 'anna', 0)`);
     database.close();
     const check = await house.run('status', '--check');
     expect(check.stdout).toMatch(/; orders is paused, \d+d( \d+[hm])? old;/);

@@ -178,22 +178,24 @@ describe('health', () => {
     expect([...found.keys()].filter((name) => name.startsWith('selvedge_stream_rows'))).toEqual([]);
   });
 
-  it('tells of each brake, whoever pulled it', async () => {
-    const { daemon, config, samples, later } = await startWatched({}, [
-      { path: 'outbox.stopKinds', value: ['style'] },
-    ]);
-    expect((await samples()).get('selvedge_decisions_stopped')).toBe(0);
-    writeFileSync(join(config.dataDir, 'pushes.stop'), 'prices');
-    const stop = JSON.stringify({ at: 0, actor: 'anna', reason: 'prices' });
-    const row = { key: 'decisions_stop', value: stop, updated_at: 0 };
-    await daemon.store.db.insertInto('daemon_state').values(row).execute();
+  it('tells of each pause, whoever asked for it', async () => {
+    const { daemon, config, samples, later } = await startWatched();
+    expect([...(await samples()).keys()].filter((name) => /paused/.test(name))).toEqual([]);
+    writeFileSync(join(config.dataDir, 'pushes.paused'), 'prices');
+    const row = {
+      target: 'stream',
+      name: 'stock',
+      actor: 'anna',
+      reason: 'prices',
+      at: 0,
+    } as const;
+    await daemon.store.db.insertInto('pause').values(row).execute();
     later();
     const found = await samples();
-    expect(found.get('selvedge_decisions_stopped')).toBe(1);
-    expect(found.get('selvedge_outbox_stopped{kind="all"}')).toBe(1);
-    expect(found.get('selvedge_outbox_stopped{kind="style"}')).toBe(1);
+    expect(found.get('selvedge_paused{target="pushes",name=""}')).toBe(1);
+    expect(found.get('selvedge_paused{target="stream",name="stock"}')).toBe(1);
     const line = await headline(daemon.store.db, systemClock().now(), config);
-    expect(line).toContain('; sending STOPPED (all, style); decisions STOPPED; ');
+    expect(line).toContain('; PAUSED: pushes, stream:stock; ');
   });
 
   it('counts no stream as fresh that is switched off', async () => {

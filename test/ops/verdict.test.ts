@@ -11,18 +11,9 @@ import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
-const STOP = { at: 0, actor: 'anna', reason: 'prices' };
-const RELAY: RelayFigures = {
-  ...{ state: 'silent', changes: 9, announced: 0, late: 0, lost: 9, waiting: 0, excused: 0 },
-  ...{
-    missedShare: 1,
-    lateMsP50: null,
-    lateMsP95: null,
-    offsetMs: 0,
-    sweepMs: null,
-    silentSince: 0,
-  },
-};
+const WHY = { at: 0, actor: 'anna', reason: 'stocktaking' };
+const PAUSE = { target: 'pushes', name: '', ...WHY } as const;
+const RELAY: RelayFigures = { state: 'silent', deliveries: 9, missed: 9 };
 
 function stream(ageMs: number | null, more: object = {}) {
   return {
@@ -65,13 +56,8 @@ it('grades what is not fine, and puts the gravest first', async () => {
   expect(told({ backupAgeMs: 26 * HOUR_MS + 1 })).toEqual([
     ...['warning', 'the newest backup is older than a day'],
   ]);
-  expect(told({ sendingPaused: 'stocktaking' })).toEqual([
-    ...['warning', 'sending is paused: stocktaking'],
-  ]);
-  expect(told({ decisionsStop: STOP })).toEqual(['warning', 'the decisions are stopped']);
-  expect(told({ outboxStops: [{ ...STOP, kind: null }] })).toEqual([
-    ...['warning', 'sending is stopped: all'],
-  ]);
+  expect(told({ paused: [PAUSE] })).toEqual(['warning', 'paused by anna (pushes): stocktaking']);
+  expect(told({ dryRun: true })).toEqual(['warning', 'nothing is sent: outbox.dryRun']);
   const grades = [stream(4 * limitMs), stream(4 * limitMs + 1), stream(null)];
   expect(grades.map((one) => told({ streams: [one] })[0])).toEqual([
     ...['warning', 'critical', 'warning'],

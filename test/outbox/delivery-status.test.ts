@@ -313,7 +313,7 @@ it.each([
 ])('is too late no later where the clock is set back %s', async (_, restarts) => {
   const { bench, add } = await acceptsInTime();
   const { clock, row } = bench;
-  bench.brake = true;
+  bench.paused = true;
   const { stop } = bench.start();
   const before = await add(7);
   await clock.advance(60_000);
@@ -328,7 +328,7 @@ it.each([
     { ended_at: null },
   ]);
   await clock.advance(1);
-  bench.brake = false;
+  bench.paused = false;
   await clock.advance(30_000);
   expect(await row(before)).toMatchObject({ state: 'refused' });
   expect(bench.sends).toEqual(restarts ? [] : [after]);

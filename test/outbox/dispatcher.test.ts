@@ -351,29 +351,6 @@ describe('a failing database', () => {
   });
 });
 
-it('waits for the quiet time though a step of the clock could not be written down', async () => {
-  const bench = await createBench();
-  bench.creates = true;
-  const id = await bench.add(1);
-  bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
-  bench.script.send = lost;
-  const { dispatcher, done } = bench.start();
-  await bench.clock.advance(HOUR / 20);
-  await sql`create trigger full before update of in_doubt_since on outbox begin
-    select raise(abort, 'the disk is full'); end`.execute(bench.store.db);
-  bench.clock.step(HOUR);
-  await Promise.all([expect(done).rejects.toThrow('full'), bench.clock.advance(HOUR / 60)]);
-  await sql`drop trigger full`.execute(bench.store.db);
-  const stop = new AbortController();
-  const running = dispatcher.run(stop.signal);
-  await bench.clock.advance((8 * HOUR) / 60);
-  expect(bench.sends).toEqual([id]);
-  await bench.clock.advance((2 * HOUR) / 60);
-  expect(bench.sends).toEqual([id, id]);
-  stop.abort();
-  await running;
-});
-
 it('does not wait, after a restart, until a clock that was set back has caught up', async () => {
   const bench = await createBench();
   const id = await bench.add(1);

@@ -367,17 +367,17 @@ describe('what makes something new', () => {
 
 it('is looked for although it waited for the very reason that holds others now', async () => {
   const bench = await createBench();
-  bench.brake = true;
+  bench.paused = true;
   const id = await bench.add(1);
   const { dispatcher } = bench.start();
   await bench.clock.advance(10);
-  expect(await bench.row(id)).toMatchObject({ state: 'queued', last_error: 'stopped' });
+  expect(await bench.row(id)).toMatchObject({ state: 'queued', last_error: 'paused' });
   bench.script.send = (_, call) => unanswered(call);
-  bench.brake = false;
+  bench.paused = false;
   dispatcher.nudge();
   await bench.clock.advance(10);
   expect(await bench.row(id)).toMatchObject({ state: 'sending' });
-  bench.brake = true;
+  bench.paused = true;
   bench.script.look = () => YES;
   bench.start();
   await bench.clock.advance(10);

@@ -15,15 +15,16 @@ import { createScrubber } from '../../src/lib/secret.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
-import { openOutboxStops } from '../../src/outbox/stops.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
+import { writePause } from '../../src/store/pauses.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { openStore, type SqliteStore, type Store } from '../../src/store/store.ts';
 import { groupCommits } from '../../src/store/transaction/group-commit.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { testConfig, testLogger } from '../support/house.ts';
 import { levelsOf } from '../support/levels.ts';
+import { PUSHES, pausesIn } from '../support/pauses.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 export interface HouseParts {
@@ -33,11 +34,12 @@ export interface HouseParts {
   /** Settings that depend on where the reference listens. */
   readonly settingsOf?: (reference: Reference) => Readonly<Record<string, unknown>>;
   readonly seed?: number;
-  /** What else may keep pushes from leaving. */
-  readonly brakes?: Pick<OutboxDeps, 'space' | 'killSwitch'>;
+  readonly space?: OutboxDeps['space'];
+  /** Whether pushes are paused when it starts. */
+  readonly paused?: boolean;
 }
 
-const NO_BRAKES = { space: { allows: () => true }, killSwitch: { brake: () => undefined } };
+const ROOMY = { allows: () => true };
 
 export interface House {
   readonly reference: Reference;
@@ -123,7 +125,7 @@ async function run(
   reference: Reference,
   clock: Clock,
   folder: string,
-  { settings = {}, settingsOf, seed = 3, brakes = NO_BRAKES }: HouseParts,
+  { settings = {}, settingsOf, seed = 3, space = ROOMY, paused = false }: HouseParts,
   requested: string[],
 ) {
   const all = { ...settings, ...settingsOf?.(reference) };
@@ -136,10 +138,16 @@ async function run(
   const path = join(folder, 'mirror.db');
   placeDatabase(path);
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
+  const why = { actor: 'ann', reason: 'a test', at: 0 };
+  await store.transaction(async (tx) => {
+    await tx.deleteFrom('pause').execute();
+    if (paused) await writePause(tx, { ...PUSHES, ...why });
+  });
   const own = mortal(store);
   const grouped = groupCommits(own);
   const [random, log] = [seededRandom(seed), testLogger()];
   const stop = new AbortController();
+  const startedAt = clock.now();
   const service = await createService(config.service, {
     ...{ store: own, clock, random, scrubber: createScrubber(), stop: stop.signal },
   });
@@ -150,12 +158,12 @@ async function run(
   const readOrder = createOrderReader({ store: grouped, v1, also, sequence, clock, levels });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
-    ...brakes,
-    levels,
+    ...{ levels, space },
     seasons: (call) => v1.seasons(call),
-    stops: await openOutboxStops({ store: own, clock, log }),
+    pauses: await pausesIn({ store: own, clock }),
     requestRun: async (stream) => void requested.push(stream),
     onEnded: () => undefined,
+    watchedSince: () => startedAt,
   });
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));
   return {

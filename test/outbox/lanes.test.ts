@@ -120,18 +120,18 @@ describe('an idle outbox', () => {
     expect(bench.ends).toEqual(['1 confirmed']);
   });
 
-  it('sends nothing while the brake is on, and goes on when it is off', async () => {
+  it('sends nothing while pushes are paused, and goes on when they are resumed', async () => {
     const bench = await createBench();
-    bench.brake = true;
+    bench.paused = true;
     const id = await bench.add(1);
     bench.start();
     await bench.clock.advance(10 * MINUTE);
     expect(bench.sends).toEqual([]);
     expect(await bench.row(id)).toMatchObject({ state: 'queued', attempts: 0 });
     // It was checked once, says why it waits, and costs the service nothing meanwhile.
-    expect(await bench.row(id)).toMatchObject({ last_error: 'stopped' });
+    expect(await bench.row(id)).toMatchObject({ last_error: 'paused' });
     expect(bench.looks).toEqual([id]);
-    bench.brake = false;
+    bench.paused = false;
     bench.script.send = () => {
       bench.script.look = () => YES;
       return {};

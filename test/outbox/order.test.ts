@@ -1,9 +1,10 @@
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { restoreBackup } from '../../src/store/backup/restore.ts';
 import { openIncident } from '../../src/store/incidents.ts';
+import { pauseFile } from '../../src/store/pauses.ts';
 import { type House, startHouse } from './house.ts';
 import { mirrorOrders } from './support.ts';
 
@@ -152,26 +153,13 @@ describe('an order', () => {
     expect(house.ordersWith('A-1')).toBe(1);
     expect(await classes(house, id)).toEqual(['interrupted']);
   });
-
-  it('is not sent while it is stopped, and says so', async () => {
-    const house = await startHouse({ settings: { 'outbox.stopKinds': ['order'] } });
-    const id = await house.put('order', 'A-1', lines(house));
-    while ((await house.until(id, 'queued')).lastError === null) await house.clock.sleep(1_000);
-    expect((await house.until(id, 'queued')).lastError).toContain('outbox.stopKinds');
-    expect(house.ordersWith('A-1')).toBe(0);
-  });
 });
 
-it('is not sent while the disk is full, all is paused or the kill switch is thrown', async () => {
-  const held = { disk: true, kill: true };
-  const brakes = {
-    space: { allows: () => !held.disk },
-    killSwitch: { brake: () => (held.kill ? 'ada threw the switch' : undefined) },
-  };
-  const house = await startHouse({ brakes });
-  const pause = join(dirname(house.store.path), 'data', 'pushes.stop');
-  mkdirSync(dirname(pause), { recursive: true });
-  writeFileSync(pause, 'moving (bo)');
+it('is not sent while the disk is full or pushes are paused by a file, and says so', async () => {
+  const held = { disk: true };
+  const house = await startHouse({ space: { allows: () => !held.disk } });
+  const file = pauseFile(dirname(house.store.path), 'pushes');
+  writeFileSync(file, 'moving (bo)');
   const id = await house.put('order', 'A-1', lines(house));
   const saysIt = async (reason: string): Promise<void> => {
     let said = '';
@@ -184,11 +172,9 @@ it('is not sent while the disk is full, all is paused or the kill switch is thro
   };
   await saysIt('the disk is too full to send');
   held.disk = false;
-  await saysIt('sending is paused: moving (bo)');
-  rmSync(pause);
-  await saysIt('ada threw the switch');
+  await saysIt('paused by file (pushes): moving (bo)');
   expect(house.ordersWith('A-1')).toBe(0);
-  held.kill = false;
+  rmSync(file);
   await house.until(id, 'confirmed');
 });
 
@@ -210,7 +196,7 @@ describe('the desk', () => {
   const WHO = { actor: 'anna', reason: 'looked at it' };
 
   async function doubled() {
-    const house = await startHouse({ settings: { ...SOON, 'outbox.stop': true } });
+    const house = await startHouse({ settings: SOON, paused: true });
     const { world } = house.reference;
     const [model] = world.book.orders.all;
     if (!model) throw new Error('no order');
@@ -261,7 +247,7 @@ describe('the desk', () => {
   });
 
   it('acts on many only when they are as many as was expected', async () => {
-    const house = await startHouse({ settings: { 'outbox.stop': true } });
+    const house = await startHouse({ paused: true });
     const ids = [
       await house.put('order', 'A-1', lines(house)),
       await house.put('order', 'A-2', lines(house)),
@@ -352,14 +338,13 @@ describe('after a restore', () => {
   });
 
   it('an order that had not left is sent once it is proved not to have left since', async () => {
-    const settings: Record<string, unknown> = SOON;
-    const parts = { settings: { ...settings, 'outbox.stop': true } };
+    const parts = { settings: SOON, paused: true };
     const house = await startHouse(parts);
     const [{ orderId = 0 } = {}] = house.reference.world.book.orders.all;
     await mirrorOrders(house.store, [{ orderId, reference: 'of-before' }]);
     const id = await house.put('order', 'A-1', lines(house));
     const restore = await backedUp(house);
-    parts.settings['outbox.stop'] = false;
+    parts.paused = false;
     await restore();
     expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 1 });
     const looks = await evidence(house, id);
@@ -370,7 +355,7 @@ describe('after a restore', () => {
 });
 
 it('that waited in a snapshot of the machine is not sent again when that is put back', async () => {
-  const parts = { settings: { 'outbox.stop': true } };
+  const parts = { paused: true };
   const house = await startHouse(parts);
   const [{ orderId = 0 } = {}] = house.reference.world.book.orders.all;
   await mirrorOrders(house.store, [{ orderId, reference: 'of-before' }]);
@@ -378,7 +363,7 @@ it('that waited in a snapshot of the machine is not sent again when that is put 
   const { path } = house.store;
   await house.kill();
   copyFileSync(path, `${path}.snapshot`);
-  parts.settings['outbox.stop'] = false;
+  parts.paused = false;
   await house.start();
   expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 1 });
   await house.kill();

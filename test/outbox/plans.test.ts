@@ -19,8 +19,6 @@ it('looks for the refund that became of a pending one', async () => {
   const stop = new AbortController();
   const watch = createWatch({
     ...{ store: planned.store, clock, log: silentLogger() },
-    pauseReason: () => undefined,
-    brake: () => undefined,
     limits: { alertAfterMs: 1, refundAlertAfterMs: 1, auditEveryMs: 1_000, quietMs: 1_000 },
   });
   const done = watch.run(stop.signal);

@@ -8,7 +8,7 @@ import { runSpelled } from './spelling/campaign.ts';
 import { ODD_WAYS, WAYS } from './spelling/plan.ts';
 
 const { env } = process;
-const ORDERS = Number(env.SELVEDGE_SPELLING_ORDERS ?? 40);
+const ORDERS = Number(env.SELVEDGE_SPELLING_ORDERS ?? 12);
 const [FIRST = 1, LAST = FIRST] = (env.SELVEDGE_SPELLING_SEEDS ?? '1').split('-').map(Number);
 const SEED_MS_MAX = 2_400_000;
 const NEEDLESS_MAX = 0.02;

@@ -7,7 +7,6 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
-import { watchTime } from '../../src/outbox/dispatch/quiet-time.ts';
 import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
   clearByLook,
@@ -18,6 +17,7 @@ import {
 } from '../../src/outbox/item.ts';
 import type { Search } from '../../src/outbox/kinds/find-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';
 
 export const YES: Finding = { found: 'yes', detail: {} };
@@ -73,7 +73,7 @@ export interface Bench {
     deskAfterMs: number;
     idleMsMax: number;
   };
-  brake: boolean;
+  paused: boolean;
   /** Whether each sending makes something new. */
   creates: boolean;
   /** Whether a 409 is the last word. */
@@ -126,6 +126,8 @@ export async function createBench(): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   let sleeps = 0;
+  let isPaused = false;
+  let pauses = 0;
   const counted: Clock = {
     ...clock,
     sleep: (ms, signal) => {
@@ -135,7 +137,14 @@ export async function createBench(): Promise<Bench> {
   };
   const bench: Bench = {
     ...{ clock, store, looks: [], sends: [], ends: [], moves: [] },
-    ...{ brake: false, creates: false, conflictEnds: false, log: silentLogger() },
+    get paused() {
+      return isPaused;
+    },
+    set paused(next) {
+      isPaused = next;
+      if (next) pauses += 1;
+    },
+    ...{ creates: false, conflictEnds: false, log: silentLogger() },
     limits: {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,
@@ -161,19 +170,26 @@ export async function createBench(): Promise<Bench> {
         return 'outboxId' in enqueued ? enqueued.outboxId : 0;
       }),
     start() {
-      const watchedSince = watchTime(clock);
+      const guard = guardClock(store, clock);
+      const { watchedSince } = guard;
       const dispatcher = createDispatcher({
-        ...{ store, clock: counted, random: seededRandom(3), log: bench.log },
+        ...{
+          store,
+          clock: { ...guard.clock, sleep: counted.sleep },
+          random: seededRandom(3),
+          log: bench.log,
+        },
         kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
         limits: { ...LIMITS, ...bench.limits },
         ...{ quietMs: QUIET_MS, watchedSince },
-        brake: () => (bench.brake ? 'stopped' : undefined),
+        pauses: { mark: () => String(pauses), followFiles: async () => undefined },
+        pausedReason: () => (isPaused ? 'paused' : undefined),
         dryRun: false,
         onMoved: (item, state) => bench.moves.push(`${item.outboxId} ${state}`),
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),
       });
       const stop = new AbortController();
-      const done = dispatcher.run(stop.signal);
+      const done = guard.run(stop.signal, () => dispatcher.run(stop.signal));
       const close = async (): Promise<void> => {
         stop.abort();
         await done.catch(() => undefined);

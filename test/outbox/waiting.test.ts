@@ -1,11 +1,13 @@
 /** A document that has not left says what it waits for, and what ends that. */
+import { writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/log.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
-import { openOutboxStops } from '../../src/outbox/stops.ts';
-import { HELD_BY, noteHeld } from '../../src/outbox/waiting.ts';
+import { HELD_BY } from '../../src/outbox/waiting.ts';
+import { pauseFile } from '../../src/store/pauses.ts';
 import { writeAccountHold } from '../../src/store/state.ts';
+import { ORDERS, PUSHES, pausesIn } from '../support/pauses.ts';
 import { temporaryStore } from '../support/store.ts';
 import { delivered, intakeOf, order } from './intake/support.ts';
 
@@ -33,32 +35,28 @@ it('its turn, and how many come before it', async () => {
   expect(await step(id)).toBe('nothing: it is sent as soon as its turn has come');
 });
 
-it.each([
-  [`${HELD_BY.pause}: moving house`, 'selvedge resume'],
-  [HELD_BY.disk, 'make room on the disk'],
-  [HELD_BY.stop, 'set outbox.stop: false and restart'],
-  [HELD_BY.stopKinds, 'take the kind out of outbox.stopKinds'],
-])('what holds its kind (%s), with what ends that', async (reason, wanted) => {
+it('the pause of its kind, of all pushes or of everything, with what ends that', async () => {
   const { store, clock, step } = await withOrder();
-  const brake = (kind: string) => (kind === 'order' ? reason : undefined);
-  await noteHeld({ store, clock }, ['order', 'style'], brake);
-  const told = (await step()) ?? '';
-  expect(told.startsWith(`wait: ${reason}; to go on: ${wanted}`)).toBe(true);
-  await noteHeld({ store, clock }, ['order', 'style'], () => undefined);
+  const pauses = await pausesIn({ store, clock });
+  const who = { actor: 'ann', reason: 'wrong price list' };
+  await pauses.pause({ target: 'pushes', name: 'style' }, who);
   expect(await step()).toMatch(/^nothing: /);
+  await pauses.pause(ORDERS, who);
+  const resume = 'selvedge resume pushes --kind order --reason "…"';
+  expect(await step()).toBe(
+    `wait: paused by ann (pushes:order): ${who.reason}; to go on: ${resume}`,
+  );
+  await pauses.pause(PUSHES, who);
+  expect(await step()).toContain('(pushes): wrong price list; to go on: selvedge resume pushes --');
+  writeFileSync(pauseFile(dirname(store.path), 'all'), 'moving house');
+  await pauses.followFiles();
+  expect(await step()).toContain('to go on: remove the file all.paused from the data folder');
 });
 
-it('the stop of a person, of everything or of its kind', async () => {
-  const { store, clock, step } = await withOrder();
-  const stops = await openOutboxStops({ store, clock, log: silentLogger() });
-  const who = { actor: 'ann', reason: 'wrong price list' };
-  await stops.stop('style', who);
-  expect(await step()).toMatch(/^nothing: /);
-  await stops.stop('order', who);
-  const resume = 'selvedge outbox resume order --reason "…"';
-  expect(await step()).toBe(`wait: ann stopped order: ${who.reason}; to go on: ${resume}`);
-  await stops.stop(null, who);
-  expect(await step()).toContain('ann stopped everything: wrong price list; to go on: ');
+it('a disk that is too full', async () => {
+  const { step, set } = await withOrder();
+  await set({ last_error: HELD_BY.disk });
+  expect(await step()).toContain(`wait: ${HELD_BY.disk}; to go on: make room on the disk`);
 });
 
 it('an account that is not known to be that of the mirror', async () => {

@@ -47,8 +47,7 @@ function watchOver(store: SqliteStore, clock: ManualClock) {
   const stop = new AbortController();
   const times = { alertAfterMs: 60 * MINUTE, refundAlertAfterMs: MINUTE };
   const watch = createWatch({
-    ...{ store, clock, log: silentLogger(), pauseReason: () => undefined },
-    brake: () => undefined,
+    ...{ store, clock, log: silentLogger() },
     limits: { ...times, auditEveryMs: 60 * MINUTE, quietMs: 12 * MINUTE },
   });
   const done = watch.run(stop.signal);

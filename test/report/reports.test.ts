@@ -396,8 +396,8 @@ describe('selvedge report', () => {
   it('publishes whole copies where two are made for one file at the same moment', async () => {
     const { folder, report, config } = house();
     const copy = join(folder, 'copy.db');
-    // Those that were killed have left this; older programs had no process in the name.
-    for (const left of ['.999999999', '']) writeFileSync(`${copy}${left}.unfinished`, '');
+    // Left by one that was killed.
+    writeFileSync(`${copy}.999999999.unfinished`, '');
     const { renameSync } = fs;
     vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
       const args = [LAUNCHER, 'report', 'snapshot', copy, '--config', config];

@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { openReader, openWriter, verifyPragmas } from '../../src/store/connection.ts';
 import { acquireLease, isFolderLocked, lockFolder } from '../../src/store/lock.ts';
-import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
-import { openReadOnlyStore, openStore, type Tx } from '../../src/store/store.ts';
+import { openReadOnlyStore, type Tx } from '../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 const options = { busyTimeoutMs: 1_000 };
@@ -78,81 +77,6 @@ describe('opening the database', () => {
     expect(seen).toEqual([0, 0]);
     expect(await reader.snapshot(count)).toHaveLength(1);
     await reader.close();
-  });
-});
-
-describe('migrations', () => {
-  const extra = (sql: string): Migration => ({
-    version: readMigrations().length + 1,
-    name: 'next',
-    sql,
-    checksum: 'x',
-  });
-
-  it('gives the schema of test/schema.sql, character for character', async () => {
-    const store = await temporaryStore();
-    const dump = execFileSync('sqlite3', [store.path, '.schema --nosys'], { encoding: 'utf8' });
-    await expect(dump).toMatchFileSnapshot('../schema.sql');
-  });
-
-  it('leaves nothing behind when one fails half-way, nor a copy of what is as it was', () => {
-    const path = join(temporaryFolder(), 'mirror.db');
-    const database = openWriter(path, options);
-    const clock = manualClock();
-    migrate(database, clock);
-    const broken = extra('create table half (x integer) strict; insert into nowhere values (1);');
-    expect(() => migrate(database, clock, [...readMigrations(), broken])).toThrow(
-      /migration \d+ \(next\) failed: no such table: nowhere/,
-    );
-    const half = database.prepare("select 1 from sqlite_schema where name = 'half'").get();
-    expect(half).toBeUndefined();
-    database.close();
-    expect(readdirSync(dirname(path))).toEqual(['mirror.db']);
-  });
-
-  it('refuses a database that a newer program has written', async () => {
-    const path = join(temporaryFolder(), 'mirror.db');
-    const database = openWriter(path, options);
-    migrate(database, manualClock(), [
-      ...readMigrations(),
-      extra('create table later (x integer) strict'),
-    ]);
-    database.close();
-    await expect(openStore({ path, ...options }, manualClock())).rejects.toThrow(
-      /has schema \d+ \(next\); this program knows/,
-    );
-    await expect(openReadOnlyStore({ path, ...options })).rejects.toMatchObject({
-      code: 'store.newer_schema',
-    });
-  });
-
-  it('refuses a migration that was edited after it had run', () => {
-    const database = openWriter(join(temporaryFolder(), 'mirror.db'), options);
-    migrate(database, manualClock());
-    const edited = readMigrations().map((m) => ({ ...m, checksum: 'other' }));
-    expect(() => migrate(database, manualClock(), edited)).toThrow(
-      expect.objectContaining({
-        message: expect.stringContaining('differs from the one'),
-        hint: expect.stringContaining('restore a backup of a schema below 1'),
-      }),
-    );
-    database.close();
-  });
-
-  it('names the schema that a newer database has, and not the first that is unknown', () => {
-    const database = openWriter(join(temporaryFolder(), 'mirror.db'), options);
-    const all = readMigrations();
-    migrate(database, manualClock(), all);
-    expect(() => migrate(database, manualClock(), all.slice(0, -2))).toThrow(
-      `has schema ${all.length} (${all.at(-1)?.name}); this program knows ${all.length - 2}`,
-    );
-    database.close();
-  });
-
-  it('refuses a gap in the numbers', () => {
-    const folder = temporaryFolder();
-    writeFileSync(join(folder, '0002-second.sql'), 'select 1;');
-    expect(() => readMigrations(folder)).toThrow(/0002-second\.sql should be 1/);
   });
 });
 

@@ -1,6 +1,7 @@
 /** Sweeps of orders after the clock of this machine was ahead and was set back. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
+import { followClock } from '../support/clock-guard.ts';
 import { startOrders } from './orders-support.ts';
 
 const DAY_MS = 86_400_000;
@@ -39,7 +40,7 @@ it('a sweep whose run was begun "tomorrow" does not wait until then', async () =
 });
 
 it('a sweep in whose midst the clock is set back counts what it reads from then on', async () => {
-  const { stream, run, step, store, read } = await startOrders(KNOBS);
+  const { stream, run, step, store, read, clock } = await startOrders(KNOBS);
   const orders = stream();
   const { pull } = orders;
   const steps: number[] = [];
@@ -49,7 +50,9 @@ it('a sweep in whose midst the clock is set back counts what it reads from then 
       const asked = await store.db.selectFrom('refresh').select('order_id').executeTakeFirst();
       // The sweep has begun: it has asked for its first reads, and none was made.
       if (!asked || steps.length > 0) return;
+      await followClock({ store, clock });
       step(-DAY_MS);
+      await followClock({ store, clock });
       steps.push(read.length);
     };
     return pull({ ...context, page });

@@ -80,5 +80,5 @@ export async function startOrders(
       .map(({ path, query }) => (query === '' ? path : `${path}?${query}`))
       .filter((path) => pattern.test(path));
   const nudge = (): void => refresher.nudge();
-  return { ...pull, read, refused, stream, runOrders, requests, nudge, step };
+  return { ...pull, read, refused, stream, runOrders, requests, nudge, step, clock };
 }

@@ -4,11 +4,11 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { requestRun } from '../../src/sync/request-run.ts';
 import { temporaryStore } from '../support/store.ts';
 
-async function startStock(more: { readonly paused?: number } = {}) {
+async function startStock() {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const later = clock.now() + 86_400_000;
-  const state = { stream: 'stock', due_at: later, complete_at: 1, complete_rows: 1, ...more };
+  const state = { stream: 'stock', due_at: later, complete_at: 1, complete_rows: 1 };
   await store.db
     .insertInto('stream_state')
     .values({ ...state, last_run_id: null, last_error: null, requested: null })
@@ -52,10 +52,4 @@ it('a pull that has just begun is not followed by another one for whoever waits'
   expect(await request()).toBe(false);
   await clock.advance(900_000);
   expect(await request()).toBe(true);
-});
-
-it('a stream that a person has paused stays so', async () => {
-  const { nudges, request } = await startStock({ paused: 1 });
-  expect(await request()).toBe(false);
-  expect(nudges).toEqual([]);
 });

@@ -1,4 +1,6 @@
 /** What becomes of a run: of streams that do as the test says, on a clock that it moves. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
@@ -7,6 +9,7 @@ import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
 import { createOutages } from '../../src/lib/log/outages.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { pauseFile } from '../../src/store/pauses.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
@@ -15,6 +18,7 @@ import { createPlanner, PULLS } from '../../src/sync/planner.ts';
 import { ensureState } from '../../src/sync/run/open.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream, StreamRun } from '../../src/sync/stream.ts';
+import { ALL, pausesIn, STOCK } from '../support/pauses.ts';
 import { temporaryStore } from '../support/store.ts';
 import { manyRows, startList } from './list-server.ts';
 
@@ -122,8 +126,8 @@ describe('a wish of the operator', () => {
   });
 
   it('is refused for a stream that is paused', async () => {
-    const { operations } = await startRuns(async () => undefined);
-    await operations.setPaused('stock', true, ASKER);
+    const { operations, store, clock } = await startRuns(async () => undefined);
+    await (await pausesIn({ store, clock })).pause(STOCK, ASKER);
     await expect(operations.runNow('stock', false, ASKER)).rejects.toThrow(/paused/);
   });
 });
@@ -299,11 +303,11 @@ it('a stream that was never complete is stale', async () => {
 type Runs = Awaited<ReturnType<typeof startRuns>>;
 
 /** The planner of a start of the daemon. */
-function planOf(runs: Runs, schedule: string): (signal: AbortSignal) => Promise<void> {
+function planOf(runs: Runs, schedule: string, mayPull = (_stream: string) => true) {
   const planned = { stream: runs.stream, schedule, jitterMs: 0 };
   const deps = { ...runs, random: seededRandom(1), streams: [planned] };
-  const hooks = { onRunEnded: () => undefined, mayPull: () => true };
-  return (signal) => createPlanner({ ...deps, ...hooks }).run(signal);
+  const hooks = { onRunEnded: () => undefined, mayPull };
+  return (signal: AbortSignal) => createPlanner({ ...deps, ...hooks }).run(signal);
 }
 
 describe('the planner after downtime', () => {
@@ -359,20 +363,34 @@ describe('the planner after downtime', () => {
     expect(await during(21, '*/10 * * * *')).toBe(3);
   });
 
-  it('does not pull what was paused before its first start', async () => {
+  it('does not pull what is paused, by its name, by all or by a file', async () => {
     let times = 0;
     const runs = await startRuns(async () => {
       times += 1;
     });
     await runs.store.db.deleteFrom('stream_state').execute();
-    await runs.operations.setPaused('stock', true, ASKER);
+    const pauses = await pausesIn(runs);
+    const file = pauseFile(dirname(runs.store.path), 'all');
+    await pauses.pause(STOCK, ASKER);
     const stop = new AbortController();
-    const running = planOf(runs, '* * * * *')(stop.signal);
-    for (let half = 0; half < 6; half += 1) await runs.clock.advance(MINUTE / 2);
+    const mayPull = (stream: string) => pauses.reason('stream', stream) === undefined;
+    const running = planOf(runs, '* * * * *', mayPull)(stop.signal);
+    const during = async (minutes: number): Promise<number> => {
+      for (let half = 0; half < 2 * minutes; half += 1) await runs.clock.advance(MINUTE / 2);
+      return times;
+    };
+    expect(await during(3)).toBe(0);
+    expect(await runs.state()).toMatchObject({ last_run_id: null });
+    await pauses.pause(ALL, ASKER);
+    await pauses.resume(STOCK, ASKER);
+    expect(await during(3)).toBe(0);
+    writeFileSync(file, '');
+    await expect(pauses.resume(ALL, ASKER)).rejects.toThrow('by a file');
+    rmSync(file);
+    await pauses.resume(ALL, ASKER);
+    expect(await during(1)).toBeGreaterThan(0);
     stop.abort();
     await running;
-    expect(times).toBe(0);
-    expect(await runs.state()).toMatchObject({ paused: 1, last_run_id: null });
   });
 });
 

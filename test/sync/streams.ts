@@ -3,8 +3,10 @@ import { BRAND, FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts
 import type { Stream } from '../../src/sync/stream.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
+import { readSeasons } from '../../src/sync/streams/seasons.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
+import type { Traits } from '../../src/sync/traits/traits.ts';
 import { type Clients, FUSE } from './pull.ts';
 
 /** Written down once more than in the program: a stream that it forgets must not be missed here. */
@@ -23,9 +25,10 @@ export function listStreams(
   { v1, v2 }: Pick<Clients, 'v1' | 'v2'>,
   mode: 'stream' | 'pages',
   fuse = FUSE,
+  traits?: Traits,
 ): Stream[] {
   const level = { detailed: true, detailedPricing: false };
-  const paging = { mode, pageRows: 50, fuse };
+  const paging = { mode, pageRows: 50, fuse, traits };
   const short = { fuse };
   return [
     createStockStream(v1, { ...paging, level: { ...level, includeVariantsOnOrder: false } }),
@@ -36,7 +39,7 @@ export function listStreams(
       ...short,
       name: 'seasons',
       entity: SEASON,
-      read: (call) => v1.seasons(call),
+      read: (call) => (traits ? readSeasons({ v1, traits }, call) : v1.seasons(call)),
     }),
     ...PDM_STREAMS.map((name) => createPdmStream(v2, name, fuse)),
   ];

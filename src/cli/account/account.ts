@@ -52,7 +52,7 @@ export function accountAdopt(context: CliContext): Command {
     .description(
       'For an account that has moved to another address or client id, and whose orders do not\n' +
         'show that it is the same. Documents that have not left yet wait until you have looked\n' +
-        'through them ("outbox list") and say "outbox resume": they may be meant for the other\n' +
+        'through them ("outbox list") and say "resume pushes": they may be meant for the other\n' +
         'account. For another account take a new dataDir instead.',
     )
     .requiredOption('--reason <text>', 'why, for the audit', statedReason)
@@ -76,7 +76,7 @@ export function accountAdopt(context: CliContext): Command {
       output.line(`adopted  ${nameOf(adopted.now)}`);
       output.line(`before   ${nameOf(adopted.before)}`);
       if (adopted.open === 0) return;
-      output.line(`sending  stopped: ${adopted.open} documents wait; look at "outbox list", then`);
-      output.line('         selvedge outbox resume --reason "…"');
+      output.line(`pushes   paused: ${adopted.open} documents wait; look at "outbox list", then`);
+      output.line('         "selvedge resume pushes --reason …"');
     });
 }

@@ -18,8 +18,8 @@ export function backupRestore(context: CliContext): Command {
     .description(
       'Checks the backup and puts it in the place of mirror.db, which is kept beside it. The\n' +
         'past that comes back does not know what was sent since: every push that had not ended\n' +
-        'is in doubt until it was looked up, no reject rule is armed any more, and nothing is\n' +
-        'sent before "selvedge resume".',
+        'is in doubt until it was looked up, no reject rule is armed any more, and pushes are\n' +
+        'paused until "resume pushes".',
     )
     .argument('[backup]', 'its .json file (else the newest backup)')
     .option('--with-exchange', 'also take back exchange.db, what the ERP has handed in since too')
@@ -54,7 +54,7 @@ export function backupRestore(context: CliContext): Command {
         output.line(`disarmed ${result.disarmed.join(', ')}; what should reject is armed anew`);
       }
       for (const path of result.kept) output.line(`kept     ${path}`);
-      output.line('sending  paused: start the daemon, look at "selvedge status", then');
-      output.line('         selvedge resume');
+      output.line('pushes   paused: start the daemon, look at "selvedge status", then');
+      output.line('         "selvedge resume pushes --reason …"');
     });
 }

@@ -1,38 +1,119 @@
-/** `selvedge pause` and `selvedge resume`: the brake for everything that is sent. */
-import { Command } from 'commander';
-import { systemClock } from '../../lib/clock.ts';
-import { pausePushes, pauseReason, resumePushes } from '../../store/care/pause.ts';
-import { type CliContext, examples, userName } from '../command.ts';
+/** `selvedge pause` and `selvedge resume`. */
+import { Argument, Command, Option } from 'commander';
+import { z } from 'zod';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { pausesOf } from '../../daemon/pauses.ts';
+import { isDiskFull, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { silentLogger } from '../../lib/log.ts';
+import {
+  describePause,
+  FILE_TARGETS,
+  labelOf,
+  PAUSE_TARGETS,
+  pauseFile,
+} from '../../store/pauses.ts';
+import type { PauseTarget } from '../../store/tables.ts';
+import { statedReason } from '../arguments.ts';
+import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
+import { throughDaemon } from '../daemon-call.ts';
 
-export function pause(context: CliContext): Command {
-  return new Command('pause')
-    .summary('send nothing to the service until "resume"')
-    .description(
-      'Stops every push at once: decisions, orders, refunds. Pulls, events and decisions go\n' +
-        'on, and what was sent already is still looked up. Works while the daemon runs and\n' +
-        'while it does not, and outlives a restart. In an emergency, a file "pushes.stop" in\n' +
-        'dataDir is all that it takes.',
-    )
-    .argument('<reason...>', 'why, for those who come after')
-    .addHelpText('after', examples([['pause "prices of the ERP are wrong"', 'nothing is sent']]))
-    .action((words: readonly string[], _options: object, command: Command) => {
-      const { dataDir } = configOf(command, context).config;
-      const at = new Date(systemClock().now()).toISOString();
-      pausePushes(dataDir, `${words.join(' ')} (${userName()}, ${at})`);
-      context.output.line('paused: nothing is sent; "selvedge resume" ends it');
+const pauseSchema = z.object({
+  target: z.enum(PAUSE_TARGETS),
+  name: z.string(),
+  reason: z.string(),
+  actor: z.string(),
+  at: z.number(),
+});
+const answer = z.object({ pause: pauseSchema, paused: z.array(pauseSchema) });
+
+interface Options {
+  readonly reason: string;
+  readonly kind?: string;
+  readonly json?: boolean;
+}
+
+/** Nobody refused it: there is no daemon to ask, or it cannot write. */
+function couldNot(error: unknown): boolean {
+  if (error instanceof RetryLaterError || isDiskFull(error)) return true;
+  return error instanceof SelvedgeError && error.code === 'local.failed';
+}
+
+async function act(
+  context: CliContext,
+  self: Command,
+  action: 'pause' | 'resume',
+  what: { readonly target: PauseTarget; readonly name: string },
+  { reason, json }: Options,
+): Promise<void> {
+  const { pause, paused } = await throughDaemon(self, context, {
+    ...{ path: `/api/${action}`, body: what, answer, reason },
+    async alone(parts, asker) {
+      const pauses = await pausesOf(parts.config, { ...parts, log: silentLogger() });
+      return { pause: await pauses[action](what, asker), paused: [...pauses.list()] };
+    },
+  });
+  const { output } = context;
+  if (json === true) output.json({ pause, paused });
+  else if (action === 'pause') output.line(`paused: ${labelOf(pause)}`);
+  else {
+    const since = new Date(pause.at).toISOString();
+    output.line(`resumed: ${labelOf(pause)}; ${describePause(pause)}, since ${since}`);
+    for (const other of paused) output.line(`still ${describePause(other)}`);
+  }
+}
+
+function pausing(context: CliContext, action: 'pause' | 'resume', summary: string): Command {
+  return new Command(action)
+    .summary(summary)
+    .addArgument(new Argument('<target>', 'what').choices(PAUSE_TARGETS))
+    .argument('[name]', 'of a stream: which one')
+    .addOption(new Option('--kind <kind>', 'of pushes: only this kind').choices(OUTBOX_KINDS))
+    .requiredOption('--reason <text>', 'why; goes into the audit', statedReason)
+    .option('--json', 'the answer as JSON')
+    .action(async (target: PauseTarget, name: string | undefined, options: Options, self) => {
+      const what = { target, name: options.kind ?? name ?? '' };
+      await act(context, self, action, what, options).catch((cause: unknown) => {
+        const byFile = action === 'pause' && FILE_TARGETS.some((one) => one === target);
+        if (!byFile || !couldNot(cause)) throw cause;
+        // In an emergency it matters to know at once that nothing was paused, and what does it.
+        const file = pauseFile(configOf(self, context).config.dataDir, target);
+        const hint = `a file pauses ${target} as well: touch ${file}`;
+        const message = `nothing is paused: ${toError(cause).message}`;
+        throw new RetryLaterError('pause.failed', message, { hint, cause });
+      });
     });
 }
 
+export function pause(context: CliContext): Command {
+  return pausing(context, 'pause', 'pause pushes, decisions, a stream or all until "resume"')
+    .description(
+      'Takes hold at once and lasts until "resume", also over restarts; works while the daemon\n' +
+        'runs and while it does not. Lookups, confirmations and events go on.\n\n' +
+        'pushes     nothing is sent, or nothing of one kind; everything waits in its place\n' +
+        'decisions  the rules decide nothing, and what they decided and was not sent yet is\n' +
+        '           canceled; what people and the ERP want is still sent\n' +
+        'stream     the stream is not pulled\n' +
+        'all        the three together\n\n' +
+        'In an emergency a file in dataDir does it, with the reason in it, for as long as it is\n' +
+        'there: pushes.paused, decisions.paused or all.paused.',
+    )
+    .addHelpText(
+      'after',
+      examples([
+        ['pause pushes --reason "the service is being moved"', 'everything waits'],
+        ['pause pushes --kind order --reason "wrong price list"', 'orders wait, refunds go out'],
+        ['pause decisions --reason "prices look wrong"', 'the rules decide nothing'],
+        ['pause stream stock --reason "the list is broken"', 'it is not pulled'],
+      ]),
+    );
+}
+
 export function resume(context: CliContext): Command {
-  return new Command('resume')
-    .summary('send again after "pause" or a restore')
-    .description('Ends a pause. What waits is sent within half a minute.')
-    .addHelpText('after', examples([['resume', 'go on']]))
-    .action((_options: object, command: Command) => {
-      const { dataDir } = configOf(command, context).config;
-      const reason = pauseReason(dataDir);
-      const was = resumePushes(dataDir);
-      context.output.line(was ? `resumed; it was paused: ${reason}` : 'nothing was paused');
-    });
+  return pausing(context, 'resume', 'go on after "pause", a restore or "account adopt"')
+    .description(
+      'Ends the pause of exactly this target. What waited is sent at once, in the order in\n' +
+        'which it came; what the rules decided too long ago is decided again, by present facts.',
+    )
+    .addHelpText('after', examples([['resume pushes --reason "looked through"', 'send again']]));
 }

@@ -9,6 +9,7 @@ import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { silenceOf, verdictOf } from '../../ops/verdict.ts';
+import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -46,12 +47,9 @@ function streamRow(stream: StreamStatus): readonly string[] {
 
 function relayLine({ relay }: Status): string {
   if (relay === null) return 'not measured yet';
-  const { state, announced, changes, late, lost, sweepMs, lateMsP95 } = relay;
-  const parts = [`${state}: ${announced} of ${changes} changes told by events`];
-  if (late + lost > 0) parts.push(`${late} late, ${lost} lost`);
-  if (lateMsP95 !== null) parts.push(`p95 ${formatDuration(lateMsP95)}`);
-  if (sweepMs !== null) parts.push(`a sweep every ${formatDuration(sweepMs)}`);
-  return parts.join(', ');
+  const { state, deliveries, missed } = relay;
+  const quick = state === 'healthy' ? '' : ', orders are swept every 2m';
+  return `${state}: events missed ${missed} of the newest ${deliveries} deliveries${quick}`;
 }
 
 function printStatus(output: Output, status: Installation, { store, rules }: Config): void {
@@ -68,22 +66,13 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
     const lacks = status.lacks.join('; ');
     output.line(`level       ${status.level} is without: ${lacks} ("selvedge doctor" tells more)`);
   }
-  if (status.sendingPaused !== null) output.line(`sending     PAUSED: ${status.sendingPaused}`);
-  if (status.decisionsStop !== null) {
-    const { actor, reason, at } = status.decisionsStop;
-    output.line(`decisions   STOPPED by ${actor} since ${new Date(at).toISOString()}: ${reason}`);
+  for (const { actor, reason, at, ...what } of status.paused) {
+    const since = new Date(at).toISOString();
+    output.line(`PAUSED      ${labelOf(what)} by ${actor} since ${since}: ${reason}`);
   }
+  if (status.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
   if (rules.mode !== 'live') {
     output.line(`rules       ${rules.mode} by the configuration: nothing they decide is sent`);
-  }
-  for (const { kind, actor, reason, at } of status.outboxStops) {
-    const what = kind ?? 'everything';
-    const since = new Date(at).toISOString();
-    output.line(`sending     STOPPED (${what}) by ${actor} since ${since}: ${reason}`);
-  }
-  for (const kind of status.configuredStops) {
-    const what = kind === 'all' ? 'everything' : kind;
-    output.line(`sending     STOPPED (${what}) by the configuration`);
   }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);

@@ -4,7 +4,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { listOutbox, type OutboxRow } from '../../outbox/desk/listing.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';
-import { readOutboxStops } from '../../store/state.ts';
+import { labelOf, readPauses } from '../../store/pauses.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { firstRows, withMirror } from '../reading.ts';
@@ -42,17 +42,18 @@ export function outboxList(context: CliContext): Command {
     )
     .action(async (options: ListOptions, self: Command) => {
       const { json, limit, ...filter } = options;
-      const [found, stops] = await withMirror(self, context, async (db) => [
+      const [found, pauses] = await withMirror(self, context, async (db, _store, config) => [
         await listOutbox(db, { ...filter, limit: limit + 1 }),
-        await readOutboxStops(db),
+        await readPauses(db, config.dataDir),
       ]);
       const rows = firstRows(context.output, found, limit);
       if (json === true) {
         context.output.json(rows);
         return;
       }
-      for (const { kind, actor, reason } of stops) {
-        context.output.line(`STOPPED: ${kind ?? 'everything'}, by ${actor}: ${reason}`);
+      for (const pause of pauses) {
+        if (pause.target === 'stream') continue;
+        context.output.line(`PAUSED: ${labelOf(pause)}, by ${pause.actor}: ${pause.reason}`);
       }
       const now = systemClock().now();
       context.output.table(

@@ -1,6 +1,5 @@
 /**
- * `selvedge sync run|pause|resume|release|accept-…|retry-quarantine`: what a person may do to the
- * pulls.
+ * `selvedge sync run|release|accept-…|retry-quarantine`: what a person may do to the pulls.
  */
 import { Command } from 'commander';
 import { z } from 'zod';
@@ -81,32 +80,6 @@ export function syncRun(context: CliContext): Command {
       tell(context, options, run, `run ${run.runId} is ${run.outcome}, ${figures}${why}`);
       if (run.outcome !== 'complete') context.setExitCode(1);
     });
-}
-
-function pausing(context: CliContext, name: 'pause' | 'resume', summary: string): Command {
-  const paused = name === 'pause';
-  return command(name, summary)
-    .argument('<stream>', 'the name of the stream')
-    .action(async (stream: string, options: Options, self: Command) => {
-      const answer = await throughDaemon(self, context, {
-        path: `/api/sync/${name}`,
-        body: { stream },
-        ...{ answer: streamAnswer, reason: options.reason },
-        async alone(parts, asker) {
-          await operationsAlone(parts).setPaused(stream, paused, asker);
-          return { stream };
-        },
-      });
-      tell(context, options, answer, `${stream} is ${paused ? 'paused' : 'no longer paused'}`);
-    });
-}
-
-export function syncPause(context: CliContext): Command {
-  return pausing(context, 'pause', 'do not pull a stream until further notice');
-}
-
-export function syncResume(context: CliContext): Command {
-  return pausing(context, 'resume', 'pull a paused stream again');
 }
 
 export function syncRelease(context: CliContext): Command {

@@ -43,7 +43,7 @@ export function syncList(context: CliContext): Command {
     .action(async (options: Pick<Options, 'json'>, command: Command) => {
       const now = systemClock().now();
       const streams = await withMirror(command, context, (db, _store, config) =>
-        listStreams(db, pulledStreams(config), now, streamsNotAtLevel(config)),
+        listStreams(db, pulledStreams(config), now, streamsNotAtLevel(config), config.dataDir),
       );
       if (options.json === true) {
         context.output.json(streams);

@@ -52,6 +52,13 @@ const MUCH_SLOWER = 0.5;
 const AGAIN_MS = 10_000;
 /** A request in ten seconds is always tried; `Retry-After` alone holds it back further. */
 const PER_SECOND_MIN = 0.1;
+/**
+ * A service that refuses some requests by chance would be met ever more slowly: while few of the
+ * last answers are refusals, the pace stays above a share of the configured one.
+ */
+const LAST_ANSWERS = 20;
+const FEW_REFUSED = 6;
+const KEPT_SHARE = 0.1;
 
 /** Up so much, at most so often: near the true limit one request in a few hundred is refused. */
 const FASTER = 1.05;
@@ -76,6 +83,16 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
   let refused = 0;
   let changedAt = clock.monotonic();
   let takenSince = 0;
+  /** Whether each of the last answers was a refusal. */
+  const answers: boolean[] = [];
+  const note = (isRefused: boolean): void => {
+    answers.push(isRefused);
+    if (answers.length > LAST_ANSWERS) answers.shift();
+  };
+  const lowest = (): number => {
+    const isChance = answers.filter(Boolean).length < FEW_REFUSED;
+    return isChance ? (perSecondMax ?? 0) * KEPT_SHARE : PER_SECOND_MIN;
+  };
   const figures = (): PaceFigures => ({ perSecond, perSecondMax, heldMs });
   const change = (wanted: number): void => {
     perSecond = wanted;
@@ -96,14 +113,17 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
     },
     tooFast(startedAt) {
       // Those that were on their way already say nothing about the pace since.
-      if (perSecond === undefined || startedAt <= slowedAt) return;
+      if (perSecond === undefined) return;
+      note(true);
+      if (startedAt <= slowedAt) return;
       const now = clock.monotonic();
       const factor = now - slowedAt < AGAIN_MS ? MUCH_SLOWER : SLOWER;
       slowedAt = now;
       refused = perSecond;
-      change(Math.max(perSecond * factor, Math.min(PER_SECOND_MIN, perSecond)));
+      change(Math.max(perSecond * factor, Math.min(lowest(), perSecond)));
     },
     taken() {
+      note(false);
       if (perSecond === undefined || perSecond === perSecondMax) return;
       takenSince += 1;
       const sinceMs = clock.monotonic() - changedAt;

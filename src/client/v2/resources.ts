@@ -11,8 +11,6 @@ export type ResourceId = z.infer<typeof identitySchema>;
 
 const text = z.string().nullish();
 const flag = z.boolean().nullish();
-/** Nobody knows what it looks like: it comes as it is, and is never a reason to put a row aside. */
-const loose = z.unknown().optional();
 const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
 const id = keyText;
 const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
@@ -29,16 +27,16 @@ const schemas = {
     attributes: membersOf({
       styleNo: text,
       styleName: text,
-      description: loose,
-      designer: loose,
-      active: loose,
-      updatedAt: loose,
+      description: text,
+      designer: text,
+      active: flag,
+      updatedAt: text,
     }),
     relationships: membersOf({
       brand: toOne,
-      type: loose,
-      gender: loose,
-      countryOfOrigin: loose,
+      type: toOne,
+      gender: toOne,
+      countryOfOrigin: toOne,
       styleColors: toMany,
     }),
   }),
@@ -70,13 +68,13 @@ const schemas = {
   gender: z.looseObject({
     type: z.literal('gender'),
     id,
-    attributes: membersOf({ name: loose }),
+    attributes: membersOf({ name: text }),
     relationships: membersOf({}),
   }),
   country: z.looseObject({
     type: z.literal('country'),
     id,
-    attributes: membersOf({ name: loose, code: loose }),
+    attributes: membersOf({ name: text, code: text }),
     relationships: membersOf({}),
   }),
 } as const;

@@ -121,28 +121,6 @@ export function relaySection(fields: ContextFields) {
   );
 }
 
-export function lossMeterSection() {
-  const section = z.strictObject({
-    adaptive: flag(),
-    lateAfter: duration('1s', '1d'),
-    grace: duration('1s', '3d'),
-    window: duration('1m', '30d'),
-    sweepMin: duration('10s', '1d'),
-    sweepMax: duration('10s', '7d'),
-    silentAfter: duration('1s', '7d'),
-    silentChanges: whole(1, 1_000_000),
-    silentMax: duration('1s', '30d'),
-  });
-  return section.superRefine(
-    ({ sweepMin, sweepMax }, ctx) => {
-      if (sweepMin <= sweepMax) return;
-      const message = 'must not be longer than sweepMax';
-      ctx.addIssue({ code: 'custom', path: ['sweepMin'], message });
-    },
-    onceSound('sweepMin', 'sweepMax'),
-  );
-}
-
 export function localSection() {
   const section = z.strictObject({ host: address(), port: whole(0, 65_535) });
   return section.superRefine(({ host }, ctx) => {

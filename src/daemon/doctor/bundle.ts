@@ -62,29 +62,19 @@ async function troubles({ db }: SqliteStore) {
   };
 }
 
-/** Checks that repeat why a person stopped something; the states tell that it is stopped. */
-const TOLD_BY_STATES: ReadonlySet<string> = new Set(['stops', 'sending']);
+/** This check repeats why a person paused something; the states tell that it is paused. */
+const TOLD_BY_STATES = 'paused';
 
 async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]> {
   const findings: Finding[] = [];
   for await (const finding of examine({ loaded, now, network: undefined })) {
-    if (!TOLD_BY_STATES.has(finding.check)) findings.push(finding);
+    if (finding.check !== TOLD_BY_STATES) findings.push(finding);
   }
   return findings;
 }
 
-function withoutReasons({
-  outboxStops,
-  decisionsStop,
-  sendingPaused,
-  ...states
-}: Installation): object {
-  return {
-    ...states,
-    outboxStops: outboxStops.map(({ at, kind }) => ({ at, kind })),
-    decisionsStop: decisionsStop && { at: decisionsStop.at },
-    sendingPaused: sendingPaused !== null,
-  };
+function withoutReasons({ paused, ...states }: Installation): object {
+  return { ...states, paused: paused.map(({ target, name, at }) => ({ target, name, at })) };
 }
 
 /** A database that cannot be read is what many a report is about. */

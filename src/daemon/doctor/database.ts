@@ -6,6 +6,7 @@ import { formatDuration } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { silenceOf } from '../../ops/verdict.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
+import { describePause, resumeStep } from '../../store/pauses.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
 import { toldOfName } from '../../sync/other-names.ts';
@@ -40,21 +41,10 @@ function checkStreams(streams: Installation['streams']): Finding {
   return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync list says why');
 }
 
-/** What people have stopped and the database remembers. */
-function checkStops({ outboxStops, decisionsStop }: Installation): Finding[] {
-  const stops = outboxStops.map(({ kind, actor, reason }) =>
-    odd(
-      'stops',
-      `sending of ${kind ?? 'everything'} is stopped by ${actor}: ${reason}`,
-      `selvedge outbox resume${kind === null ? '' : ` ${kind}`} --reason "…"`,
-    ),
-  );
-  if (decisionsStop !== null) {
-    const { actor, reason } = decisionsStop;
-    const text = `the decisions are stopped by ${actor}: ${reason}`;
-    stops.push(odd('stops', text, 'selvedge decisions resume --reason "…"'));
-  }
-  return stops.length > 0 ? stops : [fine('stops', 'nobody has stopped anything')];
+function checkPaused({ paused, dryRun }: Installation): Finding[] {
+  const found = paused.map((one) => odd('paused', describePause(one), resumeStep(one)));
+  if (dryRun) found.push(odd('paused', 'nothing is sent', 'correct outbox.dryRun'));
+  return found.length > 0 ? found : [fine('paused', 'nothing is paused')];
 }
 
 /** Nothing has failed where something is not understood, and yet nothing may be decided. */
@@ -98,7 +88,7 @@ function checkFreshness(found: Installation): Finding[] {
       ? fine('incidents', 'none open')
       : odd('incidents', `${openIncidents} open`, '"selvedge report run incidents" names each'),
     ...checkCauses(found),
-    ...checkStops(found),
+    ...checkPaused(found),
   ];
 }
 

@@ -16,7 +16,6 @@ import {
   checkDisk,
   checkFolder,
   checkHolders,
-  checkPause,
   checkRules,
   checkSchedules,
   checkVersions,
@@ -53,7 +52,6 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* await guarded('backup', () => checkBackups(config, now));
   yield* await guarded('rules', () => checkRules(config));
   yield* await guarded('schedules', () => checkSchedules(config, now));
-  yield* await guarded('sending', () => checkPause(config));
   yield* checkLacks(config);
   if (!network) {
     yield skipped('network', 'left alone (--offline)');

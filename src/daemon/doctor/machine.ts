@@ -6,12 +6,10 @@ import type { Config } from '../../config/schema.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { configuredStops } from '../../ops/brakes.ts';
 import { BACKUP_MS_MAX } from '../../ops/verdict.ts';
 import { version } from '../../ops/version.ts';
 import { backupDirectory, countAhead, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
-import { pauseReason } from '../../store/care/pause.ts';
 import { lockFile } from '../../store/lock.ts';
 import { freeBytesAt, restingWith } from '../../store/space.ts';
 import { nextRunAfter } from '../../sync/schedule.ts';
@@ -132,15 +130,6 @@ export function checkBackups(config: Config, now: number): Finding[] {
   const age = Math.max(0, now - Date.parse(newest.manifest.createdAt));
   const text = `the newest is ${formatDuration(age)} old${count === 0 ? '' : `; ${ahead}`}`;
   return [age > BACKUP_MS_MAX ? odd('backup', text, advice) : fine('backup', text)];
-}
-
-export function checkPause(config: Config): Finding[] {
-  const reason = pauseReason(config.dataDir);
-  if (reason !== undefined) return [odd('sending', `paused: ${reason}`, 'selvedge resume')];
-  const stops = configuredStops(config).join(', ');
-  if (stops === '') return [fine('sending', 'neither paused nor stopped by the configuration')];
-  const advice = 'correct outbox.stop, outbox.stopKinds and outbox.dryRun';
-  return [odd('sending', `the configuration stops: ${stops}`, advice)];
 }
 
 interface Holder {

@@ -4,9 +4,8 @@ import type { Config } from '../../config/schema.ts';
 import type { Health } from '../../console/health-routes.ts';
 import type { Meter } from '../../inbox/meter.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { heldBack } from '../../ops/brakes.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
-import { type DatabaseReadings, readDatabase } from '../../ops/metrics/readings.ts';
+import { readDatabase } from '../../ops/metrics/readings.ts';
 import type { LiveReadings } from '../../ops/metrics/sources.ts';
 import { freshnessOf } from '../../ops/status.ts';
 import { version } from '../../ops/version.ts';
@@ -96,17 +95,13 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
   const readBackup = backupReader(config, deps);
-  const readStored = async (): Promise<DatabaseReadings> => {
-    const found = await readDatabase(store.db, clock.now(), freshness);
-    return { ...found, outboxStops: [...found.outboxStops, ...heldBack(config)] };
-  };
   // Loaded when it is asked for: a start does not wait for it.
   const load = async (): Promise<Metrics> => {
     const { createMetrics } = await import('../../ops/metrics/metrics.ts');
     return createMetrics({
       build: { version: version(), node: process.version, instance: config.instance },
       clock,
-      readDatabase: readStored,
+      readDatabase: () => readDatabase(store.db, clock.now(), freshness, config.dataDir),
       readLive: () => liveReadings(deps, readBackup()),
     });
   };

@@ -106,8 +106,6 @@ function begin(holder: Holder, since: number, now: number, settings: Settings): 
 
 /** The hold as it goes on, or as it is after its time was up. */
 function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): HoldRow {
-  // Its time was up in a time to come: the clock was set back, and it has its time again.
-  if ((row.lapsed_at ?? 0) > now) return goOn({ ...row, lapsed_at: null }, holder, now, settings);
   const isUp = row.expires_at <= now && row.lapsed_at === null;
   if (isUp && row.afterwards === 're-evaluate') return begin(holder, now, now, settings);
   return {
@@ -146,10 +144,7 @@ export function planHolds(
   const rows = holdersOf(ruleSet, evaluation).map((holder) => {
     const row = known.get(holder.id);
     const same = row?.rule_hash === holder.hash && row.afterwards === holder.timing.afterwards;
-    // One that began in a time to come began before the clock was set back.
-    return same && row.since <= now
-      ? goOn(row, holder, now, settings)
-      : begin(holder, now, now, settings);
+    return same ? goOn(row, holder, now, settings) : begin(holder, now, now, settings);
   });
   return { before, rows, reason: evaluation.live.reason };
 }

@@ -11,7 +11,7 @@ import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
-import { timeForGood } from '../../store/care/time-for-good.ts';
+import { trustedNow } from '../../store/clock-guard.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { openArmings, runOutRuleIds } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
@@ -192,7 +192,7 @@ export async function disarmRunOut(
   { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,
   ruleSet: RuleSet,
 ): Promise<readonly string[]> {
-  const until = await timeForGood({ store, clock });
+  const until = await trustedNow({ store, clock });
   // Mostly there is none, and a transaction would keep other writers waiting.
   if ((await runOutRuleIds(store.db, until)).length === 0) return [];
   return store.transaction(async (tx) => {

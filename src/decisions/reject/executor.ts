@@ -8,11 +8,10 @@
  * Level-triggered: what waits, what is due and what came of a push all follow from the database.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Clock, watchSteps } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
-import { timeForGood } from '../../store/care/time-for-good.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { readSubject } from '../facts.ts';
@@ -28,7 +27,6 @@ import {
   endEntries,
   endEntry,
   entryById,
-  moveGraces,
   putOff,
   type RejectEntry,
   waitingEntries,
@@ -130,7 +128,7 @@ async function decide(
   deps: RejectDeps,
   tx: Tx,
   { entryId, orderDeliveryId }: RejectEntry,
-  { unreadable, followed }: { readonly unreadable: Stop | undefined; readonly followed: number },
+  unreadable: Stop | undefined,
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
@@ -149,7 +147,7 @@ async function decide(
   const asked = await askRules(tx, { rules, mode, now }, subject);
   const judged = { rules, mode, subject, ...asked, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
-  const inspection = { ...judged, now, followed, ruleSet, rule, entry };
+  const inspection = { ...judged, now, ruleSet, rule, entry };
   const stop = unreadable ?? (await firstStop(tx, inspection));
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
@@ -173,10 +171,7 @@ async function lookUp(
 
 async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSignal): Promise<void> {
   const unreadable = await lookUp(deps, entry, signal);
-  const followed = await timeForGood(deps);
-  const step = await deps.store.transaction((tx) =>
-    decide(deps, tx, entry, { unreadable, followed }),
-  );
+  const step = await deps.store.transaction((tx) => decide(deps, tx, entry, unreadable));
   if (!step) return;
   const { orderDeliveryId: delivery, ruleId: rule } = entry;
   if (step.pushed) {
@@ -209,30 +204,8 @@ async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
 }
 
 export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
-  const { store, clock, log } = deps;
-  const watched = watchSteps(clock);
+  const { store, clock } = deps;
   let wake = new AbortController();
-  // Outlives a run that fails: people were promised the whole grace.
-  let step = 0;
-  let watchedAt = clock.monotonic();
-
-  /** Whether the clock was moved since it was looked at. */
-  const followClock = async (): Promise<boolean> => {
-    const at = clock.monotonic();
-    step += watched();
-    const moved = step;
-    if (moved !== 0) {
-      const graces = await store.transaction((tx) => {
-        const unwatchedMs = clock.monotonic() - watchedAt;
-        return moveGraces(tx, { step: moved, now: clock.now(), unwatchedMs });
-      });
-      step -= moved;
-      if (graces > 0) log.warn({ graces, byMs: moved }, 'the clock was moved, and graces with it');
-    }
-    watchedAt = at;
-    return moved !== 0;
-  };
-
   return {
     name: 'rejects',
     nudge: () => wake.abort(),
@@ -244,7 +217,6 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
         await recall(deps);
         const waiting = await waitingEntries(store.db);
         const now = clock.now();
-        if (await followClock()) continue;
         for (const entry of waiting.filter(({ dueAt }) => dueAt <= now)) {
           if (signal.aborted) return;
           await carryOut(deps, entry, signal);

@@ -2,7 +2,6 @@
  * The queue of rejects: from the decision to reject until the delivery is rejected, or something
  * prevented it. An entry waits out its grace here, where everybody can see and stop it.
  */
-import { sql } from 'kysely';
 import type { Rule } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
@@ -134,39 +133,6 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
     .orderBy('due_at')
     .orderBy('entry_id')
     .execute();
-}
-
-interface ClockStep {
-  /** By how many milliseconds the clock on the wall was moved, to `now`. */
-  readonly step: number;
-  readonly now: number;
-  /** For how long nobody has looked whether it was. */
-  readonly unwatchedMs: number;
-}
-
-/**
- * What waits has as much of its grace left as it had, and never more than all of it: what was
- * queued in a time to come was so under a clock that was right. What may have been queued since the
- * clock was set back has its grace already. When it was queued moves along, or the next step would
- * take it for a time to come. Gives how many were moved.
- */
-export async function moveGraces(db: Db, { step, now, unwatchedMs }: ClockStep): Promise<number> {
-  let moving = db
-    .updateTable('reject_entry')
-    .set({
-      due_at: sql<number>`due_at + min(${step}, ${now} - queued_at)`,
-      queued_at: sql<number>`queued_at + min(${step}, ${now} - queued_at)`,
-    })
-    .where('ended_at', 'is', null)
-    .where('state', '=', 'waiting')
-    .where('due_at', '>', now - step);
-  if (step < 0) {
-    const since = now - unwatchedMs;
-    moving = moving.where(({ eb, or }) =>
-      or([eb('queued_at', '<', since), eb('queued_at', '>', now)]),
-    );
-  }
-  return Number((await moving.executeTakeFirstOrThrow()).numUpdatedRows);
 }
 
 /** A rail is in its way for now: it is looked at again at `until`. */

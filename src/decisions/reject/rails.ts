@@ -3,7 +3,6 @@
  * stands in the way makes a hold of the reject, with its name as the reason; what follows is part
  * of the rail: wait and be asked again, be decided anew, be left to a person, or trip the breaker.
  */
-import { formatDuration } from '../../lib/units.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -22,8 +21,6 @@ import { failuresExceeded } from './settle.ts';
 
 export interface Inspection {
   readonly now: number;
-  /** The time for what cannot be undone (`timeForGood`), a little before `now`. */
-  readonly followed: number;
   readonly mode: DecisionMode;
   readonly ruleSet: RuleSet;
   /** The rule of the entry, if the set still has it. */
@@ -95,16 +92,6 @@ function rulesRail(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined
   return { rail: 're-evaluation', detail: `the rules now say ${told(live)}`, next: 'anew' };
 }
 
-/** It follows the clock each minute, and one that was moved while we ran moves the graces. */
-const BEHIND_MS_MAX = 600_000;
-
-function clockRail(_tx: Tx, { now, followed }: Inspection): Stop | undefined {
-  if (now - followed <= BEHIND_MS_MAX) return undefined;
-  const ahead = formatDuration(now - followed);
-  const detail = `the clock is ahead by ${ahead} of what has passed, or the daemon was off so long`;
-  return { rail: 'clock', detail, next: 'wait' };
-}
-
 async function freshnessRail(
   tx: Tx,
   { rule, ruleSet, subject, now }: Inspection,
@@ -142,7 +129,6 @@ const RAILS: readonly Rail[] = [
   armingRail,
   changesRail,
   rulesRail,
-  clockRail,
   freshnessRail,
   hoursRail,
   failuresRail,

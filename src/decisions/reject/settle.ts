@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
-import { cancelUnsent } from '../stop/unsent.ts';
+import { cancelUnsent } from '../unsent.ts';
 import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;
@@ -83,7 +83,7 @@ export async function failuresExceeded(
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('r.state', '=', 'failed')
     .where(MAY_HAVE_ARRIVED)
-    .where(sql<boolean>`coalesce(outbox.last_error <> outbox.body->>'$.calledOff', 1)`)
+    .where(sql<boolean>`coalesce(outbox.last_error <> outbox.body->>'$.cancelRequested', 1)`)
     .where('r.ended_at', '>', Math.max(after, now - DAY_MS))
     .executeTakeFirstOrThrow();
   const count = Number(row.count);

@@ -1,6 +1,5 @@
 /** Manual decisions: the rules leave a delivery alone after one, until its lines change. */
 import { canonicalJson, sha256 } from '../../lib/json.ts';
-import { hundredthsOf } from '../../lib/money.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { Subject } from '../facts.ts';
@@ -8,7 +7,9 @@ import type { Subject } from '../facts.ts';
 /** Digest of what is in the delivery: barcodes, quantities, prices, in order. */
 function linesHash({ facts }: Subject): string {
   const lines = facts.delivery.lines.map(({ barcode, quantity, price }) => [
-    ...[barcode, quantity, typeof price === 'number' ? hundredthsOf(price) : price],
+    barcode,
+    quantity,
+    price,
   ]);
   return sha256(canonicalJson(lines));
 }

@@ -1,9 +1,8 @@
 /** What else keeps decisions or streams from being made: currency, clock, numbers, doubts. */
 import { sql } from 'kysely';
-import { ZONE_STEP_MS } from '../../lib/reading/clock-offset.ts';
+import { constantOffset, ZONE_STEP_MS } from '../../lib/reading/clock-offset.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
-import { readRelayFigures } from '../relay.ts';
 import type { Cause } from './cause.ts';
 
 /** The newest ones tell how it is now; with all of them it would take as long as a report. */
@@ -44,6 +43,8 @@ const ZONE_ADVICE =
 
 /** A clock may be so far ahead of ours. */
 const AHEAD_MS_MAX = 5 * 60_000;
+/** No zone is further away. */
+const ZONE_MS_MAX = 86_400_000;
 /** Rows of each table that are looked at. */
 const LATEST = 20;
 
@@ -70,7 +71,14 @@ export async function clockAhead(db: Db, timeZone: string): Promise<readonly Cau
 
 /** Times that are behind by what zones differ by, while the events of them come at once. */
 export async function clockBehind(db: Db, timeZone: string): Promise<readonly Cause[]> {
-  const offsetMs = (await readRelayFigures(db))?.offsetMs ?? 0;
+  const { rows } = await sql<{ readonly late: number }>`
+    select at - created_at late from event_coverage
+    where by_event and order_delivery_id >= (select min(order_delivery_id) from (
+      select order_delivery_id from delivery order by order_delivery_id desc limit ${NEWEST}))
+    order by order_delivery_id desc limit ${LATEST}`.execute(db);
+  // One that the service dates far back was packed long before its event.
+  const lates = rows.map(({ late }) => late).filter((late) => late < ZONE_MS_MAX);
+  const offsetMs = constantOffset(lates);
   if (offsetMs === 0) return [];
   const by = formatDuration(offsetMs);
   const says = `times of the service are ${by} behind this clock (read as ${timeZone})`;

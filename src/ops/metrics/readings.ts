@@ -1,7 +1,7 @@
 /** What the metrics tell that stands in the database: all of it from an index, or small. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
-import { readDecisionsStop, readOutboxStops } from '../../store/state.ts';
+import { type Pausable, readPauses } from '../../store/pauses.ts';
 import type { Db } from '../../store/store.ts';
 import { type RelayFigures, readRelayFigures } from '../relay.ts';
 import { countRejects, type FreshnessMs, openIncidentsByKind } from '../status.ts';
@@ -12,7 +12,6 @@ interface StreamReading {
   readonly ageMs: number;
   readonly limitMs: number;
   readonly failures: number;
-  readonly paused: boolean;
   /** Undefined: there was no complete run. */
   readonly rows: number | undefined;
 }
@@ -35,9 +34,7 @@ export interface DatabaseReadings {
   readonly desk: number;
   /** Rejects that wait out their grace. */
   readonly rejects: number;
-  /** Kinds that are stopped; `all`: everything. */
-  readonly outboxStops: readonly string[];
-  readonly areDecisionsStopped: boolean;
+  readonly paused: readonly Pausable[];
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
@@ -45,7 +42,7 @@ export interface DatabaseReadings {
   readonly quarantine: Readonly<Record<string, number>>;
   /** Open ones by kind. */
   readonly incidents: Readonly<Record<string, number>>;
-  readonly loss: RelayFigures | undefined;
+  readonly relay: RelayFigures | undefined;
 }
 
 async function streamReadings(
@@ -61,7 +58,6 @@ async function streamReadings(
       ageMs: state.complete_at === null ? Infinity : now - state.complete_at,
       limitMs: freshnessMs[state.stream] ?? Infinity,
       failures: state.failures,
-      paused: state.paused === 1,
       rows: state.complete_rows ?? undefined,
     }));
 }
@@ -163,6 +159,7 @@ export async function readDatabase(
   db: Db,
   now: number,
   freshnessMs: FreshnessMs,
+  dataDir?: string,
 ): Promise<DatabaseReadings> {
   const event = await db
     .selectFrom('webhook_event')
@@ -181,12 +178,11 @@ export async function readDatabase(
     pending: aged(await pendingDeliveries(db), now),
     ...(await readOutbox(db, now)),
     rejects: await countRejects(db),
-    outboxStops: (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all'),
-    areDecisionsStopped: (await readDecisionsStop(db)) !== undefined,
+    paused: await readPauses(db, dataDir),
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,
     quarantine: await quarantineByEntity(db),
     incidents: await openIncidentsByKind(db),
-    loss: await readRelayFigures(db),
+    relay: await readRelayFigures(db),
   };
 }

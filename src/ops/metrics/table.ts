@@ -53,7 +53,6 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     seconds(s.limitMs),
   ),
   perStream('stream_failures', 'Failed runs in a row', (s) => s.failures),
-  perStream('stream_paused', '1 while a person has paused it', (s) => Number(s.paused)),
   perStream('stream_rows', 'Rows of the last complete run', (s) => s.rows),
   {
     name: 'deliveries_pending',
@@ -97,15 +96,11 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
   { name: 'outbox_dead', help: 'Pushes that were given up', read: ({ dead }) => one(dead) },
   { name: 'outbox_desk', help: 'Pushes that wait for a person', read: ({ desk }) => one(desk) },
   {
-    name: 'outbox_stopped',
-    help: '1 for each kind of push that is stopped or paused; all: everything',
-    labels: ['kind'],
-    read: ({ outboxStops }) => outboxStops.map((kind) => ({ labels: { kind }, value: 1 })),
-  },
-  {
-    name: 'decisions_stopped',
-    help: '1 while a person has stopped the decisions',
-    read: ({ areDecisionsStopped }) => one(Number(areDecisionsStopped)),
+    name: 'paused',
+    help: '1 for each pause: pushes, decisions, stream or all; name: a kind of push, or a stream',
+    labels: ['target', 'name'],
+    read: ({ paused }) =>
+      paused.map(({ target, name }) => ({ labels: { target, name }, value: 1 })),
   },
   {
     name: 'orders_to_read',
@@ -124,24 +119,14 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
   },
   {
     name: 'events_missed_ratio',
-    help: 'Changes of which no event told us in time, 0 to 1',
-    read: ({ loss }) => one(loss?.missedShare),
-  },
-  {
-    name: 'events_lost',
-    help: 'Changes of which no event ever told us, in the window of the loss meter',
-    read: ({ loss }) => one(loss?.lost),
-  },
-  {
-    name: 'events_late_p95_seconds',
-    help: 'From a change to the mirror where an event brought it, 95th percentile',
-    read: ({ loss }) => one(loss?.lateMsP95 == null ? undefined : seconds(loss.lateMsP95)),
+    help: 'Share of the newest deliveries that no event announced in time, 0 to 1',
+    read: ({ relay }) => one(relay && relay.missed / relay.deliveries),
   },
   {
     name: 'events_state',
-    help: '1 for what the loss meter says of the events',
+    help: '1 for the state of the relay by missed-event detection',
     labels: ['state'],
-    read: ({ loss }) => (loss ? [{ labels: { state: loss.state }, value: 1 }] : []),
+    read: ({ relay }) => (relay ? [{ labels: { state: relay.state }, value: 1 }] : []),
   },
   {
     name: 'quarantine_rows',

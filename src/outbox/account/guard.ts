@@ -12,14 +12,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
+import { writePause } from '../../store/pauses.ts';
 import {
   type Account,
   readAccount,
-  readOutboxStops,
   readSystemKey,
   writeAccount,
   writeAccountHold,
-  writeOutboxStops,
 } from '../../store/state.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { type Comparison, compareWithAccount } from './compare.ts';
@@ -164,7 +163,7 @@ export interface Adopted {
 
 /**
  * A person says that the configured account is that of the data folder. What is left in the outbox
- * may have been meant for the other one: sending is stopped until it was looked through.
+ * may have been meant for the other one: pushes are paused until it was looked through.
  */
 export async function adoptAccount(
   { store, clock, account }: Omit<AccountDeps, 'log'>,
@@ -182,9 +181,8 @@ export async function adoptAccount(
     await writeAccount(tx, account, clock);
     await writeAccountHold(tx, '', clock);
     if (open > 0) {
-      const stops = await readOutboxStops(tx);
-      const stop = { kind: null, at, actor, reason: `account adopted: ${reason}` };
-      await writeOutboxStops(tx, [...stops.filter(({ kind }) => kind !== null), stop], clock);
+      const why = `account adopted: ${reason}`;
+      await writePause(tx, { target: 'pushes', name: '', reason: why, actor, at });
     }
     const entry = { actor, reason, action: 'account.adopt', subject: nameOf(account) };
     await writeAudit(tx, { ...entry, detail: { before, open } }, at);

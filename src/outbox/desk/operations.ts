@@ -43,7 +43,7 @@ export interface DeskDeps {
   readonly confirm: (row: DeskRow, id: string | null) => Promise<JsonObject>;
   /** As configured. */
   readonly quietMs: number;
-  /** {@link watchTime} */
+  /** {@link ClockGuard.watchedSince} */
   readonly watchedSince: () => number;
   /** A row is due. */
   readonly nudge: () => void;

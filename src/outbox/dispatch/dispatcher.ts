@@ -18,12 +18,9 @@
  * text. A row that cannot be settled now is put off with a growing delay; the row stays, so that
  * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
-import { watchSteps } from '../../lib/clock.ts';
 import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
 import type { OutboxItem } from '../item.ts';
 import { doubtWhatWasSending, dueItems, type Excluded, nextDueAt, type Work } from '../ledger.ts';
-import { bringForward, followClockStep } from './clock-step.ts';
-import { createGate } from './gate.ts';
 import type { DispatcherDeps, DispatcherLimits, Hand } from './hand.ts';
 import { createFailedLooks } from './looks.ts';
 import { step } from './step.ts';
@@ -49,9 +46,21 @@ type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['doubt', 'send'] as const;
 
-/** What is worked on, and what is under the brake. */
-function excluded({ gate }: Hand, busy: Busy): Excluded {
-  return { busy: new Set(busy.keys()), held: gate.look() };
+/** What is worked on, and what is paused. */
+function excluded({ kinds, pausedReason }: DispatcherDeps, busy: Busy): Excluded {
+  const held = new Map<string, string>();
+  for (const { kind } of kinds) {
+    const reason = pausedReason(kind);
+    if (reason !== undefined) held.set(kind, reason);
+  }
+  return { busy: new Set(busy.keys()), held };
+}
+
+/** A push that waits for its slot, or is being checked, also sees a pause that is over by then. */
+function pausedSince({ pauses, pausedReason }: DispatcherDeps): DispatcherDeps['pausedReason'] {
+  const mark = pauses.mark();
+  return (kind) =>
+    pausedReason(kind) ?? (pauses.mark() === mark ? undefined : 'paused in the meantime');
 }
 
 function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: Work): number {
@@ -59,24 +68,7 @@ function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: W
   return (work === 'send' ? concurrency : looks) - taken;
 }
 
-/** Steps of the clock; those that were not followed yet outlive a run that fails. */
-interface Steps {
-  readonly moved: () => number;
-  left: number;
-}
-
-/** After a step of the clock; what is under way or found would go by, or write, times of before. */
-async function follow(deps: DispatcherDeps, steps: Steps, busy: Busy, found: Found): Promise<void> {
-  steps.left += steps.moved();
-  if (steps.left === 0) return;
-  await Promise.all([...busy.values()].map(({ done }) => done));
-  await followClockStep(deps.store, steps.left, deps.clock.now());
-  found.clear();
-  steps.left = 0;
-}
-
-async function begin({ store, clock, log, limits }: DispatcherDeps): Promise<void> {
-  await bringForward(store, limits, clock.now());
+async function begin({ store, clock, log }: DispatcherDeps): Promise<void> {
   const inDoubt = await doubtWhatWasSending(store, clock.now());
   if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
 }
@@ -112,8 +104,7 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const { store, clock, limits } = own;
   const failedLooks = createFailedLooks(clock, limits.lookMs);
   const outages = createOutages<number>(own, PUSHES);
-  const deps: Hand = { ...own, failedLooks, outages, gate: createGate(own) };
-  const steps: Steps = { moved: watchSteps(clock), left: 0 };
+  const deps: Hand = { ...own, failedLooks, outages };
   let wake = new AbortController();
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
@@ -130,23 +121,23 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
 
   return {
     name: 'outbox',
-    nudge() {
-      // Whoever stops or resumes nudges: what waits now must not miss a stop that ends at once.
-      deps.gate.look();
-      wake.abort();
-    },
+    nudge: () => wake.abort(),
     async run(signal) {
       const busy: Busy = new Map();
       const found: Found = new Map();
-      await follow(deps, steps, busy, found);
+      let foundAt = deps.watchedSince();
       await begin(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await follow(deps, steps, busy, found);
+          const pausedReason = pausedSince(own);
+          await own.pauses.followFiles();
+          // After a step of the clock, rows that were found have the times of before.
+          if (foundAt !== deps.watchedSince()) found.clear();
+          foundAt = deps.watchedSince();
           const take = (item: OutboxItem): Promise<void> =>
-            step(deps, item, signal).catch((error: unknown) => {
+            step({ ...deps, pausedReason }, item, signal).catch((error: unknown) => {
               failure ??= { error };
             });
           await start(deps, { busy, found }, take, () => wake.abort());

@@ -4,10 +4,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type Outages, sharedReason } from '../../lib/log/outages.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Pauses } from '../../store/pauses.ts';
 import type { Store } from '../../store/store.ts';
 import type { OutboxItem, OutboxKind } from '../item.ts';
 import { wordsOf } from '../service.ts';
-import type { Gate } from './gate.ts';
 import type { FailedLooks, LookPace } from './looks.ts';
 
 export interface DispatcherLimits {
@@ -36,10 +36,11 @@ export interface DispatcherDeps {
   readonly limits: DispatcherLimits;
   /** Before an absence proves something, as configured. */
   readonly quietMs: number;
-  /** {@link watchTime} */
+  /** {@link ClockGuard.watchedSince} */
   readonly watchedSince: () => number;
+  readonly pauses: Pick<Pauses, 'mark' | 'followFiles'>;
   /** Why nothing of this kind may be sent now; looks and confirmations go on. */
-  readonly brake: (kind: string) => string | undefined;
+  readonly pausedReason: (kind: string) => string | undefined;
   /** Everything is checked, and nothing is sent. */
   readonly dryRun: boolean;
   /** Told about every row that changed its state. */
@@ -49,7 +50,6 @@ export interface DispatcherDeps {
 }
 
 export interface Hand extends DispatcherDeps {
-  readonly gate: Gate;
   readonly failedLooks: FailedLooks;
   readonly outages: Outages<number>;
 }

@@ -2,24 +2,10 @@
  * How late an effect may come after its request, and which looks came later than that: only they
  * can prove that there is none.
  */
-import { type Clock, watchSteps } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxItem } from '../item.ts';
-
-/**
- * Since when this process has felt time pass, as the clock on the wall counts it now. What passed
- * before only that clock can tell, and it may be wrong at a start: a quiet time that an earlier
- * process saw begin is not over before a whole one has passed here.
- */
-export function watchTime(clock: Pick<Clock, 'now' | 'monotonic'>): () => number {
-  const moved = watchSteps(clock);
-  let since = clock.now();
-  return () => {
-    since += moved();
-    return since;
-  };
-}
 
 /**
  * Times of the complete looks that found nothing, also for earlier doubts. A time to come is from

@@ -3,7 +3,6 @@ import { RetryLaterError, SelvedgeError } from '../../lib/errors.ts';
 import type { Cleared, OutboxItem, OutboxKind } from '../item.ts';
 import { type AttemptEnd, endAttempt, markSending } from '../ledger.ts';
 import { classOf, linesOf, wordsOf } from '../service.ts';
-import type { HeldBy } from './gate.ts';
 import { type Hand, paceOf, retryDelay, tellPutOff } from './hand.ts';
 import { nextLookAt } from './looks.ts';
 
@@ -14,9 +13,9 @@ interface Sent extends Omit<AttemptEnd, 'attempt'> {
 const HELD = 'outbox.held';
 
 async function attemptOnce(
+  { pausedReason }: Hand,
   kind: OutboxKind,
   item: OutboxItem,
-  heldBy: HeldBy,
   signal: AbortSignal,
 ): Promise<Sent> {
   let httpStatus: number | null = null;
@@ -24,7 +23,7 @@ async function attemptOnce(
     httpStatus = status;
   };
   const beforeSend = (): void => {
-    const reason = heldBy();
+    const reason = pausedReason(item.kind);
     if (reason !== undefined) throw new RetryLaterError(HELD, reason);
     // Behind a 401 it is sent once more: what is answered now counts.
     httpStatus = null;
@@ -58,15 +57,14 @@ export async function sendItem(
   kind: OutboxKind,
   item: OutboxItem,
   clearance: Cleared,
-  heldBy: HeldBy,
   signal: AbortSignal,
 ): Promise<OutboxItem | undefined> {
   const { store, clock } = deps;
-  // Asked again: who is told that sending is stopped must not see this one leave.
-  const isHeld = (): boolean => heldBy() !== undefined;
+  // Asked again: who is told that sending is paused must not see this one leave.
+  const isHeld = (): boolean => deps.pausedReason(item.kind) !== undefined;
   const attempt = await markSending(store, item, clearance, { now: clock.now(), isHeld });
   if (attempt === undefined) return undefined;
-  const sent = await attemptOnce(kind, item, heldBy, signal);
+  const sent = await attemptOnce(deps, kind, item, signal);
   const { error, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);

@@ -82,7 +82,6 @@ export async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): P
   const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
   if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
   const lookedAt = deps.clock.now();
-  const heldBy = deps.gate.enter(item.kind);
   let clearance: Clearance;
   try {
     clearance =
@@ -101,9 +100,9 @@ export async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): P
     return settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
   }
   deps.failedLooks.end(item, false);
-  const brake = heldBy();
-  // It was fit, and rests until nothing holds it any more; then it is checked anew.
-  if (brake !== undefined) return postpone(deps.store, item, deps.clock.now(), brake);
-  const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
+  const paused = deps.pausedReason(item.kind);
+  // It was fit, and rests until nothing holds it any more; then it is checked again.
+  if (paused !== undefined) return postpone(deps.store, item, deps.clock.now(), paused);
+  const sent = await sendItem(deps, kind, item, clearance, signal);
   if (sent && !signal.aborted) await step(deps, sent, signal);
 }

@@ -144,14 +144,10 @@ export function createCallback(deps: CallbackDeps) {
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         const now = clock.now();
-        // No pause is longer: what is due later was put off before the clock was set back.
-        const latest = now + deps.settings.delayMaxMs;
         const due = await store.db
           .selectFrom('intake')
           .select(['outbox_id', 'callback_due_at', 'callback_attempts'])
-          .where((eb) =>
-            eb.or([eb('callback_due_at', '<=', now), eb('callback_due_at', '>', latest)]),
-          )
+          .where('callback_due_at', '<=', now)
           .orderBy('callback_due_at')
           .limit(AT_ONCE_MAX)
           .execute();

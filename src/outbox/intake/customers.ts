@@ -135,10 +135,7 @@ export async function importCustomers(
     await writeErpCustomers(tx, known, now);
     const gone = changes.filter(({ row, others }) => row === null && others.length === 0);
     const accounts = gone.map(({ accountNo }) => accountNo.trim());
-    // Under the number as it was written an earlier release may have kept it.
-    const written = changes.map(({ accountNo }) => accountNo);
-    const outdated = written.filter((accountNo) => accountNo !== accountNo.trim());
-    await removeErpCustomers(tx, [...accounts, ...outdated], now);
+    await removeErpCustomers(tx, accounts, now);
     const sound = judged.filter(({ problem }) => problem === null);
     const released = sound.map(({ change }) => change.accountNo);
     await releaseRows(tx, 'erp_customer', 'account_no', released);

@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
-import { timeForGood } from '../../store/care/time-for-good.ts';
+import { trustedNow } from '../../store/clock-guard.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
 import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
@@ -249,7 +249,7 @@ async function round(
   const published = progress.isCaughtUp ? await publishReceipts(deps, exchange, progress) : 0;
   if (published === RECEIPTS_PER_ROUND) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
-    const before = (await timeForGood(deps)) - deps.keepMs;
+    const before = (await trustedNow(deps)) - deps.keepMs;
     const keys = await forgetKeys(store, before);
     const forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
     if (Math.max(keys, forgotten) < FORGET_PER_ROUND)

@@ -57,8 +57,8 @@ const targetSchema = z.object({
   contentHash: z.string().optional(),
   linesHash: z.string().optional(),
   sendBefore: z.number().optional(),
-  /** Why it must not be sent again: somebody stopped the decisions while it was on its way. */
-  calledOff: z.string().optional(),
+  /** Why it must not be sent again: decisions were paused while it was on its way. */
+  cancelRequested: z.string().optional(),
 });
 
 type Target = z.output<typeof targetSchema>;
@@ -103,8 +103,8 @@ export function createDeliveryStatusKind(
 ): OutboxKind {
   const { store, clock, dryRun } = deps;
   let answeredAt = Number.NEGATIVE_INFINITY;
-  const over = ({ sendBefore = Number.POSITIVE_INFINITY, calledOff }: Target) => {
-    return calledOff ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
+  const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) => {
+    return cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
   };
   /** Why a push must not leave although the status is still the one it was decided on. */
   const obstacle = (target: Target, found: ReadState): string | undefined => {

@@ -15,9 +15,7 @@ import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../dispatch/quiet-time.ts';
 import { claimsOf } from '../evidence/claims.ts';
 import { knownSpellings, tellsNothing } from '../evidence/known-spellings.ts';
-import { noteHeld } from '../waiting.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
-import { notePause } from './pause-log.ts';
 
 export interface WatchDeps {
   readonly store: Store;
@@ -30,10 +28,6 @@ export interface WatchDeps {
     /** As configured. */
     readonly quietMs: number;
   };
-  /** Why a person has paused everything; undefined: nobody has. */
-  readonly pauseReason: () => string | undefined;
-  /** Why nothing of this kind is sent; undefined: it is. */
-  readonly brake: (kind: string) => string | undefined;
 }
 
 export interface Watch {
@@ -186,8 +180,6 @@ async function auditDuplicates(
 async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { store, clock, log, limits } = deps;
   const now = clock.now();
-  await notePause(deps);
-  await noteHeld(deps, OUTBOX_KINDS, deps.brake);
   const lateness = await worstLateness(store.db);
   const agreed = await endedDifferences(store.db);
   const { opened: fresh } = await store.transaction(async (tx) => {

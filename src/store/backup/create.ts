@@ -27,7 +27,6 @@ import { copyDatabase, isThere } from './copy.ts';
 import { type Contents, databaseMadeAt, inspectCopy } from './inspect.ts';
 import {
   type Backup,
-  type BackupManifest,
   type BackupPart,
   backupName,
   digestOf,
@@ -153,11 +152,6 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
   }
 }
 
-/** Of one by an older program the copy says it. */
-function madeAtOf(path: string, manifest: BackupManifest): string | undefined {
-  return manifest.databaseMadeAt ?? databaseMadeAt(join(dirname(path), manifest.mirror.file));
-}
-
 /** Makes a backup, checks it, and removes the oldest ones of this database beyond `keep`. */
 export async function createBackup(
   plan: BackupPlan,
@@ -186,7 +180,7 @@ export async function createBackup(
   // By their names, which a clock that was set back may put this one behind.
   const others = listBackups(directory, now).filter(
     ({ path, manifest }) =>
-      path !== backup.path && mayBeSame(madeAtOf(path, manifest), backup.manifest.databaseMadeAt),
+      path !== backup.path && mayBeSame(manifest.databaseMadeAt, backup.manifest.databaseMadeAt),
   );
   const old = others.slice(plan.keep - 1);
   for (const one of old) removeBackup(one);

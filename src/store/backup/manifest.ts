@@ -21,7 +21,7 @@ const manifest = z.object({
   /** ISO. */
   createdAt: z.string(),
   program: z.string(),
-  /** ISO; which database it is a copy of. Older programs wrote none. */
+  /** ISO; which database it is a copy of. Undefined: the copy does not say it. */
   databaseMadeAt: z.string().optional(),
   mirror: part,
   exchange: part.nullable(),

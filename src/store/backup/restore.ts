@@ -11,9 +11,9 @@ import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { writeAudit, writeAudits } from '../audit.ts';
-import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFile, lockFolder } from '../lock.ts';
+import { writePause } from '../pauses.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
 import { RESTORING } from '../writers/in-place.ts';
@@ -114,6 +114,9 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt'])
     .executeTakeFirst();
   const inDoubt = Number(numUpdatedRows);
+  // In the database that takes the place: a stop in between must not leave a past that sends.
+  const reason = `restored from the backup of ${createdAt}`;
+  await writePause(tx, { target: 'pushes', name: '', reason, actor: plan.actor, at: now });
   // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
   const endReason = `restored, as of ${createdAt}`;
   const ended = await tx
@@ -202,8 +205,6 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
       prepareExchange(join(from, exchange.file), plan);
       replaced.push(exchangeFile);
     }
-    // Before anything is replaced: a stop in between must not leave a past that sends.
-    pausePushes(dataDir, `restored from the backup of ${createdAt}`);
     // First: a stop between the names of a database and of its log would part them for good.
     for (const name of replacedIn(dataDir)) sealAside(join(dataDir, name));
     // From here on it may be all there is: without it the next start would make an empty one.

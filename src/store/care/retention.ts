@@ -2,10 +2,10 @@
  * Deletes what is old enough, a few rows at a time. Only what is listed here: decisions, their
  * facts, pushes with their references, and the audit stay for ever, because they are the proof of
  * what was done and keep a reference from being sent twice.
- * It is gone for good: what is old is told by the time of `time-for-good.ts`.
+ * Deleted rows do not come back, so their age is told by the trusted time of the clock guard.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { followTime, type Timed } from './time-for-good.ts';
+import { type Timed, trustedNow } from '../clock-guard.ts';
 
 /** Milliseconds. */
 export interface RetentionLimits {
@@ -52,7 +52,6 @@ const INCIDENTS: Statement = (before) => sql`
     select id from incident where resolved_at < ${before} limit ${SLICE_ROWS})`;
 
 export function createRetention({ store, clock }: Timed, limits: RetentionLimits): Retention {
-  const follow = followTime({ store, clock });
   const statements: readonly (readonly [Statement, number])[] = [
     [CHANGES, limits.changes],
     [EVENTS, limits.events],
@@ -62,7 +61,7 @@ export function createRetention({ store, clock }: Timed, limits: RetentionLimits
   return {
     async slice() {
       let rows = 0;
-      const now = await follow();
+      const now = await trustedNow({ store, clock });
       for (const [statement, keepMs] of statements) {
         const before = now - keepMs;
         rows += await store.transaction(async (tx) => {

@@ -79,9 +79,9 @@ const INSPECT_MS = 2_000;
 
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
 const OTHER_HINT =
-  'it is of a newer or another program: run that one, name another file in intake.database, or ' +
-  'stop the daemon, move it away, start: a new one is made; keep the old one, because what waits ' +
-  'in it is nowhere else and must be handed in again';
+  'it is of another program, or of another version: run that one, name another file in ' +
+  'intake.database, or stop the daemon, move it away, start: a new one is made; keep the old ' +
+  'one, because what waits in it is nowhere else and must be handed in again';
 const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
 const PRAGMAS: Readonly<Record<string, number>> = {

@@ -70,7 +70,6 @@ interface KeyPlaceTable {
 interface StreamStateTable {
   stream: string;
   due_at: number;
-  paused: Generated<number>;
   last_run_id: number | null;
   complete_at: number | null;
   complete_rows: number | null;
@@ -126,17 +125,6 @@ interface AnnouncedTable {
   status: string | null;
   sent_at: number;
   since: number;
-}
-
-interface SightingTable {
-  change_seq: number;
-  at: number;
-  order_id: number;
-  type: string;
-  seen_by: 'event' | 'sweep';
-  late_ms: number;
-  event_id: string | null;
-  verdict: 'announced' | 'late' | 'lost' | 'excused' | null;
 }
 
 interface IncidentTable {
@@ -214,6 +202,16 @@ interface AuditTable {
   subject: string;
   reason: string;
   detail: string;
+}
+
+export type PauseTarget = 'pushes' | 'decisions' | 'stream' | 'all';
+
+interface PauseTable {
+  target: PauseTarget;
+  name: Generated<string>;
+  reason: string;
+  actor: string;
+  at: number;
 }
 
 interface DaemonStateTable {
@@ -344,6 +342,7 @@ export interface LedgerTables {
   incident: IncidentTable;
   lease: LeaseTable;
   match_seen: MatchSeenTable;
+  pause: PauseTable;
   quarantine: QuarantineTable;
   refresh: RefreshTable;
   reject_entry: RejectEntryTable;
@@ -352,7 +351,6 @@ export interface LedgerTables {
   schema_migration: SchemaMigrationTable;
   segment: SegmentTable;
   stock_apart: StockApartTable;
-  sighting: SightingTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
   key_twice: KeyTwiceTable;

@@ -170,7 +170,7 @@ async function closedOrders(
   return [...found].map(([orderId, readAt]) => ({ orderId, isUnread: readAt === null }));
 }
 
-/** What reads are called that a sweep asks for; the loss meter goes by it. */
+/** The cause of reads that a sweep asks for; the view `event_coverage` reads it. */
 function causeOf(runId: number, isUnread: boolean): string {
   return isUnread ? `sweep:${runId}:first` : `sweep:${runId}`;
 }

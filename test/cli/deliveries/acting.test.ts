@@ -129,10 +129,10 @@ describe('acting on deliveries from the command line', () => {
     expect(shown.stdout).toMatch(/said hold at[\s\S]*wait \[the service refused it \(409\)/);
   });
 
-  it('sends nothing while the decisions are stopped, and goes on after it', async () => {
+  it('sends nothing while pushes are paused, and goes on after it', async () => {
     const { call, db, held, reference, statusOf } = await startDesk(1);
     const id = held[0]?.orderDeliveryId ?? 0;
-    expect(await call('decisions', 'stop', '--reason', 'prices')).toMatchObject({ code: 0 });
+    expect(await call('pause', 'pushes', '--reason', 'prices')).toMatchObject({ code: 0 });
     expect(await call('deliveries', 'accept', String(id), '--reason', 'seen')).toMatchObject({
       code: 0,
     });
@@ -147,7 +147,7 @@ describe('acting on deliveries from the command line', () => {
     expect(statusOf(id)).toBe('pending');
     const rows = await db.selectFrom('outbox').select('state').execute();
     expect(rows).toEqual([{ state: 'queued' }]);
-    expect(await call('decisions', 'resume', '--reason', 'they are right')).toMatchObject({
+    expect(await call('resume', 'pushes', '--reason', 'they are right')).toMatchObject({
       code: 0,
     });
     await until('the accept', () => statusOf(id) === 'accepted' || undefined);

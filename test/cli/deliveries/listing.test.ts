@@ -24,11 +24,18 @@ beforeAll(async () => {
   writeFileSync(join(rules, 'rules.yaml'), RULES);
   house = await installation(rules, 2);
   const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
-  const late = mirror.prepare(`insert into sighting (at, order_id, type, seen_by, late_ms, verdict)
-    values (?, 1, 'sales_order.order_created', 'sweep', 9000, 'late')`);
   const said = mirror.prepare(`insert into audit (at, actor, action, subject, reason, detail)
     values (?, 'jutta', 'delivery.hold', 'delivery:1', 'x', '{}')`);
-  for (const statement of [late, late, said, said]) statement.run(Date.now());
+  for (const statement of [said, said]) statement.run(Date.now());
+  // As if a sweep had found all deliveries an hour ago, and one been complete before it.
+  mirror.exec(`
+    insert into sync_run (run_id, stream, cause, started_at, ended_at, read_seq, options,
+      checkpoint, outcome)
+    values (9001, 'orders', 'schedule', 1, 1, 1, '{}', '{}', 'complete'),
+      (9002, 'orders', 'schedule', 2, 3, 1, '{}', '{}', 'complete');
+    update webhook_event set type = 'sales_order.order_created';
+    update change set cause = 'refresh:sweep:9002';
+    update delivery set first_seen_at = ${Date.now() - 3_600_000};`);
   mirror.close();
 });
 afterAll(() => {

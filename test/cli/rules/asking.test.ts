@@ -106,7 +106,7 @@ describe('rules explain', () => {
     expect(paused.text).toContain(`${delivery.deliveryNo} is pending: ${paused.inWay}\n`);
     expect(paused.text).toContain(`\n${delivery.deliveryNo} => ACCEPT`);
     const lines = mirror
-      .prepare(`select barcode, fulfilled_quantity, price / 100 from delivery_line
+      .prepare(`select barcode, fulfilled_quantity, price from delivery_line
         where order_delivery_id = ? order by line_no`)
       .raw()
       .all(id);

@@ -107,7 +107,7 @@ describe('accepting pauses', () => {
   });
 
   it.each([
-    ['the rules were stopped for a while', { mode: 'stopped' as const }],
+    ['decisions were paused for a while', { mode: 'paused' as const }],
     ['its rule was switched off', { rules: () => loadedRules('rules: []') }],
   ])('not for what was counted and canceled because %s', async (_, parts) => {
     const house = await createPace({ max_per_hour: 2 });

@@ -73,6 +73,6 @@ describe('an accept that was not sent yet', () => {
       .selectFrom('outbox')
       .select('body')
       .executeTakeFirstOrThrow();
-    expect(JSON.parse(body)).toMatchObject({ calledOff: 'its rules do not act any more' });
+    expect(JSON.parse(body)).toMatchObject({ cancelRequested: 'its rules do not act any more' });
   });
 });

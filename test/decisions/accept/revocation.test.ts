@@ -1,8 +1,6 @@
-import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { openKillSwitch } from '../../../src/decisions/stop/kill-switch.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
+import { DECISIONS, pausesIn } from '../../support/pauses.ts';
 import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';
 
 const RULES = loadedRules(
@@ -217,27 +215,25 @@ rules:
     expect(await incidents(house)).toEqual([]);
   });
 
-  it.each(['stopped', 'observe'])('is taken back after all when the mode was %s', async (mode) => {
+  it.each(['paused', 'observe'])('is taken back after all when the mode was %s', async (mode) => {
     const house = await accepted();
     await house.customer({ blocked: true });
     expect(await house.decide(set)).toEqual(['1 hold']);
     const who = { actor: 'anna', reason: 'a look at the rules' };
-    const dataDir = dirname(house.store.path);
-    const { store, clock } = house;
-    const killSwitch = await openKillSwitch({ store, clock, log: silentLogger(), dataDir });
+    const pauses = await pausesIn(house);
     await house.clock.advance(1_000);
-    if (mode === 'stopped') await killSwitch.stop(who);
-    const still = mode === 'stopped' ? { killSwitch } : { mode: 'observe' as const };
+    if (mode === 'paused') await pauses.pause(DECISIONS, who);
+    const still = mode === 'paused' ? { pauses } : { mode: 'observe' as const };
     expect(await house.decide({ ...set, ...still })).toEqual([]);
-    if (mode === 'stopped') await killSwitch.resume(who);
+    if (mode === 'paused') await pauses.resume(DECISIONS, who);
     await house.clock.advance(HOUR / 4);
-    expect(await house.decide({ ...set, killSwitch })).toEqual(['1 hold']);
+    expect(await house.decide({ ...set, pauses })).toEqual(['1 hold']);
     const pushes = house.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
     const rows = await pushes.execute();
     expect(rows.map(({ state }) => state)).toEqual(['confirmed', 'canceled', 'queued']);
   });
 
-  it('is not called off by a stop while that is on its way: pending harms nobody', async () => {
+  it('is not canceled by a pause while that is on its way: pending harms nobody', async () => {
     const house = await accepted();
     await house.customer({ blocked: true });
     expect(await house.decide(set)).toEqual(['1 hold']);
@@ -247,11 +243,12 @@ rules:
       .set({ state: 'in_doubt' })
       .where('ended_at', 'is', null)
       .execute();
-    const dataDir = dirname(house.store.path);
-    const killSwitch = await openKillSwitch({ ...house, log: silentLogger(), dataDir });
-    await killSwitch.stop({ actor: 'anna', reason: 'a look at the rules' });
+    const pauses = await pausesIn(house);
+    await pauses.pause(DECISIONS, { actor: 'anna', reason: 'a look at the rules' });
     const open = db.selectFrom('outbox').select('body').where('ended_at', 'is', null);
-    expect(JSON.parse((await open.executeTakeFirstOrThrow()).body)).not.toHaveProperty('calledOff');
+    expect(JSON.parse((await open.executeTakeFirstOrThrow()).body)).not.toHaveProperty(
+      'cancelRequested',
+    );
   });
 
   it('is taken back soon after the decisions go on', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decisionsOf, listDeliveries } from '../../../src/decisions/desk.ts';
 import { readStatus } from '../../../src/ops/status.ts';
+import { followClock } from '../../support/clock-guard.ts';
 import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';
 
 const HOUR = 3_600_000;
@@ -128,7 +129,9 @@ rules:
     house.clock.step(30 * 24 * HOUR);
     await house.delivery({ id: 2, lines: [['a', 30]] });
     expect(await house.decide(set)).toContain('2 hold');
+    await followClock(house);
     house.clock.step(-30 * 24 * HOUR);
+    await followClock(house);
     await house.decide(set);
     await house.clock.advance(24 * HOUR);
     await house.decide(set);
@@ -140,7 +143,9 @@ rules:
     house.clock.step(30 * 24 * HOUR);
     await house.decide(set);
     expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    await followClock(house);
     house.clock.step(-30 * 24 * HOUR);
+    await followClock(house);
     await house.decide(set);
     expect(await openIncidents(house)).toEqual([]);
     await house.clock.advance(24 * HOUR);

@@ -14,8 +14,8 @@ async function pushes({ store }: Court) {
     .orderBy('lane')
     .execute();
   return rows.map(({ body, state, last_error: error }) => {
-    const { orderDeliveryId, status, calledOff = null } = JSON.parse(body);
-    return [`${orderDeliveryId} ${status}`, state, error, calledOff];
+    const { orderDeliveryId, status, cancelRequested = null } = JSON.parse(body);
+    return [`${orderDeliveryId} ${status}`, state, error, cancelRequested];
   });
 }
 

@@ -1,7 +1,7 @@
 /** What disarms a reject rule although no person asked for it, and what is left of that. */
 import { describe, expect, it } from 'vitest';
 import type { RuleKeeper } from '../../../src/decisions/rule-keeper.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
+import { watch } from '../support.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 const OTHER = UNLUCKY.replace('[13, 14]', '[13]');
@@ -88,11 +88,10 @@ describe('a reject rule that nobody disarmed', () => {
   it('is not disarmed by a clock that is ahead for a while', async () => {
     const court = await createCourt();
     const { clock } = court;
-    const keptFor = { changes: DAY, events: DAY, runs: DAY, incidents: DAY };
     await court.waiting();
-    await createRetention(court, keptFor).slice();
+    const close = await watch(court);
+    await close();
     clock.step(365 * DAY);
-    await createRetention(court, keptFor).slice();
     await court.execute();
     expect(await court.overview()).toMatchObject({ armed: [], waiting: [], disarmed: [] });
     clock.step(-365 * DAY);

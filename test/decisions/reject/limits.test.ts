@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { capExceeded } from '../../../src/decisions/reject/caps.ts';
-import { openKillSwitch } from '../../../src/decisions/stop/kill-switch.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
+import { DECISIONS, pausesIn } from '../../support/pauses.ts';
 import { notePlans } from '../../support/plans.ts';
 import { sendInVain } from '../support.ts';
 import { type Court, createCourt, HOUR, settingsWith, UNLUCKY } from './support.ts';
@@ -187,7 +186,7 @@ describe('the breaker', () => {
     const { db } = court.store;
     await db.updateTable('outbox').set({ attempts: 1, state: 'sending' }).execute();
     await court.operations.disarm('reject-unlucky', { actor: 'ada', reason: 'wrong' });
-    const last_error = sql<string>`body->>'$.calledOff'`;
+    const last_error = sql<string>`body->>'$.cancelRequested'`;
     await db.updateTable('outbox').set({ last_error }).execute();
     await court.endPush('refused', { answered: false });
     await court.arm();
@@ -201,10 +200,12 @@ describe('the breaker', () => {
     const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
     const comeBack: (() => Promise<void>)[] = [];
     for (let id = 1; id <= 3; id += 1) comeBack.push(await sendInVain(court));
-    const killSwitch = await openKillSwitch({ ...court, log: silentLogger(), dataDir: 'none' });
-    await killSwitch.stop({ actor: 'ada', reason: 'prices look wrong' });
+    const pauses = await pausesIn(court);
+    await pauses.pause(DECISIONS, { actor: 'ada', reason: 'prices look wrong' });
     for (const back of comeBack) await back();
-    await killSwitch.resume({ actor: 'ada', reason: 'they are right' });
+    await pauses.resume(DECISIONS, { actor: 'ada', reason: 'they are right' });
+    // As the outbox ends what must not leave any more.
+    await court.endPush('refused', { answered: false });
     await court.unlucky(4);
     await court.decide();
     expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** What a stopped reject looks like: nothing is pushed, and the hold has the rail's name. */
@@ -65,7 +64,7 @@ describe('a reject whose grace is over', () => {
 });
 
 describe('the rail', () => {
-  it.each(['observe', 'shadow', 'stopped'] as const)('mode: waits while it is %s', async (mode) => {
+  it.each(['observe', 'shadow', 'paused'] as const)('mode: waits while it is %s', async (mode) => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace({ mode: () => mode });
@@ -76,22 +75,17 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
-  it('clock: one that is ahead of what has passed since ends no grace', async () => {
+  it('no grace ends while no daemon runs, or by a clock that was set ahead meanwhile', async () => {
     const court = await createCourt();
     await court.waiting();
-    const year = 365 * DAY;
-    const kept = { changes: year, events: year, runs: year, incidents: year };
-    const following = createRetention(court, kept);
-    await following.slice();
+    await court.begin()();
     court.clock.step(DAY);
-    await court.fresh();
-    await court.execute();
-    await expectStopped(court, 'clock', /the clock is ahead by 1d/);
-    await court.clock.advance(2 * HOUR);
-    await following.slice();
-    await court.fresh();
-    await court.execute();
-    expect(await court.meant()).toEqual(['1 rejected']);
+    const end = court.begin();
+    await court.clock.advance(HOUR);
+    const { due_at: due, ...entry } = await court.entry();
+    expect(entry).toMatchObject({ state: 'waiting', rail: null });
+    expect(due - court.clock.now()).toBe(23 * HOUR);
+    await end();
   });
 
   it('re-read: what changed while it waited is decided anew', async () => {
@@ -319,6 +313,7 @@ describe('the rail', () => {
     const end = court.begin();
     await court.clock.advance(HOUR);
     court.clock.step(-20 * HOUR);
+    await court.clock.advance(5_000);
     await court.waiting();
     const { due_at: due } = await court.entry();
     await court.clock.advance(HOUR);

@@ -10,6 +10,7 @@ import { createReview } from '../../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../../src/decisions/rule-files.ts';
 import { openRuleKeeper } from '../../../src/decisions/rule-keeper.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { guardClock } from '../../support/clock-guard.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { createHouse, type House, loadedRules } from '../support.ts';
 
@@ -145,14 +146,22 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
       await court.decide();
     },
     /** Runs the executor; what it gives stops it. */
-    begin(parts: Partial<RejectDeps> = {}): () => Promise<void> {
+    begin(parts: Partial<RejectDeps> = {}, watchesClock = true): () => Promise<void> {
+      const guard = guardClock(store, clock);
       const executor = createRejectExecutor({
-        ...{ store, clock, log: silentLogger(), rules: () => rules, mode: () => 'live' },
+        ...{
+          store,
+          clock: guard.clock,
+          log: silentLogger(),
+          rules: () => rules,
+          mode: () => 'live',
+        },
         ...{ readDelivery: async () => ({}), onPush: nothing, onDecided: nothing },
         ...parts,
       });
       const stop = new AbortController();
-      const done = executor.run(stop.signal);
+      const run = (): Promise<void> => executor.run(stop.signal);
+      const done = watchesClock ? guard.run(stop.signal, run) : run();
       onTestFinished(() => stop.abort());
       return async () => {
         stop.abort();
@@ -161,7 +170,7 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     },
     /** Runs the executor until it has nothing to do. */
     async execute(parts: Partial<RejectDeps> = {}) {
-      const end = court.begin(parts);
+      const end = court.begin(parts, false);
       for (let turn = 0; turn < 10; turn += 1) await clock.advance(0);
       await end();
     },

@@ -7,6 +7,13 @@ import { Secret } from '../../../src/lib/secret.ts';
 import { until } from '../../support/house.ts';
 import { openDoors, receiptSchema, TOKEN } from './house.ts';
 
+async function pausedDoors(overrides: Readonly<Record<string, unknown>> = {}) {
+  const house = await openDoors(overrides);
+  const { code } = await house.call('pause', 'pushes', '--reason', 'a test');
+  expect(code).toBe(0);
+  return house;
+}
+
 describe('the four doors', () => {
   it('each bring an order to the service, and its number back', async () => {
     const house = await openDoors();
@@ -130,7 +137,7 @@ describe('the four doors', () => {
 
 describe('the HTTP door', () => {
   it('does not say that nothing was taken when only the receipt cannot be read', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     const { db } = house.daemon.store;
     const payload = { reference: 'SO-1', ...house.order() };
     await sql`create trigger refuse after insert on intake begin
@@ -144,7 +151,7 @@ describe('the HTTP door', () => {
   });
 
   it('does not say it either when the database fails', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     await sql`create trigger refuse after insert on outbox begin
       select raise(abort, 'no'); end`.execute(house.daemon.store.db);
     const payload = { reference: 'SO-1', ...house.order() };
@@ -156,7 +163,7 @@ describe('the HTTP door', () => {
     const other = 'the-token-of-the-shop-0123456789';
     const programs = Object.entries({ erp: TOKEN, shop: other });
     const clients = programs.map(([name, token]) => ({ name, token: new Secret('token', token) }));
-    const house = await openDoors({ 'outbox.stop': true, 'intake.clients': clients });
+    const house = await pausedDoors({ 'intake.clients': clients });
     for (const [name, token] of programs) {
       const headers = { 'idempotency-key': 'a', authorization: `Bearer ${token}` };
       const payload = { reference: `by-${name}`, ...house.order() };
@@ -176,7 +183,7 @@ describe('the HTTP door', () => {
   });
 
   it('answers by the code what came of a request, and names every mistake', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     const payload = { reference: 'SO-1', ...house.order(1) };
     const key = (name: string) => ({ 'idempotency-key': name });
     expect((await house.post('/api/orders', payload, key('a'))).status).toBe(202);
@@ -275,7 +282,7 @@ describe('selvedge orders push', () => {
   });
 
   it('takes a file however long its path is', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     const folder = join(house.folder, ...['a', 'b', 'c'].map((letter) => letter.repeat(200)));
     mkdirSync(folder, { recursive: true });
     const file = join(folder, 'order.json');
@@ -285,7 +292,7 @@ describe('selvedge orders push', () => {
   });
 
   it('does not take a refund for wrong whose order is still on its way', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     await house.post('/api/orders', { reference: 'SO-1', ...house.order() });
     const file = join(house.folder, 'refund.json');
     const refund = { reference: 'R-1', orderReference: 'so-1', ...house.order() };
@@ -297,7 +304,7 @@ describe('selvedge orders push', () => {
   });
 
   it('tells one line a document, whatever is wrong with some of them', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     const file = join(house.folder, 'orders.ndjson');
     const order = (reference: string, quantity = 1) =>
       JSON.stringify({ reference, ...house.order(quantity) });
@@ -338,7 +345,7 @@ describe('selvedge orders push', () => {
   });
 
   it('refuses a document that is too large, and takes those around it', async () => {
-    const house = await openDoors({ 'outbox.stop': true });
+    const house = await pausedDoors();
     const file = join(house.folder, 'orders.ndjson');
     const order = (reference: string, comment = '') =>
       JSON.stringify({ reference, ...house.order(), comment });

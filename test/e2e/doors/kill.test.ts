@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { pauseFile } from '../../../src/store/pauses.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { createDaemonProcess, startFastReference } from '../support.ts';
@@ -26,13 +27,13 @@ it('loses no document and takes none twice, whenever it is killed', async () => 
   const [database, inbox] = [join(shared, 'exchange.db'), join(shared, 'in')];
   const daemon = await createDaemonProcess(reference, {
     settings: [
-      // What is taken stays where it is: what is sent is another test's matter.
-      'outbox: { stop: true }',
       `intake: { database: ${database}, folder: { path: ${inbox}, settle: 0s } }`,
       'streams:',
       ...STREAMS.map((name) => `  ${name}: { enabled: false }`),
     ],
   });
+  // What is taken stays where it is: what is sent is another test's matter.
+  writeFileSync(pauseFile(daemon.dataDir, 'pushes'), 'a test');
   await daemon.start();
   await until(
     'the doors',

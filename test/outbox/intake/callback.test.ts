@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createCallback } from '../../../src/outbox/intake/callback.ts';
+import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 import { deskOf } from '../support.ts';
@@ -73,6 +74,8 @@ describe('the callback command', () => {
     const { store, folder, row, stop } = await ended(script, { delayMaxMs: 60_000 }, ahead);
     await until('the first try', async () => (await row()).callback_error ?? undefined);
     await stop();
+    await followClock({ store, clock: ahead });
+    await followClock({ store, clock: systemClock() });
     writeFileSync(join(folder, 'second'), '');
     const settings = { command: [join(folder, 'told.sh')], ...QUICK, delayMaxMs: 60_000 };
     const clock = systemClock();

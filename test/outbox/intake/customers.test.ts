@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
-import { writeErpCustomers } from '../../../src/mirror/erp-customer.ts';
 import { quarantineRows } from '../../../src/mirror/quarantine.ts';
 import { importCustomers } from '../../../src/outbox/intake/customers.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
@@ -112,15 +111,6 @@ it.each([
       `${other} account_no is "${counting}" but for spaces, and that row counts`,
     ]);
   }
-});
-
-it('forgets under which number an earlier release has kept a customer', async () => {
-  const { store, clock, change, known } = await openBooks();
-  const kept = { accountNo: '5 ', creditLimit: null, balance: null, currency: null };
-  const row = { ...kept, overdueDays: null, blocked: true, asOf: null, extra: {} };
-  await store.transaction((tx) => writeErpCustomers(tx, [row], clock.now()));
-  await change("insert into erp_customer (account_no, blocked) values ('5 ', 0)");
-  expect(await known()).toEqual(['5=0']);
 });
 
 it('lets go of what was kept of a customer that was put right, and of nothing else', async () => {

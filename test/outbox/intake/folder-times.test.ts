@@ -15,7 +15,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
+import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 import { envelope } from './folder-support.ts';
@@ -157,8 +157,7 @@ it('deletes no files by a clock that is a year ahead', async () => {
   const { clock, store, path, looks, write } = await timedFolder();
   write('a.json', '{}');
   await looks(2);
-  const limits = { changes: DAY_MS, events: DAY_MS, runs: DAY_MS, incidents: DAY_MS };
-  await createRetention({ store, clock }, limits).slice();
+  await followClock({ store, clock });
   clock.step(365 * DAY_MS);
   await looks(3, HOUR_MS);
   expect(existsSync(path('refused/a.json'))).toBe(true);

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { pushRoutes } from '../../../src/console/push-routes.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
+import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { notePlans } from '../../support/plans.ts';
 import { temporaryStore } from '../../support/store.ts';
@@ -147,8 +147,7 @@ it('forgets months of keys that are due at once in slices', async () => {
 it('forgets nothing by a clock that is a year ahead', async () => {
   const { store, open } = await doorsToOpen();
   const clock = systemClock();
-  const limits = { changes: DAY_MS, events: DAY_MS, runs: DAY_MS, incidents: DAY_MS };
-  await createRetention({ store, clock }, limits).slice();
+  await followClock({ store, clock });
   const rows = [1, clock.now()].map((at) => ({ client: 'erp', key: `k${at}`, outbox_id: 1, at }));
   await store.db.insertInto('intake_key').values(rows).execute();
   const { stop } = open({ clock: { ...clock, now: () => clock.now() + 365 * DAY_MS } });

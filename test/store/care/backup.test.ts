@@ -24,12 +24,13 @@ import { type BackupPlan, createBackup } from '../../../src/store/backup/create.
 import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
 import { verifyBackup } from '../../../src/store/backup/verify.ts';
-import { pausePushes, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { lockFolder } from '../../../src/store/lock.ts';
+import { readPauses } from '../../../src/store/pauses.ts';
 import { readRestored } from '../../../src/store/state.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
+import { PUSHES, pausesIn } from '../../support/pauses.ts';
 import { damage, placeDatabase, temporaryFolder } from '../../support/store.ts';
 
 const clock = manualClock();
@@ -356,9 +357,6 @@ describe('a restored database', () => {
     const path = join(dataDir, 'mirror.db');
     renameSync(path, `${path}.before-restore-1`);
     writeFileSync(`${path}.restoring`, 'ready');
-    // The brake can be pulled all the same.
-    pausePushes(dataDir, 'wait');
-    expect(pauseReason(dataDir)).toBe('wait');
     await expect(openFound(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
     expect(existsSync(path)).toBe(false);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
@@ -374,9 +372,10 @@ describe('a restored database', () => {
     const plan = restorePlan(dataDir, backup.path);
     await expect(restoreBackup(plan, clock)).rejects.toThrow('does not answer');
     await expect(openFound(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
-    expect(pauseReason(dataDir)).toBeDefined();
     await restoreBackup(plan, clock);
-    await (await openFound(dataDir)).close();
+    const store = await openFound(dataDir);
+    expect(await readPauses(store.db)).toMatchObject([{ target: 'pushes' }]);
+    await store.close();
     expect(existsSync(`${path}.restoring`)).toBe(false);
   });
 
@@ -450,11 +449,14 @@ describe('a restored database', () => {
     expect(await after.db.selectFrom('audit').select(['action', 'actor']).execute()).toEqual([
       { action: 'restore', actor: 'ann' },
     ]);
+    const reason = expect.stringMatching(/^restored from the backup of 2026/);
+    expect(await readPauses(after.db)).toMatchObject([{ ...PUSHES, actor: 'ann', reason }]);
+    const pauses = await pausesIn({ store: after, clock });
+    expect(pauses.reason('pushes', 'order')).toContain('restored from the backup');
+    await pauses.resume(PUSHES, { actor: 'ann', reason: 'looked through' });
+    expect(pauses.reason('pushes', 'order')).toBeUndefined();
     await after.close();
     expect(modeOf(join(dataDir, 'mirror.db'))).toBe(0o600);
-    expect(pauseReason(dataDir)).toMatch(/^restored from the backup of 2026/);
-    expect(resumePushes(dataDir)).toBe(true);
-    expect(pauseReason(dataDir)).toBeUndefined();
   });
 
   it('reads all anew, doubts from now on, and tells what orders it knows', async () => {
@@ -583,7 +585,6 @@ describe('a restored database', () => {
     const plan = { ...restorePlan(dataDir, backup.path), exchangeFile };
     const error = await restoreBackup({ ...plan, withExchange: true }, clock).catch((e) => e);
     expect(error).toMatchObject({ code: 'backup.failed', hint: expect.stringContaining('group') });
-    expect(pauseReason(dataDir)).toBeUndefined();
     const { kept } = await restoreBackup(plan, clock);
     expect(kept[0]).toContain('mirror.db.before-restore-');
   });
@@ -670,7 +671,6 @@ describe('a restored database', () => {
     lock.release();
     truncateSync(join(dirname(backup.path), backup.manifest.mirror.file), 0);
     await expect(restoreBackup(plan, clock)).rejects.toMatchObject({ code: 'backup.differs' });
-    expect(pauseReason(dataDir)).toBeUndefined();
     await (await openMirror(dataDir)).close();
   });
 

@@ -5,33 +5,33 @@ import { mkdirSync, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { manualClock } from '../../../src/lib/clock.ts';
-import { openWriter } from '../../../src/store/connection.ts';
-import { migrate, readMigrations } from '../../../src/store/migrate.ts';
 import { MINIMAL, writeConfig } from '../../config/support.ts';
-import { runCommand } from '../../support/daemon-process.ts';
 import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
+import { afterFirstStep, stepsFolder } from '../../support/made-up-steps.ts';
 import { repositoryRoot } from '../../support/source.ts';
-import { temporaryFolder } from '../../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../../support/store.ts';
 
-/** As an older program left it; copying 96 MiB takes a while. */
-function olderDatabase(path: string, mebibytes: number): void {
-  const database = openWriter(path, { busyTimeoutMs: 1_000, checkpoint: 'own' });
-  migrate(database, manualClock(), readMigrations().slice(0, -1));
-  database
-    .prepare(
-      `insert into rule_set (hash, first_used_at, files)
-       with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
-       select i, 0, hex(zeroblob(1048576)) from n`,
-    )
-    .run(mebibytes);
-  database.close();
+/** Migrates; is killed when it asks for the time this often: once for a copy, then once a step. */
+const MIGRATE = `
+  import { openWriter } from './src/store/connection.ts';
+  import { migrate, readMigrations } from './src/store/migrate.ts';
+  const [path, steps, killedAt] = process.argv.slice(1);
+  let asked = 0;
+  const now = () =>
+    (asked += 1) === Number(killedAt) ? process.kill(process.pid, 'SIGKILL') : Date.now();
+  migrate(openWriter(path, { busyTimeoutMs: 1_000 }), { now }, readMigrations(steps));
+`;
+
+function migrateArgv(dataDir: string, steps: string, killedAt: number): string[] {
+  const path = join(dataDir, 'mirror.db');
+  return ['--input-type=module', '--eval', MIGRATE, path, steps, String(killedAt)];
 }
 
-/** Kills the command as soon as a file like this is there; gives what it has left of them. */
-async function killAtCopy(config: string, command: string[], folder: string, like: RegExp) {
+/** Kills the process as soon as a file like this is there; gives what it has left of them. */
+async function killAtCopy(argv: string[], folder: string, like: RegExp) {
   const left = () => readdirSync(folder).filter((name) => like.test(name));
-  const child = spawn(process.execPath, [LAUNCHER, '--config', config, ...command], {
+  const child = spawn(process.execPath, argv, {
+    cwd: repositoryRoot,
     env: launcherEnv(),
     stdio: 'ignore',
   });
@@ -42,55 +42,80 @@ async function killAtCopy(config: string, command: string[], folder: string, lik
   return left();
 }
 
-function dataFolder(mebibytes = 96): { readonly dataDir: string; readonly config: string } {
-  const dataDir = join(temporaryFolder(), 'data');
-  mkdirSync(join(dataDir, 'backups'), { recursive: true });
-  olderDatabase(join(dataDir, 'mirror.db'), mebibytes);
-  return { dataDir, config: writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`) };
+/** As an older program left it; copying 96 MiB takes a while. */
+function olderDatabase(things = 96): { readonly dataDir: string; readonly steps: string } {
+  const dataDir = temporaryFolder();
+  afterFirstStep(join(dataDir, 'mirror.db'), things).close();
+  return { dataDir, steps: stepsFolder() };
 }
+
+const copiesIn = (dataDir: string): readonly string[] =>
+  readdirSync(dataDir).filter((name) => name.includes('.before-'));
 
 const openToOthers = (folder: string, names: readonly string[]): readonly string[] =>
   names.filter((name) => (statSync(join(folder, name)).mode & 0o077) !== 0);
 
+function inFile<T>(path: string, sql: string): T[] {
+  const database = new Database(path, { readonly: true });
+  try {
+    return database.prepare<[], T>(sql).pluck().all();
+  } finally {
+    database.close();
+  }
+}
+
 it('leaves no half copy under the name of a whole one, nor its bytes', async () => {
-  const { dataDir, config } = dataFolder();
-  const left = await killAtCopy(config, ['migrate'], dataDir, /\.before-/);
+  const { dataDir, steps } = olderDatabase();
+  const argv = migrateArgv(dataDir, steps, 0);
+  const left = await killAtCopy(argv, dataDir, /\.before-/);
   expect(openToOthers(dataDir, left)).toEqual([]);
   for (const name of left.filter((name) => /before-\d+-\d+$/.test(name))) {
-    const copy = new Database(join(dataDir, name), { readonly: true });
-    expect(copy.prepare('select count(*) from rule_set').pluck().get()).toBe(96);
-    copy.close();
+    expect(inFile(join(dataDir, name), 'select count(*) from thing')).toEqual([96]);
   }
-  expect((await runCommand(['--config', config, 'migrate'])).code).toBe(0);
-  const copies = readdirSync(dataDir).filter((name) => name.includes('.before-'));
-  expect(copies).toEqual([expect.stringMatching(/before-\d+-\d+$/)]);
+  expect(spawnSync(process.execPath, argv, { cwd: repositoryRoot }).status).toBe(0);
+  expect(copiesIn(dataDir)).toEqual([expect.stringMatching(/before-\d+-\d+$/)]);
 });
 
 it('lets nobody else read the half of a backup', async () => {
-  const { dataDir, config } = dataFolder();
+  const dataDir = join(temporaryFolder(), 'data');
   const backups = join(dataDir, 'backups');
-  const left = await killAtCopy(config, ['backup', 'create'], backups, /-mirror\.db/);
+  mkdirSync(backups, { recursive: true });
+  const path = join(dataDir, 'mirror.db');
+  placeDatabase(path);
+  const database = new Database(path);
+  database.exec(`insert into rule_set (hash, first_used_at, files)
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 96)
+    select i, 0, hex(zeroblob(524288)) from n`);
+  database.close();
+  const config = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+  const command = [LAUNCHER, '--config', config, 'backup', 'create'];
+  const left = await killAtCopy(command, backups, /-mirror\.db/);
   expect(left).not.toEqual([]);
   expect(openToOthers(backups, left)).toEqual([]);
 });
 
-/** It asks for the time once for the name of the copy, and then in its first step. */
-const KILLED_IN_FIRST_STEP = `
-  import { openWriter } from './src/store/connection.ts';
-  import { migrate } from './src/store/migrate.ts';
-  let asked = 0;
-  const now = () => ((asked += 1) === 2 ? process.kill(process.pid, 'SIGKILL') : Date.now());
-  migrate(openWriter(process.argv[1], { busyTimeoutMs: 1_000 }), { now });
-`;
-
-it('leaves one copy of how it was, however often it is killed in its first step', async () => {
-  const { dataDir, config } = dataFolder(1);
-  const argv = ['--input-type=module', '--eval', KILLED_IN_FIRST_STEP, join(dataDir, 'mirror.db')];
+it('leaves one copy of how it was, however often it is killed in its first step', () => {
+  const { dataDir, steps } = olderDatabase(1);
   for (let kill = 0; kill < 3; kill += 1) {
-    const { signal } = spawnSync(process.execPath, argv, { cwd: repositoryRoot });
-    expect(signal).toBe('SIGKILL');
+    const argv = migrateArgv(dataDir, steps, 2);
+    expect(spawnSync(process.execPath, argv, { cwd: repositoryRoot }).signal).toBe('SIGKILL');
   }
-  expect((await runCommand(['--config', config, 'migrate'])).code).toBe(0);
-  const copies = readdirSync(dataDir).filter((name) => name.includes('.before-'));
-  expect(copies).toEqual([expect.stringMatching(/before-\d+-\d+$/)]);
+  const argv = migrateArgv(dataDir, steps, 0);
+  expect(spawnSync(process.execPath, argv, { cwd: repositoryRoot }).status).toBe(0);
+  expect(copiesIn(dataDir)).toEqual([expect.stringMatching(/before-2-\d+$/)]);
+});
+
+it('goes on behind the step that it has ended, where it is killed in the next one', () => {
+  const { dataDir, steps } = olderDatabase(3);
+  const path = join(dataDir, 'mirror.db');
+  const killed = spawnSync(process.execPath, migrateArgv(dataDir, steps, 3), {
+    cwd: repositoryRoot,
+  });
+  expect(killed.signal).toBe('SIGKILL');
+  const versions = 'select version from schema_migration order by version';
+  expect(inFile(path, versions)).toEqual([1, 2]);
+  const argv = migrateArgv(dataDir, steps, 0);
+  expect(spawnSync(process.execPath, argv, { cwd: repositoryRoot }).status).toBe(0);
+  expect(inFile(path, versions)).toEqual([1, 2, 3]);
+  expect(inFile(path, 'select thing_id from part')).toEqual([1, 2, 3]);
 });

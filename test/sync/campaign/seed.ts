@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createBrandNeeds } from '../../../src/client/v1/brands.ts';
 import { createRefresher, REFRESHER_LIMITS } from '../../../src/inbox/refresher.ts';
 import { seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -17,6 +18,7 @@ import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
 import { createLevelWatch } from '../../../src/sync/traits/level-watch.ts';
+import { createTraits } from '../../../src/sync/traits/traits.ts';
 import { drawDialects } from '../../dialects/drawn.ts';
 import { clientsOf, FUSE, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
@@ -95,10 +97,11 @@ async function openHouse(
   });
   scope.defer(() => clients.transport[Symbol.asyncDispose]());
   const deps = runnerOf(store);
+  const level = { store, clock, log: silentLogger(), level: '1.4.14' };
   const readOrder = createOrderReader({
     ...{ store, clock, v1: clients.v1, sequence: deps.sequence },
     also: { refunds: true, pendingRefunds: true },
-    levels: await createLevelWatch({ store, clock, log: silentLogger(), level: '1.4.14' }),
+    levels: await createLevelWatch(level),
   });
   const refresher = createRefresher(
     {
@@ -123,7 +126,8 @@ async function openHouse(
       { ...parts, onRefreshRequested: () => refresher.nudge() },
       { name, fuse: FUSE, closedOrders, also: { refunds: true, pendingRefunds: true } },
     );
-  const lists = listStreams(clients, mode);
+  const needs = createBrandNeeds('auto', { known: [], keep: async () => undefined });
+  const lists = listStreams(clients, mode, FUSE, await createTraits(level, needs));
   const { run, lastRun, operations } = runsOn(deps);
   return {
     ...{ store, run, lastRun },

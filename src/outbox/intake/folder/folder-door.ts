@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Selectable } from 'kysely';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
-import { timeForGood } from '../../../store/care/time-for-good.ts';
+import { trustedNow } from '../../../store/clock-guard.ts';
 import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Tables } from '../../../store/tables.ts';
@@ -297,7 +297,7 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
  */
 async function forgetOld(deps: FolderDoorDeps): Promise<number> {
   const { store, folder, keepMs } = deps;
-  const before = (await timeForGood(deps)) - keepMs;
+  const before = (await trustedNow(deps)) - keepMs;
   const old = await store.db
     .selectFrom('intake_file')
     .selectAll()

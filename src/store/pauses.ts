@@ -1,0 +1,268 @@
+/**
+ * Pauses: what the daemon leaves undone until a person resumes it. One table has them, each with
+ * its reason, who asked for it and since when. A file in the data folder pauses as well, for when
+ * nothing else answers: it holds at once and beats the table, and the daemon writes it down.
+ *
+ * Paused *pushes* stay in the outbox. Pausing *decisions* cancels what the rules decided and was
+ * not sent yet; what people and the ERP want goes on. A paused *stream* is not pulled. *All* is the
+ * three together. Lookups, confirmations and events go on in any case.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { OUTBOX_KINDS } from '../config/schema.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { nearestName } from '../lib/nearest.ts';
+import { type Asker, writeAudit } from './audit.ts';
+import type { Db, Store, Tx } from './store.ts';
+import type { PauseTarget } from './tables.ts';
+
+export const PAUSE_TARGETS = ['pushes', 'decisions', 'stream', 'all'] as const;
+
+/** What a file can pause: `pushes.paused`, with the reason in it. */
+export const FILE_TARGETS = ['pushes', 'decisions', 'all'] as const;
+
+export interface Pausable {
+  readonly target: PauseTarget;
+  /** A kind of push, or a stream; empty: all of the target. */
+  readonly name: string;
+}
+
+export interface Pause extends Pausable, Asker {
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+const FILE_ACTOR = 'file';
+const REASON_CHARS_MAX = 500;
+
+export function pauseFile(dataDir: string, target: PauseTarget): string {
+  return join(dataDir, `${target}.paused`);
+}
+
+function filePause(dataDir: string, target: PauseTarget): Pause | undefined {
+  const file = pauseFile(dataDir, target);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  let reason: string;
+  try {
+    reason = readFileSync(file, 'utf8').trim().slice(0, REASON_CHARS_MAX) || 'without a reason';
+  } catch {
+    // A file of root pauses too.
+    reason = `the reason in ${file} cannot be read by this user`;
+  }
+  return { target, name: '', actor: FILE_ACTOR, reason, at: Math.round(found.mtimeMs) };
+}
+
+function isSame(a: Pausable, b: Pausable): boolean {
+  return a.target === b.target && a.name === b.name;
+}
+
+/** The pauses of the table and of the files; one of a file that has gone is over. */
+function withFiles(rows: readonly Pause[], dataDir: string): Pause[] {
+  const files = FILE_TARGETS.flatMap((target) => filePause(dataDir, target) ?? []);
+  const others = rows.filter(
+    (row) => row.actor !== FILE_ACTOR && !files.some((file) => isSame(file, row)),
+  );
+  return [...files, ...others];
+}
+
+function readTable(db: Db | Tx): Promise<Pause[]> {
+  return db.selectFrom('pause').selectAll().orderBy('at').orderBy('target').execute();
+}
+
+/** Without the folder's files where that is not known: a running daemon has written them down. */
+export async function readPauses(db: Db | Tx, dataDir?: string): Promise<Pause[]> {
+  const rows = await readTable(db);
+  return dataDir === undefined ? rows : withFiles(rows, dataDir);
+}
+
+/** The pause that holds this one, the widest first. */
+export function pauseOf(
+  pauses: readonly Pause[],
+  target: PauseTarget,
+  name: string,
+): Pause | undefined {
+  const of = (one: Pausable) => pauses.find((pause) => isSame(pause, one));
+  return of({ target: 'all', name: '' }) ?? of({ target, name: '' }) ?? of({ target, name });
+}
+
+/** As the audit and people are told: `pushes`, `pushes:order`, `stream:stock`. */
+export function labelOf({ target, name }: Pausable): string {
+  return name === '' ? target : `${target}:${name}`;
+}
+
+export function describePause(pause: Pause): string {
+  return `paused by ${pause.actor} (${labelOf(pause)}): ${pause.reason}`;
+}
+
+/** What ends a pause, for people. */
+export function resumeStep({ target, name, actor }: Pause): string {
+  if (actor === FILE_ACTOR) return `remove the file ${target}.paused from the data folder`;
+  const option = target === 'pushes' && name !== '' ? '--kind ' : '';
+  return `selvedge resume ${`${target} ${option}${name}`.trim()} --reason "…"`;
+}
+
+/** In the place of one that there is already. */
+export async function writePause(tx: Tx, pause: Pause): Promise<void> {
+  const { target, name, reason, actor, at } = pause;
+  await tx
+    .insertInto('pause')
+    .values({ target, name, reason, actor, at })
+    .onConflict((conflict) =>
+      conflict.columns(['target', 'name']).doUpdateSet({ reason, actor, at }),
+    )
+    .execute();
+}
+
+export interface Pauses {
+  list(): readonly Pause[];
+  /** Why this is paused; undefined: it is not. */
+  reason(target: PauseTarget, name?: string): string | undefined;
+  /** Another value once a pause has begun: what waited meanwhile may have missed all of it. */
+  mark(): string;
+  /** Throws RefusedError when this very target is paused already. */
+  pause(what: Pausable, asker: Asker): Promise<Pause>;
+  /** Gives what it ended; throws RefusedError when there is none, or its file is there. */
+  resume(what: Pausable, asker: Asker): Promise<Pause>;
+  /** Writes down pauses by files, and that they are over. */
+  followFiles(): Promise<void>;
+  /** Calls `task` whenever something was paused or resumed. */
+  onChanged(task: () => void): void;
+}
+
+export interface PausesDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly dataDir: string;
+  /** Those that can be paused. */
+  readonly streams: readonly string[];
+  /** Cancels what the rules decided and was not sent yet; gives how many there were. */
+  readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;
+}
+
+function requireKnown({ target, name }: Pausable, streams: readonly string[]): void {
+  const parts: Partial<Record<PauseTarget, readonly string[]>> = {
+    pushes: OUTBOX_KINDS,
+    stream: streams,
+  };
+  const names = parts[target] ?? [];
+  if (name === '' ? target !== 'stream' : names.includes(name)) return;
+  const near = nearestName(name, names);
+  const known = names.length === 0 ? `${target} has no parts` : `known are ${names.join(', ')}`;
+  throw new RefusedError('pause.unknown', `there is no ${target} ${name}`, {
+    hint: near === undefined ? known : `did you mean ${near}?`,
+  });
+}
+
+/** Gives how many decisions it canceled. */
+async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
+  const { target, actor, reason, at } = pause;
+  const by = (await readTable(tx)).find((row) => isSame(row, pause));
+  if (by) {
+    const message = `${labelOf(pause)} is paused already: ${describePause(by)}`;
+    throw new RefusedError('pause.paused', message, { hint: `to go on: ${resumeStep(by)}` });
+  }
+  await writePause(tx, pause);
+  const isOfRules = target === 'decisions' || target === 'all';
+  const canceled = isOfRules ? await cancelDecided(tx, describePause(pause), at) : 0;
+  const act = { action: 'pause', subject: labelOf(pause), detail: { canceled } };
+  await writeAudit(tx, { actor, reason, ...act }, at);
+  return canceled;
+}
+
+async function end(
+  tx: Tx,
+  { clock, dataDir }: PausesDeps,
+  what: Pausable,
+  { actor, reason }: Asker,
+): Promise<Pause> {
+  const rows = await readTable(tx);
+  const ended = rows.find((row) => isSame(row, what));
+  if (!ended) {
+    const others = withFiles(rows, dataDir).map(labelOf).join(', ') || 'nothing';
+    const hint = `paused: ${others}`;
+    throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
+  }
+  const { target, name } = what;
+  await tx.deleteFrom('pause').where('target', '=', target).where('name', '=', name).execute();
+  const act = { action: 'resume', subject: labelOf(what), detail: { ended } };
+  await writeAudit(tx, { actor, reason, ...act }, clock.now());
+  return ended;
+}
+
+/** A person was faster, and has done it. */
+function unlessRefused(error: unknown): void {
+  if (!(error instanceof RefusedError)) throw error;
+}
+
+export async function openPauses(deps: PausesDeps): Promise<Pauses> {
+  const { store, clock, log, dataDir } = deps;
+  let rows: readonly Pause[] = await readTable(store.db);
+  const tasks: (() => void)[] = [];
+  let begun = 0;
+
+  /** Holds before the commit: what is about to be sent must not slip through. */
+  const change = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const transaction = store.transaction(async (tx) => {
+      const result = await work(tx);
+      rows = await readTable(tx);
+      return result;
+    });
+    const result = await transaction.catch(async (error: unknown) => {
+      rows = await readTable(store.db);
+      throw error;
+    });
+    for (const task of tasks) task();
+    return result;
+  };
+  const pause = async (wanted: Pause): Promise<Pause> => {
+    const canceled = await change((tx) => {
+      begun += 1;
+      return begin(tx, deps, wanted);
+    });
+    const { actor, reason } = wanted;
+    log.warn({ paused: labelOf(wanted), actor, reason, canceled }, 'paused');
+    return wanted;
+  };
+  const resume = async (what: Pausable, asker: Asker): Promise<Pause> => {
+    const ended = await change((tx) => end(tx, deps, what, asker));
+    const { actor, reason } = asker;
+    log.warn({ resumed: labelOf(what), actor, reason }, 'resumed');
+    return ended;
+  };
+  return {
+    onChanged: (task) => void tasks.push(task),
+    list: () => withFiles(rows, dataDir),
+    reason(target, name = '') {
+      const by = pauseOf(withFiles(rows, dataDir), target, name);
+      return by && describePause(by);
+    },
+    mark: () => `${begun} ${FILE_TARGETS.filter((one) => existsSync(pauseFile(dataDir, one)))}`,
+    async pause({ target, name }, { actor, reason }) {
+      requireKnown({ target, name }, deps.streams);
+      return pause({ target, name, reason, actor, at: clock.now() });
+    },
+    async resume(what, asker) {
+      requireKnown(what, deps.streams);
+      const file = pauseFile(dataDir, what.target);
+      if (what.name === '' && existsSync(file)) {
+        const hint = `remove ${file}`;
+        throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
+      }
+      return resume(what, asker);
+    },
+    async followFiles() {
+      for (const target of FILE_TARGETS) {
+        const file = filePause(dataDir, target);
+        const row = rows.find((one) => isSame(one, { target, name: '' }));
+        if (file && !row) await pause({ ...file, at: clock.now() }).catch(unlessRefused);
+        if (file || row?.actor !== FILE_ACTOR) continue;
+        const reason = `the file ${target}.paused is gone`;
+        await resume(row, { actor: FILE_ACTOR, reason }).catch(unlessRefused);
+      }
+    },
+  };
+}

@@ -1,0 +1,188 @@
+/** What the rules decided and is on its way while somebody pauses decisions. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import { DECISIONS, pausesIn } from '../support/pauses.ts';
+import { createCourt } from './reject/support.ts';
+import { ACCEPT_SMALL, acceptByHand, createHouse, type House, loadedRules } from './support.ts';
+
+const WHO = { actor: 'anna', reason: 'prices look wrong' };
+const PAUSED = 'paused by anna (decisions): prices look wrong';
+const MINUTE = 60_000;
+const LIMITS = {
+  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, looks: 4, retryMsMax: MINUTE },
+  ...{ deskAfterMs: 1_440 * MINUTE, lookMs: MINUTE, idleMsMax: 30_000 },
+};
+const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
+
+/** An outbox and the pauses; the first push that is sent waits for its answer. */
+async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
+  const { store, clock } = house;
+  const log = silentLogger();
+  const pauses = await pausesIn(house);
+  const answer = Promise.withResolvers<never>();
+  // Nobody waits for it where nothing is sent.
+  answer.promise.catch(() => undefined);
+  const service = { status: 'pending', sent: 0 };
+  const shown = async () => {
+    const row = store.db.selectFrom('delivery').select('content_hash as contentHash');
+    const mirrored = await row.where('order_delivery_id', '=', 1).executeTakeFirstOrThrow();
+    return { orderDeliveryId: 1, status: service.status, ...mirrored };
+  };
+  const kind = createDeliveryStatusKind(
+    {
+      readDelivery: shown,
+      async setDeliveryStatus(_order, _delivery, status) {
+        service.sent += 1;
+        if (service.sent === 1) await answer.promise;
+        service.status = status;
+        return shown();
+      },
+    },
+    { store, clock, dryRun: false },
+  );
+  const dispatcher = createDispatcher({
+    ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
+    ...{ quietMs: 12 * MINUTE, watchedSince: () => 0, dryRun: false },
+    ...{ pauses, pausedReason: (kind: string) => pauses.reason('pushes', kind) },
+    onMoved: () => undefined,
+    onEnded: () => undefined,
+  });
+  const stop = new AbortController();
+  const done = dispatcher.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    answer.reject(new InDoubtError('transport.cut', 'cut off'));
+    await done;
+  });
+  await clock.advance(1);
+  return { pauses, service, fail: answer.reject, wake: () => dispatcher.nudge() };
+}
+
+async function accepted(): Promise<House> {
+  const house = await createHouse();
+  await house.delivery({ id: 1 });
+  expect(await house.decide()).toEqual(['1 accept']);
+  return house;
+}
+
+async function rows({ store }: Pick<House, 'store'>): Promise<string[]> {
+  const found = await store.db.selectFrom('outbox').select(['state', 'last_error']).execute();
+  return found.map((row) => `${row.state} ${row.last_error ?? ''}`.trim());
+}
+
+const WAYS = [
+  ['was not processed', new RetryLaterError('http.unreachable', 'nobody answers')],
+  ['is in doubt, and not there', new InDoubtError('transport.cut', 'cut off')],
+] as const;
+
+describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
+  it('is not sent again after it, but decided anew', async () => {
+    const house = await accepted();
+    const { pauses, service, fail } = await outboxOf(house);
+    expect(service.sent).toBe(1);
+    await pauses.pause(DECISIONS, WHO);
+    await house.clock.advance(MINUTE);
+    await pauses.resume(DECISIONS, WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(await rows(house)).toEqual([`refused ${PAUSED}`]);
+    expect(service.sent).toBe(1);
+    expect(await house.decide({ rules: TIGHT })).toEqual(['1 hold']);
+  });
+
+  it('is decided anew also where nothing has changed, and then leaves', async () => {
+    const house = await accepted();
+    const { pauses, service, fail, wake } = await outboxOf(house);
+    await pauses.pause(DECISIONS, WHO);
+    await pauses.resume(DECISIONS, WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await house.decide()).toEqual([]);
+    wake();
+    await house.clock.advance(MINUTE);
+    expect(await rows(house)).toEqual([`refused ${PAUSED}`, 'confirmed']);
+    expect(service.sent).toBe(2);
+  });
+
+  it('does not leave where the pause is on still when it comes back', async () => {
+    const house = await accepted();
+    const { pauses, service, fail } = await outboxOf(house);
+    await pauses.pause(DECISIONS, WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(service.sent).toBe(1);
+    await pauses.resume(DECISIONS, WHO);
+    await house.clock.advance(5 * MINUTE);
+    expect(service.sent).toBe(1);
+    expect(await house.decide({ pauses })).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(2);
+  });
+
+  it('is sent again where a person decided it', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await acceptByHand(house, 1);
+    const { pauses, service, fail } = await outboxOf(house);
+    await pauses.pause(DECISIONS, WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    await pauses.resume(DECISIONS, WHO);
+    await house.clock.advance(5 * MINUTE);
+    expect(await rows(house)).toEqual(['confirmed']);
+    expect(service.sent).toBe(2);
+  });
+
+  it('is not sent again where the rules only observe by then', async () => {
+    const house = await accepted();
+    const { service, fail } = await outboxOf(house);
+    await house.decide({ mode: 'observe' });
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(service.sent).toBe(1);
+    const why = 'the rules are in the mode observe by now';
+    expect(await rows(house)).toEqual([`refused ${why}`]);
+  });
+});
+
+it.each(WAYS)('a reject that was sent before a pause and %s is held', async (_, error) => {
+  const court = await createCourt();
+  await court.waiting();
+  await court.afterGrace();
+  const { pauses, service, fail } = await outboxOf(court);
+  expect(service.sent).toBe(1);
+  await pauses.pause(DECISIONS, WHO);
+  await pauses.resume(DECISIONS, WHO);
+  fail(error);
+  await court.clock.advance(5 * MINUTE);
+  expect(service.sent).toBe(1);
+  expect(await rows(court)).toEqual([`refused ${PAUSED}`]);
+  await court.execute();
+  const detail = `the push is refused: ${PAUSED}`;
+  expect(await court.entry()).toMatchObject({ state: 'failed', detail });
+  expect(await court.decide()).toEqual(['1 hold']);
+});
+
+it('what was sent before a pause and has arrived is confirmed', async () => {
+  const house = await accepted();
+  const { pauses, service, fail } = await outboxOf(house);
+  await pauses.pause(DECISIONS, WHO);
+  await pauses.resume(DECISIONS, WHO);
+  service.status = 'accepted';
+  fail(new InDoubtError('transport.cut', 'cut off'));
+  await house.clock.advance(5 * MINUTE);
+  expect(await rows(house)).toEqual(['confirmed']);
+});
+
+it('an accept does not leave for other lines than it was decided on', async () => {
+  const house = await accepted();
+  await house.delivery({ id: 1, lines: [['a', 3]] });
+  const { service } = await outboxOf(house);
+  expect(service.sent).toBe(0);
+  const why = 'the lines of the delivery have changed since it was decided';
+  expect(await rows(house)).toEqual([`refused ${why}`]);
+});
