@@ -606,7 +606,7 @@ CREATE TABLE change (
   cause TEXT NOT NULL
 ) STRICT;
 CREATE INDEX change_entity_key ON change (entity, key, seq);
--- Status changes of deliveries, and those that are gone or back: found among millions of entries.
+-- Status changes of deliveries, and those that are gone or back, among millions of entries.
 CREATE INDEX change_delivery_status ON change (seq)
 WHERE entity = 'delivery' AND op <> 'insert'
   AND (op <> 'update' OR diff ->> '$.status[1]' IS NOT NULL);
@@ -891,8 +891,9 @@ CREATE TABLE evaluation (
   evaluated_at INTEGER NOT NULL,
   -- When it is evaluated again at the latest; null: nothing about it is for the rules to decide.
   due_at INTEGER,
+  -- 'manual': a person left it to the rules again.
   due_why TEXT,
-  -- The status change in the feed whose author is known.
+  -- The last change of its status, of the change feed, whose author is known.
   feed_seq INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX evaluation_due ON evaluation (due_at) WHERE due_at IS NOT NULL;

@@ -183,8 +183,8 @@ export function createDecider(deps: DeciderDeps): Decider {
       attempts.forgive();
       const areNoted = await noteStatusChanges(store, contextNow);
       const query = { now: clock.now(), settleMs };
-      const { first, again, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
-      for (const [index, due] of [...first, ...again].entries()) {
+      const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
+      for (const [index, due] of [...first, ...later].entries()) {
         // A new delivery need not wait for those that are evaluated again, but for one: these
         // would be left for ever where events come without a pause.
         if (signal.aborted || (woken.aborted && index > first.length)) break;
@@ -195,13 +195,14 @@ export function createDecider(deps: DeciderDeps): Decider {
       let id = reevaluation.next();
       while (id !== undefined && !signal.aborted) {
         const own = id;
-        await attempts.attempt(own, async () => {
-          const due = aside.has(own) ? undefined : await reevaluation.evaluate(own);
+        const again = async () => {
+          const due = await reevaluation.evaluate(own);
           if (due) await decideDue(due);
-        });
+        };
+        if (!aside.has(own)) await attempts.attempt(own, again);
         id = isBusy() ? undefined : reevaluation.next();
       }
-      if (first.length + again.length > 0 || !areNoted || isBusy() || waitMs === 0) continue;
+      if (first.length + later.length > 0 || !areNoted || isBusy() || waitMs === 0) continue;
       const wait = Math.min(SLEEP_MS_MAX, waitMs, nextAt - clock.now());
       await clock.sleep(Math.max(1, wait), AbortSignal.any([signal, woken])).catch(() => undefined);
     }

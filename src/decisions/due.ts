@@ -30,7 +30,7 @@ export interface Due {
   /** New, changed, or with a push that came to nothing; the oldest first. */
   readonly first: readonly DueDelivery[];
   /** Their time has come again; the oldest first. */
-  readonly again: readonly DueDelivery[];
+  readonly later: readonly DueDelivery[];
   /** When the next one is due, if none is left out; epoch milliseconds. */
   readonly nextAt: number;
 }
@@ -122,7 +122,7 @@ export async function dueDeliveries(
 ): Promise<Due> {
   const failed = await undecidableIds(db);
   const first: DueDelivery[] = [];
-  const again: DueDelivery[] = [];
+  const later: DueDelivery[] = [];
   let nextAt = await nextDueAt(db, now);
   for await (const span of pendingSpans(db)) {
     for (const row of await dueIn(db, span, now, failed)) {
@@ -133,10 +133,10 @@ export async function dueDeliveries(
       if (aside.has(row.id)) continue;
       if (!isSettled) nextAt = Math.min(nextAt, settledAt);
       else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
-      else again.push(due);
+      else later.push(due);
     }
     if (first.length >= limit) break;
   }
   const places = first.length > 0 ? AGAIN_BESIDE_NEW : limit;
-  return { first: first.slice(0, limit), again: again.slice(0, places), nextAt };
+  return { first: first.slice(0, limit), later: later.slice(0, places), nextAt };
 }

@@ -120,7 +120,7 @@ describe('a pending delivery', () => {
     expect(await house.decide(parts)).toEqual(['1 hold']);
     const due = { now: clock.now(), settleMs: 10_000 };
     const found = await dueDeliveries(house.store.db, due, new Set(), 9);
-    expect(found).toMatchObject({ first: [], again: [] });
+    expect(found).toMatchObject({ first: [], later: [] });
     await house.delivery({ id: 1, lines: [['a', 3]] });
     await house.stock({ a: 3 });
     expect(await house.decide(parts)).toEqual(['1 accept']);
@@ -344,7 +344,7 @@ describe('a push that came to nothing', () => {
     expect(await house.decide()).toEqual([]);
     const due = { now: house.clock.now(), settleMs: 0 };
     const found = await dueDeliveries(house.store.db, due, new Set(), 9);
-    expect(found).toMatchObject({ first: [], again: [] });
+    expect(found).toMatchObject({ first: [], later: [] });
   });
 
   it('is repeated where it met other lines, and these are gone again', async () => {

@@ -36,7 +36,7 @@ it('gives others a turn between them', async () => {
     due = await dueDeliveries(db, query, new Set(), 50);
   });
   const first = [{ orderDeliveryId: 8_000, trigger: 'new' }];
-  expect(due).toEqual({ first, again: [], nextAt: 22 });
+  expect(due).toEqual({ first, later: [], nextAt: 22 });
   // Three slices.
   expect(turns).toBeGreaterThanOrEqual(2);
   const steps = await planned.steps(/left join "evaluation"/);
@@ -46,14 +46,14 @@ it('gives others a turn between them', async () => {
 
 it('takes new ones before all others, and each kind the oldest first', async () => {
   const { store } = await manyHeld();
-  const later = { ...query, now: 5_000 };
-  const some = await dueDeliveries(store.db, later, new Set([2, 4]), 50);
+  const soon = { ...query, now: 5_000 };
+  const some = await dueDeliveries(store.db, soon, new Set([2, 4]), 50);
   expect(some.first.map(({ orderDeliveryId: id }) => id)).toEqual([8_000]);
   const ids = Array.from({ length: 10 }, (_, index) => 6 + 2 * index);
-  expect(some.again.map(({ orderDeliveryId: id }) => id)).toEqual(ids);
+  expect(some.later.map(({ orderDeliveryId: id }) => id)).toEqual(ids);
   await store.db.updateTable('evaluation').set({ delivery_hash: 'others' }).execute();
-  const { first, again } = await dueDeliveries(store.db, later, new Set(), 3_000);
-  expect(again).toEqual([]);
+  const { first, later } = await dueDeliveries(store.db, soon, new Set(), 3_000);
+  expect(later).toEqual([]);
   expect(first).toHaveLength(3_000);
   expect(first.at(-1)).toEqual({ orderDeliveryId: 6_000, trigger: 'changed' });
 });
