@@ -80,16 +80,16 @@ function fill(database: Database.Database): void {
       iif(i % 9 = 0 or i >= ${ORDERS} * 0.995, 'hold', 'accept'), 'why', '["rule-' || (i % 8) ||
       '"]', '{}', printf('%03000d', i), '', 'h' || i from n`);
   run(`insert into evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
-      facts_digest, evaluated_at)
-    select order_delivery_id, decision_id, 'h', 'h', 'r', 'f', at from decision`);
-  run(`insert into outbox (kind, ordering_key, reference, body, body_hash, state, due_at, created_at,
-      ended_at, cause, order_delivery_id, decision_id)
+      evaluated_at)
+    select order_delivery_id, decision_id, 'h', 'h', 'r', at from decision`);
+  run(`insert into outbox
+      (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at, cause, order_delivery_id, decision_id)
     select 'delivery_status', 'delivery/' || order_delivery_id,
       'delivery/' || order_delivery_id || '/decision/' || decision_id, '{"status":"accepted"}', 'h',
       'confirmed', at, at, at, 'decision:' || decision_id, order_delivery_id, decision_id
     from decision where outcome = 'accept'`);
-  run(`${NUMBERS} ${ORDERS / 10}) insert into outbox (kind, ordering_key, reference, body, body_hash, state,
-      due_at, created_at, ended_at, cause, result)
+  run(`${NUMBERS} ${ORDERS / 10}) insert into outbox
+      (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at, cause, result)
     select 'order', 'order/' || i, 'ERP-' || i, '{}', 'h', 'confirmed', 0,
       ${at(`(i * 10.0 / ${ORDERS})`)}, 1, 'intake:1', '{"orderId":1}' from n`);
 }

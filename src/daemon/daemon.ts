@@ -169,26 +169,33 @@ function mayPull({ space, guard, pauses }: WorkerParts, stream: string): boolean
   return pauses.reason('stream', stream) === undefined;
 }
 
-function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
-  const { store, lease, service, rules, space, pulse, socket } = parts;
-  const { pauses, guard, systemKeys, traits } = parts;
-  const { clock, random, log, scrubber, events } = deps;
+/** Reads orders and deliveries for all that want them. */
+function createReading(config: Config, { store, service, traits }: WorkerParts, clock: Clock) {
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
   const recentReads = createRecentReads(clock);
   const reading = { store: grouped, v1: service.v1, sequence, clock };
-  const readOrder = createOrderReader({
-    ...reading,
-    levels: traits.levels,
-    also: readAlso(config),
+  const also = readAlso(config);
+  const { levels } = traits;
+  return {
+    sequence,
+    grouped,
     recentReads,
-  });
-  const readDelivery = createDeliveryReader(reading);
+    readOrder: createOrderReader({ ...reading, levels, also, recentReads }),
+    readDelivery: createDeliveryReader(reading),
+  };
+}
+
+function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
+  const { store, lease, service, rules, space, pulse, socket } = parts;
+  const { pauses, guard, systemKeys, traits } = parts;
+  const { clock, random, log, scrubber, events } = deps;
+  const reading = createReading(config, parts, clock);
+  const { sequence, grouped, recentReads, readOrder, readDelivery } = reading;
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, pauses },
-    readDelivery,
-    recentReads,
-    ...{ levels: traits.levels, requestRun: (stream) => sync.requestRun(stream) },
+    ...{ readDelivery, recentReads, levels: traits.levels },
+    requestRun: (stream) => sync.requestRun(stream),
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
     watchedSince: parts.clockGuard.watchedSince,
@@ -206,9 +213,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
-    refresherClock: pulse.clockOf('refresher'),
-    readDelivery,
-    recentReads,
+    ...{ readDelivery, recentReads, refresherClock: pulse.clockOf('refresher') },
     onRead(orderId) {
       outbox.onOrderRead(orderId);
       decisions.nudge();

@@ -236,7 +236,7 @@ export async function openWish(
 const REMEMBERED_MS = 10_000;
 
 /** When a read began (monotonic), and its place among those and the requests for them. */
-export interface ReadStart {
+interface ReadStart {
   readonly at: number;
   readonly turn: number;
 }

@@ -95,7 +95,7 @@ describe('the pace', () => {
     expect(perSecond(limiter)).toBe(20);
   });
 
-  it('stays above a tenth of the configured one where one request in twenty is refused', async () => {
+  it('stays above a tenth of the configured one where one in twenty is refused', async () => {
     const { clock, limiter, service } = startService(20);
     service.refusedOneIn = 20;
     await clock.advance(3_600_000);

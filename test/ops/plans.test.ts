@@ -18,7 +18,8 @@ it('counts the documents of the outbox by its indexes', async () => {
 it('tells of each kind and state how much there is, and since when', async () => {
   const { db } = await temporaryStore();
   const put = (reference: string, state: string, more: object = {}) =>
-    sql`insert into outbox (kind, ordering_key, reference, body, body_hash, due_at, cause, created_at,
+    sql`insert into outbox
+      (kind, ordering_key, reference, body, body_hash, due_at, cause, created_at,
           state, in_doubt_since, desk_reason, ended_at)
         select 'order', '', ${reference}, '', '', 0, '', json_extract(value, '$.at'), ${state},
           json_extract(value, '$.since'), json_extract(value, '$.desk'),

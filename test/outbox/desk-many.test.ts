@@ -23,7 +23,8 @@ async function deskWithRows() {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${2 * ROWS})
-    insert into outbox (outbox_id, kind, ordering_key, reference, body, body_hash, state, due_at, attempts,
+    insert into outbox
+      (outbox_id, kind, ordering_key, reference, body, body_hash, state, due_at, attempts,
       created_at, ended_at, cause, in_doubt_since)
     select i, 'order', 'order/' || i, 'R' || i, '{}', '', iif(i % 2, 'dead', 'in_doubt'), 0, 1, 0,
       iif(i % 2, 1, null), 'test', 0 from n`.execute(store.db);
@@ -80,7 +81,8 @@ it('cancels many, or none of them', async () => {
 it('touches none where there are more than anybody can have counted', async () => {
   const { store, desk, audit } = await deskWithRows();
   await sql`with recursive n(i) as (select 1001 union all select i + 1 from n where i < 10801)
-    insert into outbox (outbox_id, kind, ordering_key, reference, body, body_hash, state, due_at, attempts,
+    insert into outbox
+      (outbox_id, kind, ordering_key, reference, body, body_hash, state, due_at, attempts,
       created_at, ended_at, cause)
     select i, 'order', 'order/' || i, 'R' || i, '{}', '', 'dead', 0, 1, 0, 1, 'test' from n
   `.execute(store.db);
@@ -106,7 +108,8 @@ it('says of many that they are absent, each with what the last look at it found'
 it('keeps nobody waiting for thousands', async () => {
   const { store, desk } = await deskWithRows();
   await sql`with recursive n(i) as (select 1000 union all select i + 1 from n where i < 2999)
-    insert into outbox (outbox_id, kind, ordering_key, reference, body, body_hash, due_at, created_at,
+    insert into outbox
+      (outbox_id, kind, ordering_key, reference, body, body_hash, due_at, created_at,
       cause)
     select i, 'order', 'order/' || i, 'R' || i, '{}', '', 0, 0, 'test' from n`.execute(store.db);
   const all = { filter: { state: 'queued' }, expect: 2_000 } as const;

@@ -182,7 +182,7 @@ it('keeps the documents of one order under one ordering key', async () => {
   expect(rows.map((row) => row.ordering_key)).toEqual(['order/a-1', 'order/a-1', 'order/a-1']);
 });
 
-it('keeps refunds of one order under one ordering key when its reference is learned meanwhile', async () => {
+it('keeps refunds of an order under one key when its reference is learned meanwhile', async () => {
   const store = await temporaryStore();
   const lines = [{ barcode: '570001', quantity: 1 }];
   await put(store, 'R-1', { orderId: 5, lines }, 'pending_refund');

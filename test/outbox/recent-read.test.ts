@@ -164,7 +164,7 @@ it('an accept is looked at while its order is still to be read', async () => {
   expect(counts).toEqual({ looks: 1, sent: 0 });
 });
 
-it('an accept is looked at while a wish is open that a read of before has not fulfilled', async () => {
+it('an accept is looked at while a wish is open that no read has fulfilled', async () => {
   const { start, pass, hear, read, begin, counts, service } = await decided();
   const before = begin();
   await hear();

@@ -47,7 +47,7 @@ const MESSAGE_CHARS_MAX = 1_000;
 const SECRET_CHARS_MAX = 4_096;
 
 /** A service that asks for more patience than this is asked again after this. */
-export const RETRY_AFTER_MS_MAX = 3_600_000;
+const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). */
 export function retryAfterMs(headers: AnswerHeaders, nowMs: number): number | undefined {

@@ -72,6 +72,18 @@ const BACK_MS = 10_000;
 /** Only a pace that was used says that it is not too fast: half of what it allows. */
 const USED_SHARE = 0.5;
 
+/** Remembers whether each of the last answers was a refusal. */
+function createLastAnswers() {
+  const answers: boolean[] = [];
+  return {
+    note(isRefused: boolean): void {
+      answers.push(isRefused);
+      if (answers.length > LAST_ANSWERS) answers.shift();
+    },
+    areFewRefused: () => answers.filter(Boolean).length < FEW_REFUSED,
+  };
+}
+
 export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pace {
   const { clock, onPace } = deps;
   let perSecond = perSecondMax;
@@ -83,16 +95,9 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
   let refused = 0;
   let changedAt = clock.monotonic();
   let takenSince = 0;
-  /** Whether each of the last answers was a refusal. */
-  const answers: boolean[] = [];
-  const note = (isRefused: boolean): void => {
-    answers.push(isRefused);
-    if (answers.length > LAST_ANSWERS) answers.shift();
-  };
-  const lowest = (): number => {
-    const isChance = answers.filter(Boolean).length < FEW_REFUSED;
-    return isChance ? (perSecondMax ?? 0) * KEPT_SHARE : PER_SECOND_MIN;
-  };
+  const answers = createLastAnswers();
+  const lowest = (): number =>
+    answers.areFewRefused() ? (perSecondMax ?? 0) * KEPT_SHARE : PER_SECOND_MIN;
   const figures = (): PaceFigures => ({ perSecond, perSecondMax, heldMs });
   const change = (wanted: number): void => {
     perSecond = wanted;
@@ -114,7 +119,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
     tooFast(startedAt) {
       // Those that were on their way already say nothing about the pace since.
       if (perSecond === undefined) return;
-      note(true);
+      answers.note(true);
       if (startedAt <= slowedAt) return;
       const now = clock.monotonic();
       const factor = now - slowedAt < AGAIN_MS ? MUCH_SLOWER : SLOWER;
@@ -123,7 +128,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
       change(Math.max(perSecond * factor, Math.min(lowest(), perSecond)));
     },
     taken() {
-      note(false);
+      answers.note(false);
       if (perSecond === undefined || perSecond === perSecondMax) return;
       takenSince += 1;
       const sinceMs = clock.monotonic() - changedAt;

@@ -118,50 +118,77 @@ async function outdated(
   return `decided anew: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
 }
 
+interface DeliveryStatusDeps {
+  readonly store: Store;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly recentReads: Pick<RecentReads, 'ageOf'>;
+  /** Nothing leaves, and so nothing is too late. */
+  readonly dryRun: boolean;
+}
+
+const CHANGED = 'the delivery has changed since it was decided';
+
+/** A push must not leave then although the status is still the one it was decided on. */
+function hasChanged({ contentHash }: Target, found: Pick<ReadState, 'contentHash'>): boolean {
+  return contentHash !== undefined && contentHash !== found.contentHash;
+}
+
+/** Gives what a read that began after the push had left has shown, or one of our own shows. */
+async function readBack(
+  db: Db,
+  api: DeliveryStatusApi,
+  { readSeq, target }: { readonly readSeq: number; readonly target: Target },
+  signal: AbortSignal,
+) {
+  const row = await db
+    .selectFrom('delivery')
+    .select(['status', 'content_hash as contentHash'])
+    .where('order_delivery_id', '=', target.orderDeliveryId)
+    .where('status', '=', target.status)
+    .where('read_seq', '>', readSeq)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row ?? api.readBack(target.orderId, target.orderDeliveryId, signal);
+}
+
+function isFirstTry({ attempts, expectedFrom }: OutboxItem, { status }: Target): boolean {
+  return attempts === 0 && status === 'accepted' && expectedFrom === 'pending';
+}
+
+/** Whether the read that the rules have just decided on stands for a look. */
+async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Target) {
+  const { orderId, orderDeliveryId } = target;
+  if (recentReads.ageOf(orderId) > RECENT_MS) return false;
+  const row = await store.db
+    .selectFrom('delivery as d')
+    .innerJoin('decision as n', 'n.order_delivery_id', 'd.order_delivery_id')
+    .select(['d.status', 'n.actor'])
+    .where('d.order_delivery_id', '=', orderDeliveryId)
+    .where('d.deleted_at', 'is', null)
+    .orderBy('n.decision_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const isByRules = row?.actor === 'daemon' && row.status === 'pending';
+  return isByRules && (await openWish(store.db, orderId)) === undefined;
+}
+
 export function createDeliveryStatusKind(
   api: DeliveryStatusApi,
-  deps: {
-    readonly store: Store;
-    readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-    readonly recentReads: Pick<RecentReads, 'ageOf'>;
-    /** Nothing leaves, and so nothing is too late. */
-    readonly dryRun: boolean;
-  },
+  deps: DeliveryStatusDeps,
 ): OutboxKind {
   const { store, clock, dryRun, recentReads } = deps;
   /** By the outbox id, of pushes whose answer is in the mirror: the number before they left. */
   const mirrored = new Map<number, number>();
   let answeredAt = Number.NEGATIVE_INFINITY;
-  const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) => {
-    return cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
-  };
-  /** Why a push must not leave although the status is still the one it was decided on. */
-  const obstacle = (target: Target, found: Pick<ReadState, 'contentHash'>): string | undefined => {
-    const { contentHash } = target;
-    if (contentHash !== undefined && contentHash !== found.contentHash) {
-      return 'the delivery has changed since it was decided';
-    }
-    return over(target);
-  };
-  /** What a read that began after the push had left has shown, or one of our own shows. */
-  const readBack = async (readSeq: number, target: Target, signal: AbortSignal) => {
-    const row = await store.db
-      .selectFrom('delivery')
-      .select(['status', 'content_hash as contentHash'])
-      .where('order_delivery_id', '=', target.orderDeliveryId)
-      .where('status', '=', target.status)
-      .where('read_seq', '>', readSeq)
-      .where('deleted_at', 'is', null)
-      .executeTakeFirst();
-    return row ?? api.readBack(target.orderId, target.orderDeliveryId, signal);
-  };
+  const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) =>
+    cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const target = targetSchema.parse(item.body);
     const readSeq = item.state === 'sent' ? mirrored.get(item.outboxId) : undefined;
     const found =
       readSeq === undefined
         ? await api.readDelivery(target.orderId, target.orderDeliveryId, signal)
-        : await readBack(readSeq, target, signal);
+        : await readBack(store.db, api, { readSeq, target }, signal);
     mirrored.delete(item.outboxId);
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
@@ -171,34 +198,14 @@ export function createDeliveryStatusKind(
     if (found.status === target.status) return { found: 'yes', detail };
     if (found.status === item.expectedFrom) {
       // It keeps from leaving: what has left may be there, and not be shown yet.
-      const reason = item.state === 'queued' ? obstacle(target, found) : undefined;
+      const obstacle = hasChanged(target, found) ? CHANGED : over(target);
+      const reason = item.state === 'queued' ? obstacle : undefined;
       return reason === undefined
         ? { found: 'no', detail }
         : { found: 'overtaken', reason, detail };
     }
     const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
     return { found: 'overtaken', reason, detail };
-  };
-  /** Whether what the rules have just decided on stands for a look: at an accept's first try. */
-  const isJustRead = async (item: OutboxItem, target: Target): Promise<boolean> => {
-    const { orderId, orderDeliveryId, status } = target;
-    const isFirst = item.attempts === 0 && status === 'accepted' && over(target) === undefined;
-    if (!isFirst || recentReads.ageOf(orderId) > RECENT_MS) return false;
-    const row = await store.db
-      .selectFrom('delivery as d')
-      .innerJoin('decision as n', 'n.order_delivery_id', 'd.order_delivery_id')
-      .select(['d.status', 'n.actor'])
-      .where('d.order_delivery_id', '=', orderDeliveryId)
-      .where('d.deleted_at', 'is', null)
-      .orderBy('n.decision_id', 'desc')
-      .limit(1)
-      .executeTakeFirst();
-    const isByRules = row?.actor === 'daemon' && row.status === 'pending';
-    return (
-      isByRules &&
-      item.expectedFrom === 'pending' &&
-      (await openWish(store.db, orderId)) === undefined
-    );
   };
   return {
     kind: DELIVERY_STATUS_KIND,
@@ -218,9 +225,10 @@ export function createDeliveryStatusKind(
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
       const late = target.status === 'accepted' && isThere ? over(target) : undefined;
       if (late !== undefined) return overtaken(late);
-      const clearance = (await isJustRead(item, target))
-        ? CLEARED_BY_RECENT_READ
-        : await clearByLook(look, item, signal);
+      const clearance =
+        over(target) === undefined && isFirstTry(item, target) && (await isJustRead(deps, target))
+          ? CLEARED_BY_RECENT_READ
+          : await clearByLook(look, item, signal);
       const reason = clearance.send ? await outdated(store.db, target) : undefined;
       return reason === undefined ? clearance : overtaken(reason);
     },

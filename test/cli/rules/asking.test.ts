@@ -17,7 +17,8 @@ beforeAll(async () => {
   mirror.exec('drop trigger outbox_moves_along');
   mirror
     .prepare(
-      `update outbox set state = 'canceled', ended_at = 1 where ordering_key = ? and ended_at is null`,
+      `update outbox set state = 'canceled', ended_at = 1
+          where ordering_key = ? and ended_at is null`,
     )
     .run(`delivery/${delivery.orderDeliveryId}`);
   mirror.close();

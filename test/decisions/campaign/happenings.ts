@@ -197,11 +197,11 @@ async function edit({ house, truth, clock }: Life): Promise<void> {
 
 export async function stopOrResume({ house, truth, clock }: Life): Promise<void> {
   const { isStopped } = truth;
-  const word = isStopped.now ? 'resume' : 'stop';
+  const word = isStopped.now ? 'resume' : 'pause';
   if (word === 'resume') isStopped.set(clock.now(), false);
-  const { code, said } = await house.command('decisions', word, ...REASON);
+  const { code, said } = await house.command(word, 'decisions', ...REASON);
   if (code !== 0) truth.problems.push(`${word}: ${said}`);
-  if (word === 'stop') isStopped.set(clock.now(), true);
+  if (word === 'pause') isStopped.set(clock.now(), true);
 }
 
 export function resetBreaker({ house }: Life): Promise<unknown> {
@@ -238,13 +238,13 @@ async function pauseStock({ house }: Life): Promise<void> {
 }
 
 async function pullStock({ house }: Life): Promise<void> {
-  await house.command('sync', 'resume', 'stock', ...REASON);
+  await house.command('resume', 'stream', 'stock', ...REASON);
   await house.command('sync', 'run', 'stock', ...REASON);
 }
 
 export async function endTrouble({ house }: Life): Promise<void> {
   house.reference.knobs.patch({ faults: [], webhooks: { lost: 0 } });
-  await house.command('sync', 'resume', 'stock', ...REASON);
+  await house.command('resume', 'stream', 'stock', ...REASON);
 }
 
 async function restart({ house, truth, clock, random }: Life): Promise<void> {

@@ -184,8 +184,8 @@ export class Truth {
 
   #wrongWith(delivery: Delivery, byPerson: boolean, at: number): string | undefined {
     const { orderDeliveryId: id, status: to } = delivery;
-    if (this.isStopped.within(at - 1, at).every((one) => one)) return 'although all is stopped';
     if (byPerson) return undefined;
+    if (this.isStopped.within(at - 1, at).every((one) => one)) return 'although all is stopped';
     if (to === 'pending') return 'put back by nobody';
     // Given back to the rules: they may be quicker than the answer.
     if (this.acts(id).at(-1)?.action === 'release') return this.#wrongByRules(delivery, at);

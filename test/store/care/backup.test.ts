@@ -51,7 +51,8 @@ async function addPush(store: SqliteStore, reference: string, state: string): Pr
   const database = new Database(store.path);
   database
     .prepare(
-      `insert into outbox (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, cause)
+      `insert into outbox
+          (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, cause)
        values ('order', ?, ?, '{}', 'x', ?, 0, 0, 'test')`,
     )
     .run(reference, reference, state);
