@@ -83,13 +83,15 @@ function fill(database: Database.Database): void {
       evaluated_at)
     select order_delivery_id, decision_id, 'h', 'h', 'r', at from decision`);
   run(`insert into outbox
-      (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at, cause, order_delivery_id, decision_id)
+      (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at,
+      cause, order_delivery_id, decision_id)
     select 'delivery_status', 'delivery/' || order_delivery_id,
       'delivery/' || order_delivery_id || '/decision/' || decision_id, '{"status":"accepted"}', 'h',
       'confirmed', at, at, at, 'decision:' || decision_id, order_delivery_id, decision_id
     from decision where outcome = 'accept'`);
   run(`${NUMBERS} ${ORDERS / 10}) insert into outbox
-      (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at, cause, result)
+      (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at,
+      cause, result)
     select 'order', 'order/' || i, 'ERP-' || i, '{}', 'h', 'confirmed', 0,
       ${at(`(i * 10.0 / ${ORDERS})`)}, 1, 'intake:1', '{"orderId":1}' from n`);
 }

@@ -181,8 +181,8 @@ async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined>
 }
 
 /**
- * Documents of one order share an ordering key, whether they name it by its reference or its id, and
- * also when its reference was learned after the first of them.
+ * Documents of one order share an ordering key, whether they name it by its reference or its id,
+ * and also when its reference was learned after the first of them.
  */
 async function refundOrderingKey(tx: Tx, document: JsonObject): Promise<string> {
   const { orderId, orderReference } = readBody.pendingRefund(document);

@@ -1,7 +1,7 @@
 /**
  * What a document that has not left yet waits for: the one before it with its ordering key,
- * something that holds all of its kind, or its turn. All of it stands in the database, so that every
- * door and every process says the same.
+ * something that holds all of its kind, or its turn. All of it stands in the database, so that
+ * every door and every process says the same.
  */
 import { sql } from 'kysely';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';

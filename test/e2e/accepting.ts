@@ -14,7 +14,6 @@ rules:
 /** Only events, pushes and what a test does move anything. */
 const EVENTS_ALONE = [
   { path: 'service.limits.loginSpacing', value: '0s' },
-  { path: 'lossMeter.adaptive', value: false },
   { path: 'streams.orders.schedule', value: '0 3 1 1 *' },
   { path: 'streams.ordersFull.schedule', value: '0 3 1 1 *' },
 ];

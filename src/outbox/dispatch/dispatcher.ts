@@ -1,7 +1,7 @@
 /**
  * The only writer to the service. It gives open rows to free hands, one for each ordering key at a
- * time. Step by step (`step.ts`) each is cleared for sending (the pre-flight, and for what changes a
- * status a look), sent, and read back:
+ * time. Step by step (`step.ts`) each is cleared for sending (the pre-flight, and for what changes
+ * a status a look), sent, and read back:
  *
  *   queued ── cleared ───▶ sending ── answered ──▶ sent ── look: there ──▶ confirmed
  *      │  ▲                    │ │                   └── look: not there ─▶ in_doubt
