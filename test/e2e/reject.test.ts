@@ -147,11 +147,16 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
   const statusOf = (delivery: number) => way.reference.world.book.deliveries.get(delivery)?.status;
   expect(statusOf(id)).toBe('pending');
 
-  // The grace goes by while the daemon is down: what is durable goes on, nothing is early or lost.
+  // While the daemon is down nothing goes on, and nothing is lost: the grace is as long as it was.
   await first.close();
   await way.clock.advance(24 * 3_600_000);
   const now = way.clock.now();
   const second = await way.start();
+  const entries = second.db.selectFrom('reject_entry').select(['state', 'due_at']);
+  const waiting = await entries.executeTakeFirstOrThrow();
+  expect(waiting).toMatchObject({ state: 'waiting' });
+  expect(waiting.due_at - now).toBeGreaterThan(23 * 3_600_000);
+  await second.db.updateTable('reject_entry').set({ due_at: now }).execute();
   await way.until('a fresh sweep', async () => {
     const orders = await second.db
       .selectFrom('stream_state')

@@ -36,7 +36,8 @@ async function everythingDecided(
     const decisions = await db
       .selectFrom('decision')
       .select('order_delivery_id')
-      .where('mode', '=', mode)
+      // What was held before, and is held in this mode, is not journaled again.
+      .where((eb) => eb.or([eb('mode', '=', mode), eb('outcome', '=', 'hold')]))
       .execute();
     const open = await db
       .selectFrom('outbox')

@@ -127,6 +127,17 @@ interface AnnouncedTable {
   since: number;
 }
 
+/** A view. */
+interface EventCoverageView {
+  order_delivery_id: number;
+  order_id: number;
+  at: number;
+  created_at: number | null;
+  by_event: number;
+  since: number | null;
+  announced: number;
+}
+
 interface IncidentTable {
   id: Generated<number>;
   at: number;
@@ -337,6 +348,7 @@ export interface LedgerTables {
   daemon_state: DaemonStateTable;
   decision: DecisionTable;
   evaluation: EvaluationTable;
+  event_coverage: EventCoverageView;
   fact_snapshot: FactSnapshotTable;
   hold: HoldTable;
   incident: IncidentTable;
