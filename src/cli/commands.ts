@@ -42,17 +42,12 @@ const COMMANDS: readonly LoneCommand[] = [
   },
   {
     usage: 'reference [options]',
-    summary: 'run the remote side alone: V1, V2, relay and portal, with a seeded world',
+    summary: 'run the reference service: V1, V2, relay and portal with seeded data',
     load: async () => (await import('./reference/reference.ts')).reference,
   },
   {
-    usage: 'migrate [options]',
-    summary: 'bring the database to the newest schema',
-    load: async () => (await import('./ops/migrate.ts')).migrate,
-  },
-  {
     usage: 'status [options]',
-    summary: 'show how the installation is',
+    summary: 'show daemon, sync and outbox state',
     load: async () => (await import('./ops/status.ts')).status,
   },
   {
@@ -62,27 +57,27 @@ const COMMANDS: readonly LoneCommand[] = [
   },
   {
     usage: 'api [options] <method> <path>',
-    summary: 'make one call of the service, to look',
+    summary: 'send one raw API request',
     load: async () => (await import('./ops/api.ts')).api,
   },
   {
     usage: 'doctor [options]',
-    summary: 'check everything that the installation stands on',
+    summary: 'check configuration, database, rules, network and account',
     load: async () => (await import('./ops/doctor.ts')).doctor,
   },
   {
     usage: 'probe [options]',
-    summary: 'detect how an account differs from the configuration and print the settings',
+    summary: 'detect how an account differs from the contract and print the settings',
     load: async () => (await import('./ops/probe.ts')).probe,
   },
   {
     usage: 'conformance [options]',
-    summary: 'try every statement of the wire contract against an account',
+    summary: 'test an account against the wire contract',
     load: async () => (await import('./ops/conformance.ts')).conformance,
   },
   {
     usage: 'support-bundle [file]',
-    summary: 'collect what a report needs, without secrets and business',
+    summary: 'collect diagnostics for a bug report (no secrets, no business data)',
     load: async () => (await import('./ops/support-bundle.ts')).supportBundle,
   },
   {
@@ -101,12 +96,6 @@ const COMMANDS: readonly LoneCommand[] = [
     summary: 'print a completion script for the shell',
     load: async () => (await import('./self/completion.ts')).completion,
   },
-  {
-    usage: 'manual <page>',
-    showsAll: true,
-    summary: 'print a manual page',
-    load: async () => (await import('./self/manual.ts')).manual,
-  },
 ];
 
 const COMMAND_GROUPS: readonly CommandGroup[] = [
@@ -116,12 +105,11 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: {
       check: async () => (await import('./config/check.ts')).configCheck,
       show: async () => (await import('./config/show.ts')).configShow,
-      schema: async () => (await import('./config/schema.ts')).configSchema,
     },
   },
   {
     name: 'account',
-    description: 'which account the data folder belongs to',
+    description: 'show or change the account of the data folder',
     commands: {
       show: async () => (await import('./account/account.ts')).accountShow,
       adopt: async () => (await import('./account/account.ts')).accountAdopt,
@@ -129,7 +117,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'deliveries',
-    description: 'packed deliveries and what was decided about them',
+    description: 'inspect packed deliveries and decide them',
     commands: {
       list: async () => (await import('./deliveries/list.ts')).deliveriesList,
       show: async () => (await import('./deliveries/show.ts')).deliveriesShow,
@@ -142,77 +130,67 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'orders',
-    description: 'orders of the ERP, on their way to the service',
+    description: 'send orders of the ERP',
     commands: {
       push: async () => (await import('./erp/push.ts')).ordersPush,
     },
   },
   {
     name: 'refunds',
-    description: 'pending refunds of the ERP, on their way to the service',
+    description: 'send pending refunds of the ERP',
     commands: {
       push: async () => (await import('./erp/push.ts')).refundsPush,
     },
   },
   {
     name: 'rules',
-    description: 'check rules, try them out, and say which of them may reject',
+    description: 'check, simulate, arm and reload rules',
     commands: {
       check: async () => (await import('./rules/check.ts')).rulesCheck,
       test: async () => (await import('./rules/test.ts')).rulesTest,
       facts: async () => (await import('./rules/facts.ts')).rulesFacts,
-      explain: async () => (await import('./rules/explain.ts')).rulesExplain,
-      diff: async () => (await import('./rules/diff.ts')).rulesDiff,
       backtest: async () => (await import('./rules/backtest.ts')).rulesBacktest,
       whatif: async () => (await import('./rules/whatif.ts')).rulesWhatif,
-      replay: async () => (await import('./rules/replay.ts')).rulesReplay,
-      misses: async () => (await import('./rules/misses.ts')).rulesMisses,
-      schema: async () => (await import('./rules/schema.ts')).rulesSchema,
       reload: async () => (await import('./rules/acting/reload.ts')).rulesReload,
       matches: async () => (await import('./rules/acting/matches.ts')).rulesMatches,
       arm: async () => (await import('./rules/acting/arm.ts')).rulesArm,
       disarm: async () => (await import('./rules/acting/arm.ts')).rulesDisarm,
       queue: async () => (await import('./rules/acting/queue.ts')).rulesQueue,
-      stop: async () => (await import('./rules/acting/queue.ts')).rulesStop,
-      'reset-breaker': async () => (await import('./rules/acting/arm.ts')).rulesResetBreaker,
     },
   },
   {
     name: 'audit',
-    description: 'what people did',
+    description: 'show what people did',
     commands: {
       list: async () => (await import('./ops/audit.ts')).auditList,
     },
   },
   {
     name: 'decisions',
-    description: 'the journal of decisions',
+    description: 'verify the decision journal',
     commands: {
       verify: async () => (await import('./decisions/verify.ts')).decisionsVerify,
     },
   },
   {
     name: 'events',
-    description: 'events of the relay: what came, what it led to, and whether the way is open',
+    description: 'inspect and replay events of the relay',
     commands: {
       list: async () => (await import('./events/list.ts')).eventsList,
       show: async () => (await import('./events/show.ts')).eventsShow,
       replay: async () => (await import('./events/replay.ts')).eventsReplay,
-      tail: async () => (await import('./events/tail.ts')).eventsTail,
-      missed: async () => (await import('./events/missed.ts')).eventsMissed,
-      ping: async () => (await import('./events/ping.ts')).eventsPing,
     },
   },
   {
     name: 'portal',
-    description: "the relay's web page: endpoints, signing secrets, re-sending",
+    description: "open the relay's portal",
     commands: {
       open: async () => (await import('./events/portal.ts')).portalOpen,
     },
   },
   {
     name: 'outbox',
-    description: 'what is sent to the service: orders, refunds, decisions; and what is in doubt',
+    description: 'inspect what is sent to the service, and resolve unknown outcomes',
     commands: {
       list: async () => (await import('./outbox/list.ts')).outboxList,
       show: async () => (await import('./outbox/show.ts')).outboxShow,
@@ -223,21 +201,17 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'sync',
-    description: 'the pulls: how they are, and what a person may do to them',
+    description: 'inspect and control pulls',
     commands: {
       list: async () => (await import('./sync/show.ts')).syncList,
-      runs: async () => (await import('./sync/show.ts')).syncRuns,
       show: async () => (await import('./sync/show.ts')).syncShow,
       run: async () => (await import('./sync/act.ts')).syncRun,
       release: async () => (await import('./sync/act.ts')).syncRelease,
-      'accept-change': async () => (await import('./sync/act.ts')).syncAcceptChange,
-      'accept-count': async () => (await import('./sync/act.ts')).syncAcceptCount,
-      'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
     },
   },
   {
     name: 'report',
-    description: 'reports on the mirror, by SQL',
+    description: 'run reports on the mirror',
     commands: {
       list: async () => (await import('./report/list.ts')).reportList,
       run: async () => (await import('./report/run.ts')).reportRun,
@@ -246,7 +220,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'backup',
-    description: 'copies of the databases, and the way back',
+    description: 'create, verify and restore backups',
     commands: {
       create: async () => (await import('./backup/create.ts')).backupCreate,
       list: async () => (await import('./backup/list.ts')).backupList,

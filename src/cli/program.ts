@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { Command, CommanderError, Help, type Option } from 'commander';
+import { renamedHint } from '../config/renamed.ts';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJournal } from '../lib/log/journal.ts';
 import { createScrubber } from '../lib/secret.ts';
@@ -10,7 +11,6 @@ import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
 import { commandsFor } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
-import { help } from './self/help.ts';
 
 /** The world outside: streams and environment, injected so that tests can look on. */
 export interface CliIo {
@@ -44,6 +44,7 @@ function optionDescription(option: Option): string {
 function frame(command: Command, output: Output, stderr: TextSink, stdout: TextSink): Command {
   command
     .exitOverride()
+    .helpCommand(false)
     .showSuggestionAfterError()
     .showHelpAfterError('(--help shows what can be given)')
     .configureOutput({
@@ -90,8 +91,7 @@ async function createProgram(
   frame(program, context.output, io.stderr, io.stdout);
   // Just as they are found when the program is run; `--version` ends here.
   const { operands } = program.parseOptions([...args]);
-  const words = operands[0] === 'help' ? operands.slice(1) : operands;
-  for (const command of [...(await commandsFor(words, context)), help()]) {
+  for (const command of await commandsFor(operands, context)) {
     program.addCommand(frame(command, context.output, io.stderr, io.stdout));
   }
   return program;
@@ -114,6 +114,13 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
   // What is none of our errors was not foreseen: the stack is what a report needs.
   tell(error.stack ?? '');
   return EXIT.bug.code;
+}
+
+/** Commander has said that there is no such command; this says what became of it. */
+function noteRenamed(args: readonly string[], output: Output): void {
+  const [first = '', second = ''] = args.filter((word) => !word.startsWith('-'));
+  const hint = renamedHint('commands', `${first} ${second}`) ?? renamedHint('commands', first);
+  if (hint !== undefined) output.note(`hint: ${hint}`);
 }
 
 async function ask(io: CliIo, question: string, isSecret = false): Promise<string | undefined> {
@@ -154,6 +161,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
+      if (thrown.code === 'commander.unknownCommand') noteRenamed(args, output);
       return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
     }
     return reportError(thrown, context);

@@ -1,6 +1,7 @@
 /** What is wrong with a configuration, in words that say where and what to write instead. */
 import type { z } from 'zod';
 import { nearestName } from '../lib/nearest.ts';
+import { renamedHint } from './renamed.ts';
 import { WRONG_KIND } from './schema/fields.ts';
 import { mayBeShown, membersOf, metaOf, schemaAt } from './schema/shape.ts';
 import { nearestTree, type Path, type Place, showPath, type Tree } from './source/tree.ts';
@@ -61,6 +62,17 @@ function placeFor(tree: Tree, path: Path, ofName: boolean): Place {
   return tree.at;
 }
 
+/** What became of a setting, or of each that is written in a section which is none any more. */
+function renamedSetting(tree: Tree, path: Path): string | undefined {
+  const own = renamedHint('settings', showPath(path));
+  const { tree: at, exact } = nearestTree(tree, path);
+  if (own !== undefined || !exact || at.kind !== 'map') return own;
+  const below = [...at.members.keys()].flatMap(
+    (name) => renamedSetting(tree, [...path, name]) ?? [],
+  );
+  return below.length === 0 ? undefined : below.join('; ');
+}
+
 function unknownSettings(
   { schema, tree }: Written,
   issue: z.core.$ZodIssueUnrecognizedKeys,
@@ -71,12 +83,13 @@ function unknownSettings(
   return issue.keys.map((key) => {
     const near = nearestName(key, known);
     const all = `known here: ${known.join(', ')}`;
+    const renamed = renamedSetting(tree, [...path, key]);
     return {
       at: placeFor(tree, [...path, key], true),
       path: showPath([...path, key]),
       value: undefined,
       message: 'is not a setting',
-      hint: near === undefined ? all : `did you mean ${near}?`,
+      hint: renamed ?? (near === undefined ? all : `did you mean ${near}?`),
     };
   });
 }

@@ -16,7 +16,7 @@ import {
   whole,
 } from './schema/fields.ts';
 import { intakeSection } from './schema/intake.ts';
-import { listenerSection, localSection, relaySection } from './schema/listeners.ts';
+import { listenerSection, localSection } from './schema/listeners.ts';
 import { placesApart } from './schema/places.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
@@ -84,7 +84,6 @@ export function createSchema(context: SchemaContext) {
     service: serviceSection(fields),
     store: storeSection(fields),
     listener: listenerSection(fields),
-    relay: relaySection(fields),
     local: localSection(),
     streams: streamsSection(),
     rules: z.strictObject({

@@ -5,10 +5,8 @@ import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';
 
 const runBody = z.strictObject({ ...asker, stream: z.string(), full: z.boolean() });
-const ofRunBody = z.strictObject({ ...asker, runId: z.int() });
-/** The name of a stream, or the number of a run. */
-const ofCountBody = z.strictObject({ ...asker, which: z.string().min(1) });
-const plainBody = z.strictObject(asker);
+/** `which`: the name of a stream, or the number of a run. */
+const releaseBody = z.strictObject({ ...asker, which: z.string().min(1) });
 
 export function syncRoutes(operations: SyncOperations): RouteGroup {
   return {
@@ -20,20 +18,9 @@ export function syncRoutes(operations: SyncOperations): RouteGroup {
         return { stream };
       });
       app.post('/api/sync/release', async ({ body }) => {
-        const { runId, ...who } = ofRunBody.parse(body);
-        return operations.release(runId, who);
+        const { which, ...who } = releaseBody.parse(body);
+        return operations.release(which, who);
       });
-      app.post('/api/sync/accept-change', async ({ body }) => {
-        const { runId, ...who } = ofRunBody.parse(body);
-        return operations.acceptChange(runId, who);
-      });
-      app.post('/api/sync/accept-count', async ({ body }) => {
-        const { which, ...who } = ofCountBody.parse(body);
-        return operations.acceptCount(which, who);
-      });
-      app.post('/api/sync/retry-quarantine', ({ body }) =>
-        operations.retryQuarantine(plainBody.parse(body)),
-      );
     },
   };
 }

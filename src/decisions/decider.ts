@@ -77,7 +77,7 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
   if (rejectAt !== undefined) {
     const at = new Date(rejectAt).toISOString();
     const text = `delivery ${orderDeliveryId} will be rejected at ${at}`;
-    const stop = `selvedge rules stop ${orderDeliveryId} --reason "…"`;
+    const stop = `selvedge deliveries hold ${orderDeliveryId} --if-reject-waits --reason "…"`;
     deps.log.warn({ delivery: orderDeliveryId, rules, stop }, text);
   }
   deps.onDecided(decided);

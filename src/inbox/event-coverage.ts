@@ -54,7 +54,7 @@ const CLOCK_OFFSET_MS_MAX = 60_000;
 
 const MISSED_HINT =
   'events are lost on their way from the relay, or it has disabled the endpoint: ' +
-  'selvedge events ping, then selvedge portal open';
+  'selvedge portal open, send an example there, and see: selvedge events list --follow';
 
 const CLOCK_HINT =
   "our clock and the relay's differ, from five minutes on events are refused: timedatectl; else ";
@@ -131,25 +131,4 @@ export function createCoverageWatch(deps: CoverageDeps): CoverageWatch {
     },
     pace: () => pace,
   };
-}
-
-export interface MissedDelivery {
-  /** Epoch milliseconds: when the mirror had it, and when the sweep before began. */
-  readonly at: number;
-  readonly since: number;
-  readonly orderId: number;
-  readonly orderDeliveryId: number;
-}
-
-/** Deliveries that no event announced in time, the latest first. */
-export async function listMissed(
-  db: Db,
-  filter: { readonly since: number; readonly limit: number; readonly now: number },
-): Promise<readonly MissedDelivery[]> {
-  const { rows } = await sql<MissedDelivery>`
-    select at, since, order_id orderId, order_delivery_id orderDeliveryId
-    from event_coverage
-    where not announced and at >= ${filter.since} and at < ${filter.now - EVENT_DELAY_MS}
-    order by at desc, order_delivery_id limit ${filter.limit}`.execute(db);
-  return rows;
 }

@@ -370,7 +370,7 @@ export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteSt
       const needed = version + pending.length;
       const message = `${database.name} has schema ${version}, this program needs ${needed}`;
       throw new StoreError('store.older_schema', message, {
-        hint: 'run "selvedge migrate", or start the daemon',
+        hint: 'start the daemon: it upgrades the database and keeps a copy',
       });
     }
     return new SqliteStore(database);

@@ -1,10 +1,9 @@
 /**
- * What a person may say of a list that looks wrong and is right: that most of its rows really have
- * changed at once, or that its count is off for good. Throws RefusedError when there is nothing to
- * accept.
+ * Acceptance of a list that looks wrong and is right: most of its rows really changed at once, or
+ * its count is off for good.
  */
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError } from '../lib/errors.ts';
+import { invariant, RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import { endIncidents } from '../store/incidents.ts';
@@ -22,17 +21,6 @@ export interface AcceptedChange {
   readonly stream: string;
   /** Also earlier runs of the stream that waited. */
   readonly runIds: readonly number[];
-}
-
-function refuse(runId: number, row: { readonly stream: string; readonly outcome: string }): never {
-  if (row.outcome === 'running') {
-    throw new RefusedError('sync.still_running', `run ${runId} has not ended yet`, {
-      hint: `wait for it: selvedge sync runs ${row.stream}`,
-    });
-  }
-  throw new RefusedError('sync.no_change_waits', `nothing waits for what run ${runId} changed`, {
-    hint: `see what became of it: selvedge sync show ${runId}`,
-  });
 }
 
 async function waitingRuns(tx: Tx, stream: string, runId: number): Promise<readonly number[]> {
@@ -57,11 +45,9 @@ export function acceptChange(
     const now = clock.now();
     const run = await tx
       .selectFrom('sync_run')
-      .select(['stream', 'outcome', 'change_guard'])
+      .select('stream')
       .where('run_id', '=', runId)
-      .executeTakeFirst();
-    if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
-    if (run.change_guard !== 'open') refuse(runId, run);
+      .executeTakeFirstOrThrow();
     const runIds = await waitingRuns(tx, run.stream, runId);
     for (const id of runIds) {
       await tx
@@ -91,7 +77,7 @@ export function countsOffIn(kept: string | null): CountsOff | undefined {
 }
 
 /** The number of the run, or of the latest one of the stream. */
-async function runOf(db: Db | Tx, which: string): Promise<number> {
+export async function runOf(db: Db, which: string): Promise<number> {
   if (/^\d+$/.test(which)) return Number(which);
   const state = await db
     .selectFrom('stream_state')
@@ -117,26 +103,18 @@ export async function takeCounts(
 /** Takes it that the counts of the stream are off for good by what they were off in the run. */
 export function acceptCount(
   { store, clock }: Deps,
-  which: string,
+  runId: number,
   asker: Asker,
 ): Promise<AcceptedCount> {
   return store.transaction(async (tx) => {
     const now = clock.now();
-    const runId = await runOf(tx, which);
     const run = await tx
       .selectFrom('sync_run')
-      .select(['stream', 'outcome', 'reason', 'count_off'])
+      .select(['stream', 'count_off'])
       .where('run_id', '=', runId)
-      .executeTakeFirst();
-    if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
+      .executeTakeFirstOrThrow();
     const off = countsOffIn(run.count_off);
-    if (!off) {
-      const why = run.reason === null ? '' : `: ${run.reason}`;
-      const words = `run ${runId} of ${run.stream} is ${run.outcome}, and not for its count alone`;
-      throw new RefusedError('sync.count_not_off', `${words}${why}`, {
-        hint: `see: selvedge sync runs ${run.stream}`,
-      });
-    }
+    invariant(off !== undefined, 'the run is partial for its counts alone');
     await takeCounts(tx, { stream: run.stream, off }, asker, now);
     // Nobody waits for the schedule to see what comes of it.
     await tx

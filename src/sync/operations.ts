@@ -1,7 +1,7 @@
 /**
- * What a person may do to the pulls: run now, release a suspicious run, accept what
- * looks wrong and is right, try quarantined rows again. All of it is state in the database; the
- * planner sees it at its next look. Throws RefusedError when the request makes no sense.
+ * Operator commands for pulls: run now, and release a run that was held, changed most of its rows,
+ * or has a wrong count. All of it is state in the database; the planner sees it at its next look.
+ * Throws RefusedError when the request makes no sense.
  */
 import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -11,16 +11,8 @@ import { type Asker, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
-import {
-  type AcceptedChange,
-  type AcceptedCount,
-  acceptChange,
-  acceptCount,
-  countsOffIn,
-  takeCounts,
-} from './accept.ts';
-import { retryQuarantine } from './quarantine.ts';
-import { type CountsOff, TWICE } from './run/counts.ts';
+import { acceptChange, acceptCount, countsOffIn, runOf, takeCounts } from './accept.ts';
+import { type CountsOff, TWICE, toldOfOff } from './run/counts.ts';
 import { beyondFuse } from './run/fuse.ts';
 import { ensureState } from './run/open.ts';
 import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
@@ -38,25 +30,29 @@ export interface OperationsDeps extends SettleDeps {
   readonly onAccepted: () => void;
 }
 
-interface Released {
+interface Deleted {
   readonly stream: string;
   readonly runId: number;
   readonly rowsDeleted: number;
+  /** The counts that were taken for right with it, for people. */
+  readonly acceptedCount: string | null;
+}
+
+interface Released extends Deleted {
+  /** Whether the run counts as complete now; else the next run is due. */
+  readonly released: boolean;
+  /** Runs whose mass change the rules may use now. */
+  readonly changedRuns: readonly number[];
 }
 
 export interface SyncOperations {
   runNow(stream: string, full: boolean, asker: Asker): Promise<void>;
-  /** Carries out what a suspicious run held back, and counts it as complete. */
-  release(runId: number, asker: Asker): Promise<Released>;
-  /** Lets decisions go by what the run has changed, though it was most of its list at once. */
-  acceptChange(runId: number, asker: Asker): Promise<AcceptedChange>;
   /**
-   * Takes it that the counts of a stream are off for good by what they were off in a run: of that
-   * number, or the latest one of the stream of that name.
+   * Does what a run needs, named by its number or by its stream (its latest run): carries out what
+   * a suspicious run held back, lets decisions use a mass change, and takes counts for right that
+   * are off for good.
    */
-  acceptCount(which: string, asker: Asker): Promise<AcceptedCount>;
-  /** Gives how many rows can be understood now; their sources are read again. */
-  retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
+  release(which: string | number, asker: Asker): Promise<Released>;
 }
 
 export function unknownStream(name: string, names: readonly string[]): RefusedError {
@@ -108,7 +104,7 @@ async function heldRun(db: Db | Tx, runId: number) {
     .executeTakeFirst();
   if (newer) {
     throw new RefusedError('sync.newer_run', `run ${newer.run_id} of ${run.stream} is newer`, {
-      hint: `it is ${newer.outcome}; see: selvedge sync runs ${run.stream}`,
+      hint: `it is ${newer.outcome}; see: selvedge sync show ${run.stream}`,
     });
   }
   return run;
@@ -123,7 +119,7 @@ async function requireLittle(
   const tooMuch = await beyondFuse(deps, stream, stream.list, census, new Map());
   if (tooMuch === undefined) return;
   throw new RefusedError('sync.beyond_fuse', tooMuch, {
-    hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
+    hint: `selvedge sync release ${stream.name}, and look at the run that follows`,
   });
 }
 
@@ -140,14 +136,14 @@ async function missingOf(
   if (!off) return census.missing;
   if (census.duplicates > (off[TWICE] ?? 0)) {
     throw new RefusedError('sync.rows_twice', `${census.duplicates} rows came twice`, {
-      hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
+      hint: `selvedge sync release ${stream.name}, and look at the run that follows`,
     });
   }
   await requireLittle(deps, { ...stream, list }, census);
   return census.missing;
 }
 
-async function release(deps: OperationsDeps, runId: number, asker: Asker): Promise<Released> {
+async function releaseHeld(deps: OperationsDeps, runId: number, asker: Asker): Promise<Deleted> {
   const { store, clock } = deps;
   const run = await heldRun(store.db, runId);
   const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;
@@ -192,8 +188,56 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
     const act = { action: 'sync.release', subject: `run:${runId}` };
     const detail = { deleted: rowsDeleted, ...(off && { accepted: off }) };
     await writeAudit(tx, { ...asker, ...act, detail }, clock.now());
-    return { stream: run.stream, runId, rowsDeleted };
+    const acceptedCount = off ? toldOfOff(off) : null;
+    return { stream: run.stream, runId, rowsDeleted, acceptedCount };
   });
+}
+
+const NEEDS_LOOK = new Set(['sync.beyond_fuse', 'sync.rows_twice']);
+
+/** Takes the counts alone where deleting at once would be too much: the next run looks again. */
+async function releaseCounted(
+  deps: OperationsDeps,
+  runId: number,
+  asker: Asker,
+): Promise<Deleted & { readonly released: boolean }> {
+  try {
+    return { ...(await releaseHeld(deps, runId, asker)), released: true };
+  } catch (error) {
+    if (!(error instanceof RefusedError) || !NEEDS_LOOK.has(error.code)) throw error;
+  }
+  const { accepted, ...run } = await acceptCount(deps, runId, asker);
+  return { ...run, rowsDeleted: 0, acceptedCount: accepted, released: false };
+}
+
+async function release(
+  deps: OperationsDeps,
+  named: string | number,
+  asker: Asker,
+): Promise<Released> {
+  const { db } = deps.store;
+  const which = String(named);
+  if (!/^\d+$/.test(which)) known(deps, which);
+  const runId = await runOf(db, which);
+  const run = await db
+    .selectFrom('sync_run')
+    .select(['stream', 'outcome', 'change_guard', 'count_off'])
+    .where('run_id', '=', runId)
+    .executeTakeFirst();
+  if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
+  const { stream, outcome } = run;
+  const isChanged = run.change_guard === 'open';
+  const isOff = outcome === 'partial' && countsOffIn(run.count_off) !== undefined;
+  const changedRuns = isChanged ? (await acceptChange(deps, runId, asker)).runIds : [];
+  if (isChanged) deps.onAccepted();
+  if (isChanged && outcome !== 'suspicious' && !isOff) {
+    return { stream, runId, rowsDeleted: 0, acceptedCount: null, released: false, changedRuns };
+  }
+  const released = isOff
+    ? await releaseCounted(deps, runId, asker)
+    : { ...(await releaseHeld(deps, runId, asker)), released: true };
+  deps.nudge();
+  return { ...released, changedRuns };
 }
 
 export function createSyncOperations(deps: OperationsDeps): SyncOperations {
@@ -214,24 +258,6 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
       });
       deps.nudge();
     },
-    release: (runId, asker) => release(deps, runId, asker),
-    async acceptChange(runId, asker) {
-      const accepted = await acceptChange(deps, runId, asker);
-      deps.onAccepted();
-      return accepted;
-    },
-    async acceptCount(which, asker) {
-      if (!/^\d+$/.test(which)) known(deps, which);
-      const accepted = await acceptCount(deps, which, asker);
-      deps.nudge();
-      return accepted;
-    },
-    async retryQuarantine(asker) {
-      const result = await retryQuarantine(deps);
-      const act = { action: 'sync.retry_quarantine', subject: 'quarantine', detail: result };
-      await store.transaction((tx) => writeAudit(tx, { ...asker, ...act }, clock.now()));
-      deps.nudge();
-      return result;
-    },
+    release: (which, asker) => release(deps, which, asker),
   };
 }

@@ -24,25 +24,21 @@ async function startHouse() {
     return { file: join(folder, name) };
   };
   const clientSecret = secret('client', credentials?.clientSecret);
-  const token = secret('relay', reference.relayToken);
   const login = { clientId: credentials?.clientId, clientSecret };
   const written = {
     dataDir: config.dataDir,
     rules: { directory: config.rules.directory },
     service: { v1: { baseUrl: reference.v1Url, login }, limits: { loginSpacing: '0s' } },
   };
-  const relay = { apiUrl: `${reference.relayUrl}/api/v1`, token };
-  const [withRelay, withoutRelay] = [join(folder, 'with.yaml'), join(folder, 'without.yaml')];
-  writeFileSync(withRelay, stringify({ ...written, relay }));
-  writeFileSync(withoutRelay, stringify(written));
-  const call = (...args: readonly string[]) => selvedge(['--config', withRelay, ...args]);
-  const callWithout = (...args: readonly string[]) => selvedge(['--config', withoutRelay, ...args]);
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(file, stringify(written));
+  const call = (...args: readonly string[]) => selvedge(['--config', file, ...args]);
   const start = async () => {
     const daemon = await startTestDaemon(reference, config);
     await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
     return daemon;
   };
-  return { reference, config, file: withRelay, call, callWithout, start };
+  return { reference, config, file, call, start };
 }
 
 type House = Awaited<ReturnType<typeof startHouse>>;
@@ -65,35 +61,7 @@ async function openPortal(house: House): Promise<string> {
 }
 
 describe('selvedge events', () => {
-  it('tests the whole way with a ping, or with whatever comes', async () => {
-    const house = await startHouse();
-    const daemon = await house.start();
-    const told = await house.call('events', 'ping');
-    expect(told).toMatchObject({ code: 0 });
-    expect(told.stdout).toMatch(/^ping arrived after \d+ ms, signed by listener\.secrets\[0\]\n$/);
-    expect(told.stderr).toMatch(/asked the relay: msg_\w+ to endpoint ep_/);
-    await waitsForWhateverComes(house);
-    const { relay } = house.reference;
-    const [endpoint] = relay.listEndpoints();
-    if (!endpoint) throw new Error('no endpoint');
-    const other = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
-    relay.deleteEndpoint(endpoint.id);
-    relay.createEndpoint({ url: endpoint.url, secret: other });
-    const seen = await until('a ping that the relay has tried', async () => {
-      const refused = await house.call('events', 'ping', '--timeout', '200ms');
-      expect(refused).toMatchObject({ code: 1 });
-      return refused.stderr.includes('has not tried yet') ? undefined : refused.stderr;
-    });
-    expect(seen).toMatch(/the relay gets 401 from .*\/webhooks/);
-    const [wrong] = relay.listEndpoints();
-    relay.updateEndpoint(wrong?.id ?? '', { disabled: true });
-    const disabled = await house.call('events', 'ping', '--timeout', '1s');
-    expect(disabled.stderr).toMatch(/has disabled endpoint ep_/);
-    await daemon.stop();
-    expect((await house.call('events', 'ping')).stderr).toMatch(/no daemon runs/);
-  });
-
-  it('says at the tail that nothing can arrive without a daemon, and waits for one', async () => {
+  it('are followed also before a daemon runs, which is told', async () => {
     const house = await startHouse();
     await (await house.start()).stop();
     const said = { stdout: '', stderr: '' };
@@ -102,7 +70,7 @@ describe('selvedge events', () => {
         said[name] += text;
       },
     });
-    const args = ['--config', house.file, 'events', 'tail', '--count', '1', '--json'];
+    const args = ['--config', house.file, 'events', 'list', '--follow', '--count', '1', '--json'];
     const io = { stdout: sink('stdout'), stderr: sink('stderr'), env: {} };
     const tail = runCli(args, io);
     await until('the remark', () => said.stderr.includes('no daemon runs') || undefined);
@@ -112,25 +80,6 @@ describe('selvedge events', () => {
     expect(JSON.parse(said.stdout)).toMatchObject({ orderId: orderOf(house) });
     await daemon.stop();
   });
-
-  async function waitsForWhateverComes(house: House): Promise<void> {
-    const silent = await house.callWithout('events', 'ping', '--timeout', '50ms');
-    expect(silent.stderr).toContain('no event arrived in this time');
-    expect(silent.stderr).toContain('"event refused: forged" in the log');
-    const waiting = house.callWithout('events', 'ping', '--json');
-    const tail = house.call('events', 'tail', '--count', '1', '--json');
-    // The command has begun to wait once it has looked at the clock.
-    await new Promise((resolve) => setImmediate(resolve));
-    const publish = setInterval(() => publishOrder(house), 50);
-    const told = await waiting;
-    clearInterval(publish);
-    expect(told.stderr).toContain('the relay cannot be asked');
-    expect(JSON.parse(told.stdout)).toMatchObject({
-      asked: false,
-      type: 'sales_order.order_created',
-    });
-    expect(JSON.parse((await tail).stdout)).toMatchObject({ orderId: orderOf(house) });
-  }
 
   it('shows a body that is nested without end as the text that it is', async () => {
     const house = await startHouse();

@@ -79,8 +79,8 @@ describe('selvedge sync', () => {
     expect(new Date(next).getUTCMinutes()).toBe(7);
     expect(after - next).toBe(3_600_000);
     expect((await call('list')).stdout).toMatch(/^brands +\d+.* ago +3h +\d+ +\d+ complete +now/m);
-    const runs = await call('runs', 'stock', '--json');
-    const typo = await call('runs', 'stok');
+    const runs = await call('show', 'stock', '--json');
+    const typo = await call('show', 'stok');
     expect(typo).toMatchObject({ code: 1, stdout: '' });
     expect(typo.stderr).toBe('selvedge: there is no stream stok\nhint: did you mean stock?\n');
     expect(JSON.parse(runs.stdout)[0]).toMatchObject({ cause: 'operator', outcome: 'complete' });
@@ -110,17 +110,16 @@ describe('selvedge sync', () => {
     const id = String(runId);
     const run = db.updateTable('sync_run').where('run_id', '=', Number(runId));
     await run.set({ change_guard: 'open', rows_drastic: 200 }).execute();
-    const accepted = await call('accept-change', id, '--reason', 'a new list');
+    const accepted = await call('release', id, '--reason', 'a new list');
     expect(accepted.stdout).toBe(`stock: rules go by what run ${id} changed\n`);
-    const again = await call('accept-change', id);
+    const again = await call('release', id);
     expect(again).toMatchObject({ code: 1 });
-    expect(again.stderr).toContain(`hint: see what became of it: selvedge sync show ${id}\n`);
-    expect((await call('accept-count', 'stock')).code).toBe(1);
+    expect(again.stderr).toContain(`run ${id} is complete, not suspicious`);
     await run.set({ outcome: 'partial', count_off: '{"count:":2}' }).execute();
     await daemon.stop();
-    const counted = await call('accept-count', 'stock', '--reason', 'hidden ones');
+    const counted = await call('release', 'stock', '--reason', 'hidden ones');
     const told = `stock: 2 more counted than come, as in run ${id}; that is right from now on`;
-    expect(counted.stdout).toBe(`${told}, and the next run is due\n`);
+    expect(counted.stdout).toBe(`stock: 0 rows deleted, run ${id} counts\n${told}\n`);
     const shown = (await call('show', id)).stdout;
     expect(shown).toMatch(/^changes +accepted$/m);
     expect(shown).toMatch(/^accepted +2 more counted than come \(\S+, 20\S+Z: hidden ones\)$/m);
@@ -128,7 +127,7 @@ describe('selvedge sync', () => {
     expect(acceptedCounts).toMatchObject({ off: { 'count:': 2 }, reason: 'hidden ones' });
     const { stdout } = await selvedge('audit', 'list', '--json');
     const actions = JSON.parse(stdout).map(({ action }: { readonly action: string }) => action);
-    expect(actions).toEqual(['sync.accept_count', 'sync.accept_change']);
+    expect(actions).toEqual(['sync.release', 'sync.accept_change']);
   });
 
   it('shows a bar on a terminal while a run goes on', async () => {

@@ -6,9 +6,7 @@ import { errorOfFailure } from '../../src/client/http/answer.ts';
 import { ExchangeFailure } from '../../src/client/http/exchange.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { STRAIGHT } from '../../src/client/http/tunnel.ts';
-import { createRelayApi } from '../../src/client/relay-api.ts';
 import { checkCertificate } from '../../src/daemon/doctor/network.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { CERTIFICATE, KEY, OTHER_CERTIFICATE, OTHER_KEY } from '../fixtures/certificate.ts';
 import { impatient, rejection } from './support.ts';
@@ -51,11 +49,6 @@ describe('transport over TLS', () => {
     await using transport = impatient();
     const error = await rejection(transport.request(post('localhost')));
     expect(error).toMatchObject({ code: 'transport.not_sent' });
-    const token = new Secret('relay token', 'canary-token');
-    const apiUrl = `https://localhost:${port}`;
-    const named = { apiUrl, token, application: 'a', endpoint: 'b' };
-    const relay = createRelayApi({ ...named, ...STRAIGHT }, systemClock());
-    expect(await rejection(relay.sendExample('ping'))).toMatchObject({ code: 'relay.unreachable' });
   });
 
   it('trusts the CA that the configuration names, and only for its host names', async () => {

@@ -163,7 +163,6 @@ describe('secrets', () => {
 
   it.each([
     ['    readToken: { env: KEY }', 'service.v1.readToken'],
-    ['relay: { apiUrl: https://relay.example.com, token: { env: KEY } }', 'relay.token'],
     ['', 'service.v1.apiKey'],
   ])('of a header must fit into one: %s', (section, path) => {
     const text = `${section === '' ? withKey('{ env: KEY }') : MINIMAL}${section}\n`;

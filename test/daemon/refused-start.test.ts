@@ -96,7 +96,7 @@ describe('selvedge run', () => {
     const { dataDir, database } = await ownMirror();
     database.exec("update schema_migration set checksum = 'old'");
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-    for (const command of ['run', 'migrate', 'status']) {
+    for (const command of ['run', 'status']) {
       const { code, stderr } = await selvedge(['--config', file, command], ENV);
       expect(code).toBe(EXIT.store.code);
       expect(stderr).toContain('mirror.db was made before 0.1.0');

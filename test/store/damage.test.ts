@@ -98,11 +98,11 @@ describe('a start that cannot go on', () => {
       openReadOnlyStore({ path, busyTimeoutMs }),
     );
     expect(message).toMatch(/mirror\.db has schema 0, this program needs \d+$/);
-    expect(hint).toContain('selvedge migrate');
+    expect(hint).toContain('start the daemon');
     expect(exit).toBe(EXIT.store.code);
   });
 
-  it('does not send a reader of an emptied database to "migrate", which refuses it', async () => {
+  it('does not send a reader of an emptied database to the daemon, which refuses it', async () => {
     const path = join(temporaryFolder(), 'mirror.db');
     for (const name of [path, `${path}-wal`]) writeFileSync(name, '');
     const { hint } = await failureOf(() => openReadOnlyStore({ path, busyTimeoutMs }));

@@ -68,7 +68,7 @@ describe('a list in which most rows change at once', () => {
     expect(outcome).toBe('complete');
     expect(reason).toMatch(/^400 of 400 rows changed at once \(/);
     expect(reason).toMatch(words);
-    expect(reason).toMatch(/selvedge sync accept-change 3$/);
+    expect(reason).toMatch(/selvedge sync release 3$/);
     expect(await openOf(store)).toEqual(['3']);
     expect(await lastRun('stock')).toMatchObject({ rows_drastic: 400, change_guard: 'open' });
     // As they were again: to bring them back is as drastic, and is no news.
@@ -257,14 +257,15 @@ describe('a run that is cut off', () => {
 describe('a person who accepts what a run changed', () => {
   it('ends all that waited so far, once, and it is audited', async () => {
     const { rows, stock, pulled, store, operations } = await startGoods();
-    const { acceptChange } = operations([stock]);
+    const { release } = operations([stock]);
     await pulled(rows.map((row) => ({ ...row, quantity: 0 })));
     await pulled(rows.map((row) => withDetails({ ...row, quantity: 0 }, { wspPrice: 4500 })));
-    await expect(acceptChange(2, ASKER)).rejects.toThrow(/nothing waits for what run 2 changed/);
-    expect(await acceptChange(4, ASKER)).toEqual({ stream: 'stock', runIds: [3, 4] });
+    await expect(release(2, ASKER)).rejects.toThrow(/run 2 is complete, not suspicious/);
+    const accepted = { stream: 'stock', changedRuns: [3, 4], released: false };
+    expect(await release(4, ASKER)).toMatchObject(accepted);
     expect(await openOf(store)).toEqual([]);
-    await expect(acceptChange(4, ASKER)).rejects.toThrow(/nothing waits/);
-    await expect(acceptChange(99, ASKER)).rejects.toThrow(/there is no run 99/);
+    await expect(release(4, ASKER)).rejects.toThrow(/not suspicious/);
+    await expect(release(99, ASKER)).rejects.toThrow(/there is no run 99/);
     const audited = await store.db.selectFrom('audit').select(['action', 'reason']).execute();
     expect(audited).toEqual([{ action: 'sync.accept_change', reason: 'a new price list' }]);
     expect(Object.values(await stockIn(store))).toEqual(rows.map(() => 0));
@@ -281,8 +282,8 @@ describe('a person who accepts what a run changed', () => {
     await runOf(season);
     await pulled(rows.map((row) => ({ ...row, quantity: 0 })));
     expect(await openOf(store)).toEqual(['5', '6']);
-    const { acceptChange } = operations([stock, season]);
-    expect(await acceptChange(6, ASKER)).toEqual({ stream: 'stock', runIds: [6] });
+    const { release } = operations([stock, season]);
+    expect(await release(6, ASKER)).toMatchObject({ stream: 'stock', changedRuns: [6] });
     expect(await openOf(store)).toEqual(['5']);
   });
 
@@ -291,7 +292,7 @@ describe('a person who accepts what a run changed', () => {
     list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
     list.beforePage = () => false;
     await run();
-    const { acceptChange } = operations([stock]);
-    await expect(acceptChange(3, ASKER)).rejects.toThrow(/has not ended yet/);
+    const { release } = operations([stock]);
+    await expect(release(3, ASKER)).rejects.toThrow(/run 3 is running/);
   });
 });

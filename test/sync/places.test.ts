@@ -160,10 +160,10 @@ describe('a barcode that stands in several places', () => {
     for (let times = 0; times < 3; times += 1) {
       expect(await run()).toMatchObject({ outcome: 'partial' });
     }
-    const told = /^1 rows came twice, such as x: .*; if it always has: selvedge sync accept-count/;
+    const told = /^1 rows came twice, such as x: .*; if it always has: selvedge sync release/;
     expect((await run()).reason).toMatch(told);
-    const { accepted } = await operations([stock]).acceptCount('stock', ASKER);
-    expect(accepted).toBe('1 rows come twice');
+    const { acceptedCount } = await operations([stock]).release('stock', ASKER);
+    expect(acceptedCount).toBe('1 rows come twice');
     expect(await run()).toMatchObject({ outcome: 'complete', reason: null });
     expect(await stockIn(store)).toMatchObject({ x: 10 });
     list.rows = [...list.rows, row('f1', 1, 'SS27')];

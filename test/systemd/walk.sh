@@ -86,7 +86,6 @@ typed install.md 'selvedge doctor'
 # ---- docs/connect.md ----------------------------------------------------------------------------
 here=/etc/selvedge typed connect.md 'api GET /brands'
 here=/etc/selvedge typed connect.md 'portal open'
-here=/etc/selvedge typed connect.md 'events ping'
 # ---- docs/operating/ ----------------------------------------------------------------------------
 typed operating/monitoring.md 'readyz'
 typed operating/monitoring.md 'journalctl'

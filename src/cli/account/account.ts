@@ -48,7 +48,7 @@ interface AdoptOptions {
 
 export function accountAdopt(context: CliContext): Command {
   return new Command('adopt')
-    .summary('say that the configured account is that of the data folder (stop the daemon first)')
+    .summary('bind the data folder to the configured account (stop the daemon first)')
     .description(
       'For an account that has moved to another address or client id, and whose orders do not\n' +
         'show that it is the same. Documents that have not left yet wait until you have looked\n' +

@@ -14,7 +14,7 @@ interface Options {
 
 export function backupRestore(context: CliContext): Command {
   return new Command('restore')
-    .summary('go back to a backup (the daemon must be stopped)')
+    .summary('restore a backup (the daemon must be stopped)')
     .description(
       'Checks the backup and puts it in the place of mirror.db, which is kept beside it. The\n' +
         'past that comes back does not know what was sent since: every push that had not ended\n' +

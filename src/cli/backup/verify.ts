@@ -8,7 +8,7 @@ import { configOf } from '../configuration.ts';
 
 export function backupVerify(context: CliContext): Command {
   return new Command('verify')
-    .summary('prove that a backup is whole')
+    .summary('verify a backup')
     .description(
       'Opens the copies, goes through every page, and compares rows and digests with what was\n' +
         'written down when the backup was made. Changes nothing.',

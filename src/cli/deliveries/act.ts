@@ -12,6 +12,7 @@ interface Options {
   readonly why?: string;
   readonly toRules?: boolean;
   readonly yesReject?: readonly string[];
+  readonly ifRejectWaits?: boolean;
   readonly json?: boolean;
 }
 
@@ -74,19 +75,18 @@ async function confirmations(
 }
 
 /** Asks the daemon for it, with the options of the command, and tells how each one went. */
-export async function actOnDeliveries(
+async function actOnDeliveries(
   context: CliContext,
   self: Command,
   action: ReviewAction,
   deliveries: readonly string[],
-  only: { readonly ifRejectWaits?: true } = {},
 ): Promise<void> {
-  const { reason, why, toRules, yesReject = [], json } = self.opts<Options>();
+  const { yesReject = [], json, ...said } = self.opts<Options>();
   const confirmed =
     action === 'reject' ? await confirmations(context, deliveries, yesReject) : undefined;
   const { answers } = await askRunningDaemon(self, context, {
     path: '/api/deliveries/review',
-    body: { action, deliveries, reason, why, toRules, confirmed, ...only },
+    body: { ...said, action, deliveries, confirmed },
     answer: reviewAnswer,
   });
   if (answers.some(({ ok }) => !ok)) context.setExitCode(EXIT.failure.code);
@@ -146,9 +146,13 @@ export function deliveriesHold(context: CliContext): Command {
       'Stops a reject that waits for it. An accepted delivery that has not shipped goes back to\n' +
         'pending. The rules leave it alone until it is released or its lines change.',
     )
+    .option('--if-reject-waits', 'only where a reject waits (rules queue), which it stops')
     .addHelpText(
       'after',
-      examples([['deliveries hold DN-500012 --reason "ask Jutta"', 'until released']]),
+      examples([
+        ['deliveries hold DN-500012 --reason "ask Jutta"', 'until released'],
+        ['deliveries hold DN-500012 --if-reject-waits --reason "customer called"', 'in time'],
+      ]),
     );
 }
 

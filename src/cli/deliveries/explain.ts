@@ -1,15 +1,30 @@
-/** `selvedge deliveries explain <delivery>`: why a delivery was decided as it was. */
+/**
+ * `selvedge deliveries explain <delivery>`: why a delivery was decided as it was, or what the rules
+ * say of it now.
+ */
 import { Command } from 'commander';
+import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
 import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../../decisions/desk.ts';
+import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
+import { armedRuleIds } from '../../decisions/reject/arming.ts';
+import { leftAlone, presentSubject } from '../../decisions/simulation/present.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
+import { visible } from '../../lib/text/visible.ts';
+import { evaluate } from '../../rules/evaluate.ts';
 import { explain } from '../../rules/explain.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
 import type { Db } from '../../store/store.ts';
 import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import { namedRuleSet } from '../rules/rule-sets.ts';
 
 interface Options {
   readonly all?: boolean;
+  readonly now?: boolean;
+  readonly rules?: string;
   readonly json?: boolean;
 }
 
@@ -25,37 +40,141 @@ function printDecision(output: Output, decision: DecisionRecord): void {
   output.line(explain(decision.evaluation));
 }
 
-/** What the service no longer has is known by its id alone. */
+/** A delivery that the service no longer has is known by its id alone. */
 async function decisionsAbout(db: Db, delivery: string): Promise<DecisionRecord[]> {
   const byId = /^\d{1,15}$/.test(delivery) ? await decisionsOf(db, Number(delivery)) : [];
   return byId.length > 0 ? byId : decisionsOf(db, await deliveryIdOf(db, delivery));
 }
 
+type Delivery = Facts['delivery'];
+
+/** The outcome that leads to a state. */
+const OUTCOMES: Readonly<Record<string, string>> = { accepted: 'accept', rejected: 'reject' };
+
+/** States of a push that may have set the state of its delivery. */
+const MAY_HAVE_SET = ['sending', 'sent', 'in_doubt', 'confirmed'];
+
+/** The decision that set the status: one that was sent, or made at the service. */
+function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
+  return decisions.find(
+    ({ outcome, push, actor }) =>
+      outcome === OUTCOMES[status ?? ''] &&
+      (actor === 'external' || MAY_HAVE_SET.includes(push?.state ?? '')),
+  );
+}
+
+/** Rules that still see a delivery which is no longer pending. */
+function askedNow({ status }: Delivery, by: DecisionRecord | undefined): string {
+  if (status !== 'accepted') return 'no rule is asked about it now';
+  if (by?.actor !== 'daemon') return 'no rule takes it back';
+  return 'only hold rules with "applies_to: [pending, accepted]" are asked about it now';
+}
+
+/** Explains why most rules say nothing about a delivery that is no longer pending. */
+function statusLines(delivery: Delivery, by: DecisionRecord | undefined): string[] {
+  const { id, number, status } = delivery;
+  if (status === 'pending') return [];
+  const asked = askedNow(delivery, by);
+  if (!by) return [`${number} is ${status}, by no decision in the journal; ${asked}`];
+  const { decisionId, at, actor, evaluation, reason } = by;
+  const rules = actor === 'daemon' ? ` (${evaluation.live.rules.join(' ')})` : '';
+  return [
+    visible(`${number} is ${status}: decision ${decisionId} by ${actor}${rules}, ${reason}`),
+    `  decided ${new Date(at).toISOString()}; selvedge deliveries explain ${id}`,
+    `  ${asked}`,
+  ];
+}
+
+async function explainNow(
+  context: CliContext,
+  named: string,
+  options: Options,
+  command: Command,
+): Promise<void> {
+  const { directory, mode } = configOf(command, context).config.rules;
+  const now = systemClock().now();
+  const { evaluation, delivery, by, inWay } = await withMirror(
+    command,
+    context,
+    async (db, store) => {
+      const ruleSet = await namedRuleSet(db, options.rules ?? directory);
+      const subject = await presentSubject(store, named, ruleSet, now);
+      const { facts } = subject;
+      const { delivery } = facts;
+      const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
+        armed: await armedRuleIds(tx, ruleSet, now),
+        lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
+        left: await leftAlone(tx, subject),
+        pause: await pauseOfAccepts(tx, ruleSet.settings, now),
+      }));
+      const most = mode === 'shadow' ? 'shadow' : 'live';
+      const evaluation = evaluate(ruleSet, facts, { mode: most, armed, lapsed });
+      const by = endedBy(delivery, await decisionsOf(db, delivery.id));
+      const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
+      return { evaluation, delivery, by, inWay: delivery.status === 'pending' ? inWay : undefined };
+    },
+  );
+  const { output } = context;
+  if (options.json === true) {
+    const { status } = delivery;
+    const decisionId = by?.decisionId ?? null;
+    output.json({ ...evaluation, status, decisionId, inWay: inWay ?? null });
+    return;
+  }
+  if (inWay !== undefined) output.line(`${delivery.number} is pending: ${inWay}`);
+  for (const line of statusLines(delivery, by)) output.line(line);
+  output.line(explain(evaluation));
+}
+
+function explainPast(
+  { output }: CliContext,
+  found: readonly DecisionRecord[],
+  options: Options,
+): void {
+  const shown = options.all === true ? found : found.slice(0, 1);
+  if (options.json === true) {
+    output.json(shown);
+    return;
+  }
+  for (const [index, decision] of shown.entries()) {
+    if (index > 0) output.line();
+    printDecision(output, decision);
+  }
+}
+
 export function deliveriesExplain(context: CliContext): Command {
   return new Command('explain')
-    .summary('show why a delivery was decided as it was')
+    .summary('show why a delivery was decided as it was, or would be now')
     .description(
       'The latest decision with every rule, every condition and the values it saw; earlier\n' +
-        'decisions with --all.',
+        'decisions with --all. With --now or --rules the rules are asked about the present facts:\n' +
+        'that decides nothing and writes nothing, and tells what keeps the rules from the\n' +
+        'delivery: it is not pending any more, people have decided, or accepting pauses.',
     )
     .argument('<delivery>', 'id or number (selvedge deliveries list)')
     .option('--all', 'every decision, the latest first')
+    .option('--now', 'what the rules say of it now')
+    .option('--rules <dir|hash>', 'the same with other rules than the configured ones')
     .option('--json', 'as JSON')
-    .addHelpText('after', examples([['deliveries explain 500012', 'why it was held']]))
+    .addHelpText(
+      'after',
+      examples([
+        ['deliveries explain 500012', 'why it was held'],
+        ['deliveries explain 500012 --now', 'what the rules say of it now'],
+        ['deliveries explain 500012 --rules my-rules', 'under rules that are being written'],
+      ]),
+    )
     .action(async (delivery: string, options: Options, command: Command) => {
+      if (options.now === true || options.rules !== undefined) {
+        await explainNow(context, delivery, options, command);
+        return;
+      }
       const found = await withMirror(command, context, (db) => decisionsAbout(db, delivery));
       if (found.length === 0) {
         const message = `there is no decision about delivery ${delivery}`;
         const hint = 'a new delivery is decided in a moment';
         throw new SelvedgeError('deliveries.undecided', message, { hint });
       }
-      const shown = options.all === true ? found : found.slice(0, 1);
-      if (options.json === true) context.output.json(shown);
-      else {
-        for (const [index, decision] of shown.entries()) {
-          if (index > 0) context.output.line();
-          printDecision(context.output, decision);
-        }
-      }
+      explainPast(context, found, options);
     });
 }

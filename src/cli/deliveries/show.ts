@@ -81,7 +81,7 @@ function print(output: Output, card: DeliveryCard): void {
 
 export function deliveriesShow(context: CliContext): Command {
   return new Command('show')
-    .summary('show a delivery with everything that was said about it')
+    .summary('show a delivery with its decisions, holds and pushes')
     .description('Its lines, its customer, and every decision with its push, the latest first.')
     .argument('<delivery>', 'id or number (selvedge deliveries list)')
     .option('--json', 'as JSON')

@@ -73,10 +73,6 @@ export function prepareDemoFolder(
       },
     },
     listener: { port: 0, secrets: [{ secret: secret('webhook-secret', webhookSecret) }] },
-    relay: {
-      apiUrl: `${reference.relayUrl}/api/v1`,
-      token: secret('relay-token', reference.relayToken),
-    },
     local: { port: 0 },
     rules: { directory: resolve(rulesDirectory), mode: 'live' },
     decisions: { settle: '0s', reconsider: '1m' },

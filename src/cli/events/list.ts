@@ -1,9 +1,11 @@
-/** `selvedge events list`: the stored events, the latest first. */
+/** `selvedge events list`: the stored events, the latest first, or as they arrive. */
 import { Command } from 'commander';
-import { type EventRow, listEvents } from '../../inbox/overview.ts';
+import { arrivedAt, type EventRow, eventsFrom, listEvents } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
+import type { Db } from '../../store/store.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
+import type { Output } from '../output.ts';
 import { firstRows, withMirror } from '../reading.ts';
 
 interface Options {
@@ -11,6 +13,8 @@ interface Options {
   readonly order?: number;
   readonly since?: string;
   readonly limit: number;
+  readonly follow?: boolean;
+  readonly count?: number;
   readonly json?: boolean;
 }
 
@@ -19,7 +23,15 @@ const EVENT_TITLES = ['RECEIVED', 'TYPE', 'ORDER', 'LED TO', 'TIMES', 'ID'];
 /** More than anybody reads; programs ask the database. */
 const LIMIT_MAX = 100_000;
 
-export function eventCells(event: EventRow, at: number = event.receivedAt): string[] {
+const POLL_MS = 250;
+
+/** A commit may carry a time just before one that was shown. */
+const LOOK_BACK_MS = 10_000;
+
+/** How long an arrival is remembered as shown. */
+const REMEMBER_MS = 60_000;
+
+function eventCells(event: EventRow, at: number = event.receivedAt): string[] {
   return [
     new Date(at).toISOString().slice(0, 23).replace('T', ' '),
     event.type ?? '(none)',
@@ -30,26 +42,67 @@ export function eventCells(event: EventRow, at: number = event.receivedAt): stri
   ];
 }
 
+async function daemonRuns(db: Db, now: number): Promise<boolean> {
+  const lease = await db
+    .selectFrom('lease')
+    .select('expires_at')
+    .where('name', '=', 'daemon')
+    .executeTakeFirst();
+  return (lease?.expires_at ?? 0) > now;
+}
+
+/** One line for each arrival until Ctrl-C, or until `count` have come. */
+async function follow(db: Db, output: Output, { count = Infinity, json }: Options): Promise<void> {
+  const clock = systemClock();
+  const shown = new Map<string, number>();
+  const start = clock.now();
+  let left = count;
+  if (!(await daemonRuns(db, start))) {
+    output.note('no daemon runs: nothing arrives before one does (selvedge run)');
+  }
+  for (let from = start; left > 0 && !output.isClosed(); ) {
+    for (const event of await eventsFrom(db, from)) {
+      const at = arrivedAt(event);
+      if (left <= 0 || (shown.get(event.eventId) ?? 0) >= at) continue;
+      shown.set(event.eventId, at);
+      left -= 1;
+      if (json === true) output.line(JSON.stringify({ ...event, arrivedAt: at }));
+      else output.line(eventCells(event, at).join('  '));
+    }
+    from = Math.max(from, clock.now() - LOOK_BACK_MS);
+    for (const [id, at] of shown) if (at < from - REMEMBER_MS) shown.delete(id);
+    if (left > 0) await clock.sleep(POLL_MS);
+  }
+}
+
 export function eventsList(context: CliContext): Command {
   return new Command('list')
-    .summary('show stored events, the latest first')
+    .summary('show stored events, or those that arrive')
     .description(
       'Everything that was rightly signed is stored, whether it is understood or not. TIMES\n' +
-        'counts how often the relay has sent it. Times are UTC.',
+        'counts how often the relay has sent it. Times are UTC. With --follow: one line for each\n' +
+        'arrival until Ctrl-C; what was signed by another secret is in the log alone.',
     )
     .option('--type <type>', 'such as sales_order.delivery_created, or delivery_created')
     .option('--order <id>', 'only events that name this order', wholeNumber())
     .option('--since <time>', 'a time, or 2h for two hours ago')
     .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 50)
-    .option('--json', 'as JSON; times are epoch milliseconds')
+    .option('--follow', 'show events as they arrive, also what the relay sends again')
+    .option('--count <n>', 'with --follow: end after so many', wholeNumber(1))
+    .option('--json', 'as JSON, with --follow one object a line; times are epoch milliseconds')
     .addHelpText(
       'after',
       examples([
         ['events list --since 1h', 'the last hour'],
         ['events list --order 4711', 'what we were told about an order'],
+        ['events list --follow', 'while you press "send example" in the portal'],
       ]),
     )
     .action(async (options: Options, command: Command) => {
+      if (options.follow === true) {
+        await withMirror(command, context, (db) => follow(db, context.output, options));
+        return;
+      }
       const now = systemClock().now();
       const filter = {
         type: options.type,

@@ -11,7 +11,7 @@ const answer = z.object({ url: z.string(), expiresAt: z.string().nullable() });
 export function portalOpen(context: CliContext): Command {
   const { output } = context;
   return new Command('open')
-    .summary('make a link into the portal of the events')
+    .summary('print a single-use link into the portal of the relay')
     .description(
       'Asks the service for a link that opens the portal once: endpoints, signing secrets, the\n' +
         'history, re-sending. Whoever has it can send our events elsewhere, so it is printed to\n' +

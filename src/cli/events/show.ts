@@ -51,7 +51,7 @@ function print(output: Output, trace: EventTrace): void {
 
 export function eventsShow(context: CliContext): Command {
   return new Command('show')
-    .summary('show one event and what came of it')
+    .summary('show one event and what it led to')
     .description(
       'The body as it came, and what has happened to its order since: several events of one\n' +
         'order are one read, which carries the id of the last of them.',

@@ -57,7 +57,7 @@ export function callService(
 
 export function api(context: CliContext): Command {
   return new Command('api')
-    .summary('make one call of the service, to look')
+    .summary('send one raw API request')
     .description(
       'One authenticated call, with the log-in, the limits and the patience of the daemon; the\n' +
         'answer as JSON. POST and PATCH change something at the service behind the back of the\n' +

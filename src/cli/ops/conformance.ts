@@ -52,7 +52,7 @@ async function runAll(config: Config, options: Options, context: CliContext) {
 export function conformance(context: CliContext): Command {
   const { output } = context;
   return new Command('conformance')
-    .summary('try every statement of the wire contract against an account')
+    .summary('test an account against the wire contract')
     .description(
       'Tries what docs/wire.md says of V1 and V2 over HTTP, with the address, credentials,\n' +
         'header, authorities, certificate and proxy of the configuration, and says which\n' +

@@ -46,7 +46,7 @@ async function* findingsOf(
 
 export function doctor(context: CliContext): Command {
   return new Command('doctor')
-    .summary('check everything that the installation stands on')
+    .summary('check configuration, database, rules, network and account')
     .description(
       'Configuration, secrets and permissions, versions, disk, databases, backups, rules,\n' +
         'schedules, listeners, clock, certificate, log-in and both APIs. Read-only; whatever is\n' +

@@ -16,7 +16,7 @@ import type { PauseTarget } from '../../store/tables.ts';
 import { statedReason } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
-import { throughDaemon } from '../daemon-call.ts';
+import { askRunningDaemon, throughDaemon } from '../daemon-call.ts';
 
 const pauseSchema = z.object({
   target: z.enum(PAUSE_TARGETS),
@@ -26,6 +26,7 @@ const pauseSchema = z.object({
   at: z.number(),
 });
 const answer = z.object({ pause: pauseSchema, paused: z.array(pauseSchema) });
+const breakerAnswer = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
 
 interface Options {
   readonly reason: string;
@@ -63,15 +64,32 @@ async function act(
   }
 }
 
+/** Lets armed rules reject again after the breaker tripped. */
+async function resetBreaker(context: CliContext, self: Command, options: Options): Promise<void> {
+  const tripped = await askRunningDaemon(self, context, {
+    path: '/api/rules/reset-breaker',
+    body: { reason: options.reason },
+    answer: breakerAnswer,
+  });
+  const { output } = context;
+  if (options.json === true) output.json(tripped);
+  else output.line(`the breaker is reset (it was: ${tripped.rail}, ${tripped.detail})`);
+}
+
 function pausing(context: CliContext, action: 'pause' | 'resume', summary: string): Command {
+  const targets = action === 'pause' ? PAUSE_TARGETS : [...PAUSE_TARGETS, 'rejects'];
   return new Command(action)
     .summary(summary)
-    .addArgument(new Argument('<target>', 'what').choices(PAUSE_TARGETS))
+    .addArgument(new Argument('<target>', 'what').choices(targets))
     .argument('[name]', 'of a stream: which one')
     .addOption(new Option('--kind <kind>', 'of pushes: only this kind').choices(OUTBOX_KINDS))
     .requiredOption('--reason <text>', 'why; goes into the audit', statedReason)
     .option('--json', 'the answer as JSON')
-    .action(async (target: PauseTarget, name: string | undefined, options: Options, self) => {
+    .action(async (target: PauseTarget | 'rejects', name: string | undefined, options, self) => {
+      if (target === 'rejects') {
+        await resetBreaker(context, self, options);
+        return;
+      }
       const what = { target, name: options.kind ?? name ?? '' };
       await act(context, self, action, what, options).catch((cause: unknown) => {
         const byFile = action === 'pause' && FILE_TARGETS.some((one) => one === target);
@@ -113,7 +131,16 @@ export function resume(context: CliContext): Command {
   return pausing(context, 'resume', 'go on after "pause", a restore or "account adopt"')
     .description(
       'Ends the pause of exactly this target. What waited is sent at once, in the order in\n' +
-        'which it came; what the rules decided too long ago is decided again, by present facts.',
+        'which it came; what the rules decided too long ago is decided again, by present facts.\n' +
+        '"rejects" resets the breaker of armed reject rules, which trips when a limit is\n' +
+        'reached, when pushes of rejects fail, or when far more is rejected than usual. What it\n' +
+        'stopped stays held until somebody has looked.',
     )
-    .addHelpText('after', examples([['resume pushes --reason "looked through"', 'send again']]));
+    .addHelpText(
+      'after',
+      examples([
+        ['resume pushes --reason "looked through"', 'send again'],
+        ['resume rejects --reason "a sale, expected"', 'after the breaker tripped'],
+      ]),
+    );
 }

@@ -77,7 +77,7 @@ async function probeLive(config: Config, file: string, context: CliContext, json
 
 export function probe(context: CliContext): Command {
   return new Command('probe')
-    .summary('detect how an account differs from the configuration and print the settings')
+    .summary('detect how an account differs from the contract and print the settings')
     .description(
       'Asks the service, reading only, how the account answers: log-in, header and scheme\n' +
         'of the token, level, paging, brands, season, currency, time zone, statuses, pending\n' +

@@ -150,7 +150,7 @@ async function watch(command: Command, context: CliContext): Promise<void> {
 
 export function status(context: CliContext): Command {
   return new Command('status')
-    .summary('show how the installation is')
+    .summary('show daemon, sync and outbox state')
     .description(
       'Streams and their age, deliveries, pushes, events and what needs a person. Reads the\n' +
         'database only: works while the daemon runs and while it does not.',

@@ -1,4 +1,4 @@
-/** `selvedge support-bundle`: what a report needs, and nothing that a stranger should have. */
+/** `selvedge support-bundle`: diagnostics for a bug report, without secrets and business data. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
@@ -21,7 +21,7 @@ function write(file: string, text: string): void {
 
 export function supportBundle(context: CliContext): Command {
   return new Command('support-bundle')
-    .summary('collect what a report needs, without secrets and business')
+    .summary('collect diagnostics for a bug report (no secrets, no business data)')
     .description(
       'Versions, the masked configuration, the checks of "doctor --offline", states, and what\n' +
         'went wrong lately, as one JSON file that only you can read. No orders, customers,\n' +

@@ -77,7 +77,7 @@ function acting(
 }
 
 export function outboxRetry(context: CliContext): Command {
-  return acting(context, 'retry', 'try rows again now', 'taken up again')
+  return acting(context, 'retry', 'retry rows now', 'taken up again')
     .description(
       'What gave up is sent again, what waits is sent now, what is in doubt is looked for now.\n' +
         'Nothing in doubt is sent by this: that takes proof, or "outbox resolve --as absent".',
@@ -92,7 +92,7 @@ export function outboxRetry(context: CliContext): Command {
 }
 
 export function outboxCancel(context: CliContext): Command {
-  return acting(context, 'cancel', 'do not send rows any more', 'canceled')
+  return acting(context, 'cancel', 'cancel rows that have not been sent', 'canceled')
     .description(
       'Only what has not left, has given up or waits for a person. What is in doubt may be at\n' +
         'the service already; to cancel does not call it back.',
@@ -173,7 +173,7 @@ async function resolveAbsent(
 
 export function outboxResolve(context: CliContext): Command {
   const command = new Command('resolve')
-    .summary('say what became of a row in doubt')
+    .summary('resolve a row with an unknown outcome')
     .description(
       'After a look at both sides ("outbox show"): it is this one at the service, or it is not\n' +
         'there and is to be sent again under the same reference. "noted" ends the incident\n' +

@@ -24,7 +24,7 @@ function stateText({ state, deskReason, lost }: OutboxRow): string {
 
 export function outboxList(context: CliContext): Command {
   const command = new Command('list')
-    .summary('list documents and decisions on their way to the service')
+    .summary('list documents and decisions to send')
     .description('The newest first, each with its state and what holds it up.');
   for (const option of filterOptions()) command.addOption(option);
   return command

@@ -124,7 +124,7 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
 
 export function outboxShow(context: CliContext): Command {
   return new Command('show')
-    .summary('show one row: both sides, attempts, evidence, what to do next')
+    .summary('show one row with its attempts, evidence and next step')
     .description('What was handed in beside what the service has, and everything that was tried.')
     .argument('<id>', 'the number of the row (selvedge outbox list)', wholeNumber())
     .option('--json', 'as JSON')

@@ -102,7 +102,7 @@ function collect(value: string, earlier: readonly string[]): readonly string[] {
 
 export function reference(context: CliContext): Command {
   return new Command('reference')
-    .summary('run the remote side alone: V1, V2, relay and portal, with a seeded world')
+    .summary('run the reference service: V1, V2, relay and portal with seeded data')
     .description(
       'A stand-in for the service, for curl, tests and rule trials. Loopback only; nothing of\n' +
         'the world is kept. The same seed gives the same world. Knobs: docs/reference-service.md',

@@ -70,7 +70,7 @@ async function run(context: CliContext, options: BacktestCommand, command: Comma
 
 export function rulesBacktest(context: CliContext): Command {
   return new Command('backtest')
-    .summary('show what rules would have made of the past')
+    .summary('simulate rules on past decisions')
     .description(
       'Replays the facts that were stored with every decision, exactly as they were seen, and\n' +
         'shows what would have been decided otherwise, how far people agree, the rules that\n' +

@@ -10,7 +10,7 @@ import { rulesDirectory } from './directory.ts';
 
 export function rulesFacts(context: CliContext): Command {
   return new Command('facts')
-    .summary('print every fact of a delivery with its value')
+    .summary('show every fact of a delivery with its value')
     .description(
       'Every name that a condition may use, with its present value for this delivery and its\n' +
         'meaning; "?" is a fact that is not known.',

@@ -10,7 +10,7 @@ function isDirectory(path: string): boolean {
 }
 
 /** Whether the rules that somebody named must be looked up in the database. */
-export function isStored(named: string): boolean {
+function isStored(named: string): boolean {
   return isRuleSetHash(named) && !isDirectory(named);
 }
 

@@ -8,7 +8,7 @@ import { noteUnread, rulesDirectory } from './directory.ts';
 
 export function rulesTest(context: CliContext): Command {
   return new Command('test')
-    .summary('run the tests that stand beside the rules')
+    .summary('run the tests of the rules')
     .description(
       'Runs the tests of every rule and the scenarios of the whole set, and names conditions\n' +
         'that no test shows to matter. Exits with 1 when a test fails, or when a reject rule\n' +

@@ -36,7 +36,7 @@ function print(output: Output, prospects: readonly Prospect[], all: boolean): vo
 
 export function rulesWhatif(context: CliContext): Command {
   return new Command('whatif')
-    .summary('show the pending deliveries under other rules')
+    .summary('simulate rules on the pending deliveries')
     .description(
       'What would happen to every pending delivery if it were decided now; each competes for\n' +
         'stock with the older ones. Reject rules count as armed. Decides and writes nothing.\n' +

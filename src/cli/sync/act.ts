@@ -1,6 +1,4 @@
-/**
- * `selvedge sync run|release|accept-…|retry-quarantine`: what a person may do to the pulls.
- */
+/** `selvedge sync run` and `sync release`: pull now, and accept what looks wrong and is right. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { operationsAlone } from '../../daemon/sync.ts';
@@ -63,7 +61,8 @@ export function syncRun(context: CliContext): Command {
       const answer = await throughDaemon(self, context, {
         path: '/api/sync/run',
         body: { stream, full },
-        ...{ answer: runAnswer, reason: options.reason },
+        answer: runAnswer,
+        reason: options.reason,
         async alone(parts, asker) {
           await operationsAlone(parts).runNow(stream, full, asker);
           return { stream, daemon: false };
@@ -82,91 +81,54 @@ export function syncRun(context: CliContext): Command {
     });
 }
 
+const releaseAnswer = z.object({
+  stream: z.string(),
+  runId: z.int(),
+  rowsDeleted: z.int(),
+  released: z.boolean(),
+  acceptedCount: z.string().nullable(),
+  changedRuns: z.array(z.int()).readonly(),
+});
+
+function releaseLines(answer: z.output<typeof releaseAnswer>): string {
+  const { stream, runId, released, rowsDeleted, acceptedCount, changedRuns } = answer;
+  const next = released ? '' : ', and the next run is due';
+  const lines = [
+    ...(changedRuns.length > 0 ? [`rules go by what run ${changedRuns.join(', ')} changed`] : []),
+    ...(released ? [`${rowsDeleted} rows deleted, run ${runId} counts`] : []),
+    ...(acceptedCount === null
+      ? []
+      : [`${acceptedCount}, as in run ${runId}; that is right from now on${next}`]),
+  ];
+  return lines.map((line) => `${stream}: ${line}`).join('\n');
+}
+
 export function syncRelease(context: CliContext): Command {
-  return command('release', 'let a suspicious run delete what it held back')
+  return command('release', 'accept a run that was held, changed most rows, or has a wrong count')
     .description(
-      'Look at the service first: this deletes (softly) what the run did not see. Of a partial\n' +
-        'run of which only the count is off, it also takes that for right ("sync accept-count").',
+      'Look at the service first ("sync show"); this does what the run needs.\n\n' +
+        'suspicious   deletes (softly) what the run did not see\n' +
+        'mass change  lets rules that read the stream use what the run changed\n' +
+        'count off    takes a count that is off by just as much for right from now on, and\n' +
+        '             deletes what is gone; if that would be more than the deletion guard\n' +
+        '             lets through, the next run says so',
     )
-    .argument('<run>', 'the number of the run', wholeNumber())
-    .addHelpText('after', examples([['sync release 41 --reason "season is over"', 'after a look']]))
-    .action(async (runId: number, options: Options, self: Command) => {
-      const answer = await throughDaemon(self, context, {
-        path: '/api/sync/release',
-        body: { runId },
-        answer: z.object({ stream: z.string(), runId: z.int(), rowsDeleted: z.int() }),
-        reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).release(runId, asker),
-      });
-      const { stream, rowsDeleted } = answer;
-      tell(context, options, answer, `${stream}: ${rowsDeleted} rows deleted, run ${runId} counts`);
-    });
-}
-
-export function syncAcceptChange(context: CliContext): Command {
-  return command('accept-change', 'let rules go by a run that changed most of its rows at once')
-    .description(
-      'Such a run is told as the incident mass_change, and rules that read its stream wait.\n' +
-        'Look at the service first: what the run read is in the mirror already. A run that\n' +
-        'finds the rows as they were ends the incident by itself.',
-    )
-    .argument('<run>', 'the number of the run', wholeNumber())
+    .argument('<stream|run>', 'the number of a run, or a stream for its latest run')
     .addHelpText(
       'after',
-      examples([['sync accept-change 41 --reason "new price list"', 'after a look']]),
-    )
-    .action(async (runId: number, options: Options, self: Command) => {
-      const answer = await throughDaemon(self, context, {
-        path: '/api/sync/accept-change',
-        body: { runId },
-        answer: z.object({ stream: z.string(), runIds: z.array(z.int()) }),
-        reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).acceptChange(runId, asker),
-      });
-      const { stream, runIds } = answer;
-      const text = `${stream}: rules go by what run ${runIds.join(', ')} changed`;
-      tell(context, options, answer, text);
-    });
-}
-
-export function syncAcceptCount(context: CliContext): Command {
-  return command('accept-count', 'take it that the count of a stream is always off')
-    .description(
-      'Some accounts count what is hidden as well, or list rows more than once. From now on a\n' +
-        'run whose count is off by just as much is complete, and deletes what is gone. Another\n' +
-        'difference is told again.',
-    )
-    .argument('<stream|run>', 'a stream, by its latest run, or the number of a run')
-    .addHelpText(
-      'after',
-      examples([['sync accept-count stock --reason "hidden ones"', 'by its latest run']]),
+      examples([
+        ['sync release 41 --reason "season is over"', 'after a look'],
+        ['sync release stock --reason "hidden ones"', 'by its latest run'],
+      ]),
     )
     .action(async (which: string, options: Options, self: Command) => {
       const answer = await throughDaemon(self, context, {
-        path: '/api/sync/accept-count',
+        path: '/api/sync/release',
         body: { which },
-        answer: z.object({ stream: z.string(), runId: z.int(), accepted: z.string() }),
+        answer: releaseAnswer,
         reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).acceptCount(which, asker),
+        alone: (parts, asker) => operationsAlone(parts).release(which, asker),
       });
-      const { stream, runId, accepted } = answer;
-      const text = `${stream}: ${accepted}, as in run ${runId}; that is right from now on`;
-      tell(context, options, answer, `${text}, and the next run is due`);
-    });
-}
-
-export function syncRetryQuarantine(context: CliContext): Command {
-  return command('retry-quarantine', 'try quarantined rows again')
-    .description('Rows that can be understood now leave the quarantine and are read anew.')
-    .action(async (options: Options, self: Command) => {
-      const answer = await throughDaemon(self, context, {
-        path: '/api/sync/retry-quarantine',
-        body: {},
-        answer: z.object({ understood: z.int(), left: z.int() }),
-        reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).retryQuarantine(asker),
-      });
-      const { understood, left } = answer;
-      tell(context, options, answer, `${understood} rows are read anew, ${left} stay`);
+      tell(context, options, answer, releaseLines(answer));
     });
 }

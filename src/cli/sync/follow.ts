@@ -59,7 +59,7 @@ async function follow(
       if (progress && progress.run.outcome !== 'running') return progress.run;
       if (!isAlive) {
         throw new RetryLaterError('sync.daemon_gone', 'the daemon has stopped meanwhile', {
-          hint: `the run goes on when it starts again; see: selvedge sync runs ${stream}`,
+          hint: `the run goes on when it starts again; see: selvedge sync show ${stream}`,
         });
       }
       await clock.sleep(LOOK_MS);

@@ -1,4 +1,4 @@
-/** `selvedge sync list`, `sync runs` and `sync show`: how the pulls are doing. */
+/** `selvedge sync list` and `sync show`: streams and their runs. */
 import { Command } from 'commander';
 import { streamsNotAtLevel } from '../../config/level.ts';
 import { pulledStreams } from '../../config/streams.ts';
@@ -9,10 +9,11 @@ import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
 import { toldOfName } from '../../sync/other-names.ts';
-import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
+import { listRuns, listStreams, type RunOverview, readRun } from '../../sync/overview.ts';
 import { type AcceptedCounts, acceptedCounts, toldOfOff } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
+import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
 
 interface Options {
@@ -35,8 +36,7 @@ function target(freshnessMs: number | null, stale: boolean): string {
 
 export function syncList(context: CliContext): Command {
   return new Command('list')
-    .alias('status')
-    .summary('show the streams')
+    .summary('show all streams')
     .description('When each stream was last complete, when it runs next, and what is wrong.')
     .option('--json', 'as JSON, with schedules and their next times')
     .addHelpText('after', examples([['sync list', 'for people']]))
@@ -71,41 +71,22 @@ export function syncList(context: CliContext): Command {
     });
 }
 
-export function syncRuns(context: CliContext): Command {
-  return new Command('runs')
-    .summary('show the latest runs')
-    .argument('[stream]', 'only of this stream')
-    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 20)
-    .option('--json', 'as JSON')
-    .addHelpText('after', examples([['sync runs stock', 'what the last pulls of the stock did']]))
-    .action(async (stream: string | undefined, options: Options, command: Command) => {
-      const { limit } = options;
-      const runs = await withMirror(command, context, (db, _store, { streams }) => {
-        // Also one that is switched off: it may have run before.
-        const names = Object.keys(streams);
-        if (stream !== undefined && !names.includes(stream)) throw unknownStream(stream, names);
-        return listRuns(db, stream, limit);
-      });
-      if (options.json === true) {
-        context.output.json(runs);
-        return;
-      }
-      const now = systemClock().now();
-      context.output.table(
-        ['RUN', 'STREAM', 'STARTED', 'TOOK', 'OUTCOME', 'ROWS', 'CHANGED', 'DELETED', 'REASON'],
-        runs.map((run) => [
-          String(run.runId),
-          run.stream,
-          ago(now, run.startedAt),
-          run.endedAt === null ? '-' : formatDuration(run.endedAt - run.startedAt),
-          run.outcome,
-          String(run.rows),
-          String(run.changed),
-          run.held > 0 ? `${run.deleted} (${run.held} held)` : String(run.deleted),
-          run.reason ?? '',
-        ]),
-      );
-    });
+function printRuns(output: Output, runs: readonly RunOverview[]): void {
+  const now = systemClock().now();
+  output.table(
+    ['RUN', 'STREAM', 'STARTED', 'TOOK', 'OUTCOME', 'ROWS', 'CHANGED', 'DELETED', 'REASON'],
+    runs.map((run) => [
+      String(run.runId),
+      run.stream,
+      ago(now, run.startedAt),
+      run.endedAt === null ? '-' : formatDuration(run.endedAt - run.startedAt),
+      run.outcome,
+      String(run.rows),
+      String(run.changed),
+      run.held > 0 ? `${run.deleted} (${run.held} held)` : String(run.deleted),
+      run.reason ?? '',
+    ]),
+  );
 }
 
 function driftLines(drift: EntityDrift): string[] {
@@ -132,27 +113,60 @@ function acceptedLine({ off, by, reason, at }: AcceptedCounts): string {
   return `accepted     ${toldOfOff(off)} (${who})`;
 }
 
+async function showRun(
+  context: CliContext,
+  command: Command,
+  runId: number,
+  json: boolean,
+): Promise<void> {
+  const { run, drift, said } = await withMirror(command, context, async (db) => {
+    const found = await readRun(db, runId);
+    if (!found) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
+    const said = (await acceptedCounts(db, found.stream)) ?? null;
+    return { run: found, said, drift: await driftOfStream(db, found.stream) };
+  });
+  const { output } = context;
+  if (json) {
+    output.json({ ...run, acceptedCounts: said, drift });
+    return;
+  }
+  for (const [name, value] of Object.entries(run)) {
+    output.line(`${name.padEnd(12)} ${shown(name, value)}`);
+  }
+  if (said) output.line(acceptedLine(said));
+  for (const line of drift.flatMap(driftLines)) output.line(line);
+}
+
 export function syncShow(context: CliContext): Command {
   return new Command('show')
-    .summary('show one run, and what its stream sends that nobody knows')
-    .argument('<run>', 'the number of the run', wholeNumber())
+    .summary('show the latest runs of a stream, or one run in full')
+    .description(
+      'A run shows why it is suspicious or partial, and what its stream sends that the\n' +
+        'contract does not know. Without an argument: the latest runs of all streams.',
+    )
+    .argument('[stream|run]', 'a stream, or the number of a run')
+    .option('--limit <n>', 'how many runs at the most', wholeNumber(1, LIMIT_MAX), 20)
     .option('--json', 'as JSON')
-    .addHelpText('after', examples([['sync show 41', 'why it is suspicious']]))
-    .action(async (wanted: number, options: Pick<Options, 'json'>, command: Command) => {
-      const { run, drift, said } = await withMirror(command, context, async (db) => {
-        const found = await readRun(db, wanted);
-        if (!found) throw new RefusedError('sync.unknown_run', `there is no run ${wanted}`);
-        const said = (await acceptedCounts(db, found.stream)) ?? null;
-        return { run: found, said, drift: await driftOfStream(db, found.stream) };
-      });
-      if (options.json === true) {
-        context.output.json({ ...run, acceptedCounts: said, drift });
+    .addHelpText(
+      'after',
+      examples([
+        ['sync show stock', 'the latest runs of the stock'],
+        ['sync show 41', 'why it is suspicious'],
+      ]),
+    )
+    .action(async (which: string | undefined, options: Options, command: Command) => {
+      const json = options.json === true;
+      if (which !== undefined && /^\d+$/.test(which)) {
+        await showRun(context, command, Number(which), json);
         return;
       }
-      for (const [name, value] of Object.entries(run)) {
-        context.output.line(`${name.padEnd(12)} ${shown(name, value)}`);
-      }
-      if (said) context.output.line(acceptedLine(said));
-      for (const line of drift.flatMap(driftLines)) context.output.line(line);
+      const runs = await withMirror(command, context, (db, _store, { streams }) => {
+        // Includes streams that are switched off: they may have run before.
+        const names = Object.keys(streams);
+        if (which !== undefined && !names.includes(which)) throw unknownStream(which, names);
+        return listRuns(db, which, options.limit);
+      });
+      if (json) context.output.json(runs);
+      else printRuns(context.output, runs);
     });
 }

@@ -100,7 +100,7 @@ function refusesCertificate(cause: unknown): boolean {
 }
 
 /** What to do where no connection came about. */
-export function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
+function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
   const cause = failure.cause;
   if (failure.kind === 'connect_timeout') {
     const text = `the proxy ${via} (service.proxy) keeps silent, or what is behind it`;

@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { ContextFields } from './context.ts';
 import {
-  baseUrl,
   duration,
   flag,
   headerName,
@@ -99,25 +98,6 @@ export function listenerSection(fields: ContextFields) {
       }
     },
     onceSound('host', 'public', 'secrets'),
-  );
-}
-
-export function relaySection(fields: ContextFields) {
-  const id = () => text('an id of the relay', 'app_1', /^[\w.-]{1,256}$/).nullable();
-  const section = z.strictObject({
-    apiUrl: baseUrl().nullable(),
-    token: fields.headerSecret('relay.token').nullable(),
-    application: id(),
-    endpoint: id(),
-  });
-  return section.superRefine(
-    ({ apiUrl, token }, ctx) => {
-      if ((apiUrl === null) === (token === null)) return;
-      const message = 'is not set; apiUrl and token, or neither';
-      const path = [apiUrl === null ? 'apiUrl' : 'token'];
-      ctx.addIssue({ code: 'custom', path, message });
-    },
-    onceSound('apiUrl', 'token'),
   );
 }
 

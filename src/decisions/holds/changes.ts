@@ -77,7 +77,7 @@ async function runToWaitFor(
 function told({ run_id: runId, stream, outcome }: ChangedRun): string {
   const what = `run ${runId} of ${stream} changed most of its rows at once`;
   if (outcome === 'running') return `${what} so far; waits for its end`;
-  return `${what}; see "selvedge sync show ${runId}", then: selvedge sync accept-change ${runId}`;
+  return `${what}; see "selvedge sync show ${runId}", then: selvedge sync release ${runId}`;
 }
 
 /** What the decision waits for, in words; undefined when it need not wait. */

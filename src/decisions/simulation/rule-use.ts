@@ -24,14 +24,14 @@ export interface NearestMiss {
 const EXAMPLES_MAX = 3;
 
 /** The only clause that stops the rule, if it is the only one. */
-export function onlyObstacle({ clauses }: RuleResult): ClauseResult | undefined {
+function onlyObstacle({ clauses }: RuleResult): ClauseResult | undefined {
   const inTheWay = clauses.filter(({ value, negated }) => value === negated || value === 'unknown');
   const [clause] = inTheWay;
   return inTheWay.length === 1 && clause?.value !== 'unknown' ? clause : undefined;
 }
 
 /** A clause as people wrote it. */
-export function clauseText({ negated, text }: ClauseResult): string {
+function clauseText({ negated, text }: ClauseResult): string {
   return negated ? `unless ${text}` : text;
 }
 

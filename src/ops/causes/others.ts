@@ -157,7 +157,7 @@ export async function neverComplete(db: Db): Promise<readonly Cause[]> {
       doubtIn(run) === doubtIn(last);
     if (runs.length < RUNS || !runs.every(isSame)) continue;
     const says = `${stream} was not complete ${RUNS} times in a row: ${last?.reason}`;
-    const advice = `selvedge sync runs ${stream}`;
+    const advice = `selvedge sync show ${stream}`;
     const detail = { says, advice, rows: RUNS };
     causes.push({ kind: 'never_complete', entity: 'stream', key: stream, detail });
   }

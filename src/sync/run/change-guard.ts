@@ -180,5 +180,5 @@ export async function judgeChanges(
   const mass = isJudged ? await massOf(deps, entity, { compared, drastic: own }) : undefined;
   if (mass === undefined) return { over };
   const told = `${mass}: rules that read ${run.stream} wait; look at the service, then:`;
-  return { over, told: `${told} selvedge sync accept-change ${run.runId}` };
+  return { over, told: `${told} selvedge sync release ${run.runId}` };
 }

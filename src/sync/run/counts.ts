@@ -1,6 +1,6 @@
 /**
  * What the service counts beside what came. A count that is off is a doubt, with two exceptions: a
- * person has said that it is off by just this much for good (`sync accept-count`), because it
+ * person has said that it is off by just this much for good (`sync release`), because it
  * counts what is hidden as well; or the list moved a little between its pages, which is proved
  * otherwise (settle.ts asks for the rows that were missed, one by one).
  */

@@ -195,7 +195,7 @@ async function joinRows(deps: SettleDeps, stream: Stream, run: Run, parts: Parts
 function cameTwice({ duplicates, twice }: ListCensus, isKnown: boolean, stream: string): string {
   const why = 'the list moved while it was read, or has them twice';
   // Whether it has them once for each season or brand, the next run knows.
-  const next = isKnown ? `; if it always has: selvedge sync accept-count ${stream}` : '';
+  const next = isKnown ? `; if it always has: selvedge sync release ${stream}` : '';
   return `${duplicates} rows came twice, such as ${twice}: ${why}${next}`;
 }
 
@@ -283,7 +283,7 @@ async function settleDoubtful(
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
   }
   if (!off) return { outcome: 'partial', reason, ...NOTHING };
-  const always = `if its count is always off like that: selvedge sync accept-count ${run.stream}`;
+  const always = `if its count is always off like that: selvedge sync release ${run.stream}`;
   return { outcome: 'partial', reason: `${reason}; ${always}`, countOff: off, ...NOTHING };
 }
 

@@ -67,7 +67,14 @@ describe('acting on deliveries from the command line', () => {
     const before = await db.selectFrom('decision').select('decision_id').execute();
     const hold = await call('deliveries', 'show', a);
     expect(hold.stdout).toMatch(/^held by hold-all since .*, then escalate, ask sales$/m);
-    const calm = await call('rules', 'stop', a, '--reason', 'wrong number');
+    const calm = await call(
+      'deliveries',
+      'hold',
+      a,
+      '--if-reject-waits',
+      '--reason',
+      'wrong number',
+    );
     expect(calm.code).toBe(1);
     expect(calm.stdout).toContain('NOT held: no reject waits for it (selvedge rules queue');
     expect(await db.selectFrom('decision').select('decision_id').execute()).toEqual(before);
@@ -102,7 +109,9 @@ describe('acting on deliveries from the command line', () => {
       const rows = db.selectFrom('delivery').select('order_delivery_id');
       return rows.where('tracking_numbers', '<>', '[]').executeTakeFirst();
     });
-    expect(await call('rules', 'stop', a, '--reason', 'wrong number')).toMatchObject({ code: 1 });
+    expect(
+      await call('deliveries', 'hold', a, '--if-reject-waits', '--reason', 'wrong number'),
+    ).toMatchObject({ code: 1 });
     const back = await call('deliveries', 'hold', a, '--reason', 'wait');
     expect(back.code).toBe(0);
     expect(back.stdout).toContain('if it has shipped, the service refuses');

@@ -58,10 +58,10 @@ describe('rules facts', () => {
   });
 });
 
-describe('rules explain', () => {
+describe('deliveries explain --now', () => {
   it('asks the configured rules about the present facts, and writes nothing', async () => {
     const before = (await house.run('deliveries', 'list', '--json')).stdout;
-    const { code, stdout } = await house.run('rules', 'explain', delivery.deliveryNo);
+    const { code, stdout } = await house.run('deliveries', 'explain', delivery.deliveryNo, '--now');
     expect(code).toBe(0);
     expect(stdout.startsWith(`${delivery.deliveryNo} => `)).toBe(true);
     expect(stdout).toMatch(/ {2}(ok|no|\?\?) {2}line \d+ /);
@@ -73,15 +73,23 @@ describe('rules explain', () => {
     const { orderDeliveryId, deliveryNo, rules, reason } = JSON.parse(listed.stdout)[0];
     const id = String(orderDeliveryId);
     const [decision] = JSON.parse((await house.run('deliveries', 'explain', id, '--json')).stdout);
-    const { stdout } = await house.run('rules', 'explain', id);
+    const { stdout } = await house.run('deliveries', 'explain', id, '--now');
     const { decisionId } = decision;
     const how = `decision ${decisionId} by daemon (${rules}), ${reason}`;
     expect(stdout).toContain(`${deliveryNo} is accepted: ${how}\n`);
     expect(stdout).toContain('only hold rules with "applies_to: [pending, accepted]" are asked');
     expect(stdout).toContain(`\n${deliveryNo} => NOTHING`);
-    const told = JSON.parse((await house.run('rules', 'explain', id, '--json')).stdout);
+    const told = JSON.parse(
+      (await house.run('deliveries', 'explain', id, '--now', '--json')).stdout,
+    );
     expect(told).toMatchObject({ status: 'accepted', decisionId });
-    const pending = await house.run('rules', 'explain', delivery.deliveryNo, '--json');
+    const pending = await house.run(
+      'deliveries',
+      'explain',
+      delivery.deliveryNo,
+      '--now',
+      '--json',
+    );
     expect(JSON.parse(pending.stdout)).toMatchObject({ status: 'pending', decisionId: null });
   });
 
@@ -91,7 +99,7 @@ describe('rules explain', () => {
     mkdirSync(rules, { recursive: true });
     writeFileSync(join(rules, 'rules.yaml'), HOLD_ALL.replace('action: hold', 'action: accept'));
     const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
-    const ask = ['rules', 'explain', String(id), '--rules', rules];
+    const ask = ['deliveries', 'explain', String(id), '--rules', rules];
     const asked = async () => ({
       text: (await house.run(...ask)).stdout,
       inWay: JSON.parse((await house.run(...ask, '--json')).stdout).inWay,
@@ -130,7 +138,7 @@ describe('rules explain', () => {
       .prepare(`update outbox set state = 'canceled' where ordering_key = ?`)
       .run(`delivery/${id}`);
     mirror.close();
-    const { stdout } = await house.run('rules', 'explain', String(id));
+    const { stdout } = await house.run('deliveries', 'explain', String(id), '--now');
     const nobody = 'accepted, by no decision in the journal; no rule takes it back';
     expect(stdout).toContain(`${deliveryNo} is ${nobody}\n`);
   });
@@ -141,7 +149,7 @@ describe('rules explain', () => {
     const text = `${HOLD_ALL}    hold: { at_most: 1d, then: accept }\n`;
     writeFileSync(join(rules, 'rules.yaml'), text);
     const { orderDeliveryId: id } = delivery;
-    const ask = ['rules', 'explain', String(id), '--rules', rules, '--json'];
+    const ask = ['deliveries', 'explain', String(id), '--rules', rules, '--json'];
     const before = JSON.parse((await house.run(...ask)).stdout);
     expect(before.live.kind).toBe('hold');
     const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
@@ -161,7 +169,7 @@ describe('rules explain', () => {
       rows: JSON.parse((await house.run(...list)).stdout),
     };
     const pending = rows.find(({ outcome }: { outcome: string | null }) => outcome !== null);
-    const held = await house.run('rules', 'explain', pending.deliveryNo, '--rules', rules);
+    const held = await house.run('deliveries', 'explain', pending.deliveryNo, '--rules', rules);
     expect(held.stdout).toContain('=> HOLD (hold rule)  hold-all\n  Nothing goes out today\n');
     expect(held.stdout).toMatch(/ {9}delivery\.lines = \d+ lines?\n/);
     const id = String(pending.orderDeliveryId);
@@ -174,9 +182,9 @@ describe('rules explain', () => {
       expect.stringMatching(/^selvedge: there is no delivery 1\nhint: selvedge deliveries list/),
     ]);
     const { ruleSetHash } = JSON.parse(told.stdout)[0];
-    const again = ['rules', 'explain', id, '--json', '--rules', ruleSetHash.slice(0, 12)];
+    const again = ['deliveries', 'explain', id, '--json', '--rules', ruleSetHash.slice(0, 12)];
     expect(JSON.parse((await house.run(...again)).stdout).setHash).toBe(ruleSetHash);
-    const unknown = await house.run('rules', 'explain', id, '--rules', '0123456789ab');
+    const unknown = await house.run('deliveries', 'explain', id, '--rules', '0123456789ab');
     expect([unknown.code, unknown.stderr]).toEqual([
       1,
       expect.stringMatching(/^selvedge: no rule set in the journal begins with 0123456789ab\n/),

@@ -83,11 +83,11 @@ describe('docs/rules.md', () => {
   const named = commands();
 
   it('names every rules command', async () => {
-    const { stdout } = await selvedge(['help', 'rules']);
+    const { stdout } = await selvedge(['rules', '--help']);
     const known = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1] ?? '');
     expect(known.length).toBeGreaterThan(8);
     const missing = known.filter(
-      (name) => name !== 'help' && !named.some((text) => text.startsWith(`selvedge rules ${name}`)),
+      (name) => !named.some((text) => text.startsWith(`selvedge rules ${name}`)),
     );
     expect(missing).toEqual([]);
   });
@@ -97,9 +97,8 @@ describe('docs/rules.md', () => {
     'reload',
     'arm',
     'disarm',
-    'stop',
+    'rejects',
     'resume',
-    'reset-breaker',
     'accept',
     'hold',
     'release',

@@ -1,10 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { repositoryRoot } from '../../support/source.ts';
 import { type Installation, installation } from './support.ts';
-
-const EXAMPLES = join(repositoryRoot, 'config/rules');
 
 let house: Installation;
 
@@ -36,18 +33,6 @@ async function latestDecision(): Promise<{ decisionId: number; ruleSetHash: stri
   const told = await house.run('deliveries', 'explain', String(row.orderDeliveryId), '--json');
   return JSON.parse(told.stdout)[0];
 }
-
-describe('rules misses', () => {
-  it('does not take a rule that was never asked for one that missed nothing', async () => {
-    const wrong = await house.run('rules', 'misses', '--rule', 'accept-everyday-typo');
-    expect([wrong.code, wrong.stdout]).toEqual([1, '']);
-    expect(wrong.stderr).toMatch(/no accept rule accept-everyday-typo .*\nhint: .*accept-everyday/);
-    const right = await house.run('rules', 'misses', '--rule', 'accept-everyday');
-    expect(right.code).toBe(0);
-    const future = ['--since', '2999-01-01', '--rule', 'any'];
-    expect(await house.run('rules', 'misses', ...future)).toMatchObject({ code: 0 });
-  });
-});
 
 describe('rules backtest', () => {
   it('finds nothing changed under the rules that decided', async () => {
@@ -123,27 +108,10 @@ describe('rules whatif', () => {
   });
 });
 
-describe('rules diff', () => {
-  it('compares two directories without a configuration', async () => {
-    const [hold, accept] = [rules('hold', rule('hold')), rules('accept', rule('accept'))];
-    const { code, stdout } = await house.run('rules', 'diff', hold, accept);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^rules \w{16} -> \w{16}\n- rule hold-all\n\+ rule accept-all\n$/);
-    const json = await house.run('rules', 'diff', hold, accept, '--json');
-    expect(JSON.parse(json.stdout)).toMatchObject({ removed: ['hold-all'], added: ['accept-all'] });
-  });
-
-  it('compares what decided before with what lies in a directory', async () => {
-    const { ruleSetHash } = await latestDecision();
-    const { stdout } = await house.run('rules', 'diff', ruleSetHash, EXAMPLES);
-    expect(stdout).toContain('no difference in effect\n');
-  });
-});
-
-describe('rules replay and decisions verify', () => {
-  it('give the identical outcome', async () => {
+describe('decisions verify', () => {
+  it('gives the identical outcome, of one decision and of a sample', async () => {
     const { decisionId } = await latestDecision();
-    const replay = await house.run('rules', 'replay', String(decisionId));
+    const replay = await house.run('decisions', 'verify', String(decisionId));
     expect(replay.code).toBe(0);
     expect(replay.stdout).toMatch(/\n\nidentical to what was journaled\n$/);
     const verify = await house.run('decisions', 'verify', '--sample', '10');
@@ -155,8 +123,10 @@ describe('rules replay and decisions verify', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ different: [] });
   });
 
-  it('say that there is no such decision', async () => {
-    expect((await house.run('rules', 'replay', '999999')).stderr).toContain('no decision 999999');
-    expect((await house.run('rules', 'replay', 'x')).code).toBe(2);
+  it('says that there is no such decision', async () => {
+    expect((await house.run('decisions', 'verify', '999999')).stderr).toContain(
+      'no decision 999999',
+    );
+    expect((await house.run('decisions', 'verify', 'x')).code).toBe(2);
   });
 });

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../support/source.ts';
@@ -139,16 +139,5 @@ describe('rules test', () => {
     expect([json.code, JSON.parse(json.stdout).ok]).toEqual([1, false]);
     const broken = await selvedge(['rules', 'test', rulesWith('rules: 1\n')]);
     expect(broken.code).toBe(78);
-  });
-});
-
-describe('rules schema', () => {
-  it('prints the schema that lies beside the example rules', async () => {
-    const { stdout } = await selvedge(['rules', 'schema']);
-    const copy = join(temporaryFolder(), 'rules');
-    cpSync(EXAMPLES, copy, { recursive: true });
-    writeFileSync(join(copy, 'rules.schema.json'), stdout);
-    expect(JSON.parse(stdout)).toMatchObject({ title: 'Selvedge rules', type: 'object' });
-    expect((await selvedge(['rules', 'check', copy])).code).toBe(0);
   });
 });

@@ -19,7 +19,7 @@ const context = {
 
 async function wholeProgram(): Promise<Command> {
   const program = new Command('selvedge').option('-c, --config <file>');
-  for (const command of await commandsFor(['manual'], context)) program.addCommand(command);
+  for (const command of await commandsFor(['completion'], context)) program.addCommand(command);
   return program;
 }
 
@@ -99,10 +99,7 @@ function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefin
   let command = program;
   let operands = 0;
   const given = new Set<Option>();
-  // `help sync run` names a command, and calls none.
-  const [first, ...named] = words(line);
-  const isHelp = first === 'help';
-  const rest = isHelp ? named : words(line);
+  const rest = words(line);
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '…' || word === '--help' || word === '--version') continue;
     if (/^--?[a-z]/.test(word)) {
@@ -124,7 +121,7 @@ function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefin
   if (operands > most.length && !most.some(({ variadic }) => variadic)) {
     return `${command.name()} takes ${most.length} operands`;
   }
-  const isCall = !isHelp && (isWhole || operands + given.size > 0);
+  const isCall = isWhole || operands + given.size > 0;
   return isCall && !line.includes('…') ? lackOf(command, operands, given) : undefined;
 }
 

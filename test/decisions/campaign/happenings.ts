@@ -93,7 +93,7 @@ function wordsFor({ random }: Life, { orderDeliveryId, deliveryNo }: Delivery): 
     ['accept', 'deliveries', 'accept', id],
     ['reject', 'deliveries', 'reject', id, '--yes-reject', deliveryNo],
     ['hold', 'deliveries', 'hold', id],
-    ['hold', 'rules', 'stop', id],
+    ['hold', 'deliveries', 'hold', '--if-reject-waits', id],
     // Released, but not to the rules, it stays with people.
     ['hold', ...release],
     ['release', ...release, '--to-rules'],
@@ -205,7 +205,7 @@ export async function stopOrResume({ house, truth, clock }: Life): Promise<void>
 }
 
 export function resetBreaker({ house }: Life): Promise<unknown> {
-  return house.command('rules', 'reset-breaker', ...REASON);
+  return house.command('resume', 'rejects', ...REASON);
 }
 
 function trouble({ house, random }: Life): void {

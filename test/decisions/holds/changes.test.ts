@@ -6,7 +6,7 @@ import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support
 
 const COVERED = { rules: () => loadedRules(ACCEPT_COVERED) };
 const ASKER = { actor: 'ada', reason: 'they have moved' };
-const WAITS = /^rail changes: run 1 of stock changed most .*: selvedge sync accept-change 1$/;
+const WAITS = /^rail changes: run 1 of stock changed most .*: selvedge sync release 1$/;
 
 /** A run that changed most of its rows, and its state. */
 async function changed(

@@ -1,4 +1,4 @@
-/** `selvedge rules arm|disarm|reset-breaker`: whether reject rules may act. */
+/** `selvedge rules arm` and `rules disarm`: whether reject rules may act. */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { ARMED_MS_MAX, ARMED_MS_MIN } from '../../../console/rule-routes.ts';
@@ -23,7 +23,6 @@ const armed = z.object({
   warnings: z.array(z.string()).default([]),
 });
 const disarmed = z.object({ withdrawn: z.int(), canceled: z.int() });
-const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
 
 function command(name: string, summary: string): Command {
   return new Command(name)
@@ -89,23 +88,5 @@ export function rulesDisarm(context: CliContext): Command {
         const ended = `${withdrawn} rejects withdrawn, ${canceled} canceled`;
         context.output.line(`${rule} is disarmed, ${ended}`);
       }
-    });
-}
-
-export function rulesResetBreaker(context: CliContext): Command {
-  return command('reset-breaker', 'let armed reject rules act again after the breaker tripped')
-    .description(
-      'The breaker trips when a limit is reached, when pushes of rejects fail, or when far more\n' +
-        'is rejected than usual. What it stopped stays held until somebody has looked.',
-    )
-    .addHelpText('after', examples([['rules reset-breaker --reason "a sale"', 'after a look']]))
-    .action(async ({ reason, json }: Options, self: Command) => {
-      const answer = await askRunningDaemon(self, context, {
-        path: '/api/rules/reset-breaker',
-        body: { reason },
-        answer: breaker,
-      });
-      if (json === true) context.output.json(answer);
-      else context.output.line(`the breaker is reset (it was: ${answer.rail}, ${answer.detail})`);
     });
 }

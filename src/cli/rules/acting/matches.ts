@@ -65,7 +65,7 @@ async function run(
 
 export function rulesMatches(context: CliContext): Command {
   return new Command('matches')
-    .summary('show what a rule matched while it only watched')
+    .summary('show what a rule in shadow mode matched')
     .description(
       'The latest match of each delivery by exactly the present text of the rule that nobody\n' +
         'has looked at yet. With --seen you say that you have: arming asks for it.',

@@ -1,11 +1,9 @@
-/** `selvedge rules queue|stop`: what reject rules are about to do, and how to prevent it. */
+/** `selvedge rules queue`: what reject rules are about to do. */
 import { Command } from 'commander';
 import { type RejectOverview, rejectOverview } from '../../../decisions/review/overview.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { formatDuration } from '../../../lib/units.ts';
-import { statedReason } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
-import { actOnDeliveries } from '../../deliveries/act.ts';
 import type { Output } from '../../output.ts';
 import { withMirror } from '../../reading.ts';
 
@@ -21,7 +19,7 @@ function print(output: Output, overview: RejectOverview): void {
     const at = new Date(breaker.at).toISOString();
     output.line(output.style('red', `THE BREAKER TRIPPED at ${at}: ${breaker.rail}`));
     output.line(`  ${breaker.detail}`);
-    output.line('  no rule rejects until: selvedge rules reset-breaker --reason "…"');
+    output.line('  no rule rejects until: "selvedge resume rejects --reason …"');
   }
   for (const { ruleId, actor, expiresAt, inForce } of armed) {
     const until = new Date(expiresAt).toISOString().slice(0, 10);
@@ -51,7 +49,7 @@ function print(output: Output, overview: RejectOverview): void {
       row.detail ?? row.reason,
     ]),
   );
-  output.line('selvedge rules stop <delivery> --reason "…" stops one');
+  output.line('selvedge deliveries hold <delivery> --if-reject-waits --reason "…" stops one');
 }
 
 export function rulesQueue(context: CliContext): Command {
@@ -66,22 +64,4 @@ export function rulesQueue(context: CliContext): Command {
       if (options.json === true) context.output.json(overview);
       else print(context.output, overview);
     });
-}
-
-export function rulesStop(context: CliContext): Command {
-  return new Command('stop')
-    .summary('stop rejects that wait')
-    .description(
-      'The deliveries are held until you release them. One that no reject waits for is left alone.',
-    )
-    .argument('<delivery...>', 'ids or numbers (selvedge rules queue)')
-    .requiredOption('--reason <text>', 'why; goes into the journal and the audit', statedReason)
-    .option('--json', 'one answer for each, as JSON')
-    .addHelpText(
-      'after',
-      examples([['rules stop DN-500012 --reason "customer called"', 'in time']]),
-    )
-    .action((deliveries: readonly string[], _options: object, self: Command) =>
-      actOnDeliveries(context, self, 'hold', deliveries, { ifRejectWaits: true }),
-    );
 }

@@ -46,7 +46,7 @@ function print(output: Output, reloaded: z.output<typeof answer>): void {
 
 export function rulesReload(context: CliContext): Command {
   return new Command('reload')
-    .summary('let the daemon load its rules again')
+    .summary('reload the rules in the running daemon')
     .description(
       'All of the new rules and the configuration are checked first; with a mistake in them\n' +
         'nothing changes and the mistakes are shown. SIGHUP does the same\n' +
