@@ -24,13 +24,11 @@ import { streamsSection } from './schema/streams.ts';
 function storeSection(fields: ContextFields) {
   return z.strictObject({
     busyTimeout: duration('0s', '1m'),
-    lockLease: duration('5s', '10m'),
     space: z.strictObject({
       pullFloor: size('0B', '1000000GiB'),
       receiveFloor: size('0B', '1000000GiB'),
       sendFloor: size('0B', '1000000GiB'),
       margin: size('0B', '1000000GiB'),
-      checkEvery: duration('100ms', '1h'),
     }),
     ballast: size('0B', '1GiB'),
     checkpoint: choice('own', 'external'),
@@ -38,8 +36,6 @@ function storeSection(fields: ContextFields) {
       // Accepted deliveries claim stock and credit by it (decisions/facts/reserved.ts).
       changes: duration('30d', '36500d'),
       events: duration('90d', '36500d'),
-      runs: duration('7d', '36500d'),
-      incidents: duration('7d', '36500d'),
     }),
     backup: z.strictObject({
       directory: fields.path('/var/backups/selvedge').nullable(),
@@ -68,8 +64,6 @@ function outboxSection() {
     delayMin: duration('0s', '1h'),
     delayMax: duration('1s', '1d'),
     deskAfter: duration('1m', '30d'),
-    alertAfter: duration('1s', '30d'),
-    refundAlertAfter: duration('1m', '90d'),
     auditEvery: duration('1m', '30d'),
   });
   return section.superRefine(delaysInOrder, onceSound('delayMin', 'delayMax'));
@@ -95,11 +89,7 @@ export function createSchema(context: SchemaContext) {
       reconsider: duration('1s', '1d'),
     }),
     outbox: outboxSection(),
-    reports: z.strictObject({
-      directory: fields.path('/etc/selvedge/reports'),
-      timeMax: duration('1s', '1h'),
-      rowsMax: whole(1, 10_000_000),
-    }),
+    reports: z.strictObject({ directory: fields.path('/etc/selvedge/reports') }),
     intake: intakeSection(fields),
     log: z.strictObject({
       level: choice('trace', 'debug', 'info', 'warn', 'error'),

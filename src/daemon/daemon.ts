@@ -88,6 +88,11 @@ export interface Daemon {
 
 const STOP_MS_MAX = 20_000;
 
+/** How long a killed daemon may still be shown as running to those who cannot see its lock. */
+const LEASE_MS = 30_000;
+
+const SPACE_CHECK_MS = 5_000;
+
 /** Ends the daemon when the database is no longer its own, or is damaged, whoever found that. */
 function leaseKeeper(
   lease: Lease,
@@ -109,13 +114,13 @@ function leaseKeeper(
 }
 
 function watchSpace({ dataDir, store }: Config, clock: Clock, log: Logger): SpaceWatch {
-  const { pullFloor, receiveFloor, sendFloor, margin, checkEvery } = store.space;
+  const { pullFloor, receiveFloor, sendFloor, margin } = store.space;
   return createSpaceWatch(
     { probe: () => freeBytesAt(dataDir), clock, log },
     {
       floors: { pull: pullFloor, receive: receiveFloor, send: sendFloor },
       marginBytes: margin,
-      checkMs: checkEvery,
+      checkMs: SPACE_CHECK_MS,
     },
   );
 }
@@ -251,7 +256,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     { random, log: log.child({ room: 'console' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
-  const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
+  const renewer = leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease'));
   return {
     workers: [
       ...[parts.clockGuard, renewer, space, keeper, causes, guard],
@@ -320,7 +325,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   await checkAddresses(config, manager);
   const { store, migrated } = await openStore(storeOptions(config), given.clock);
   opened.defer(() => store.close());
-  const lease = await acquireLease(store, config.store.lockLease, given.clock);
+  const lease = await acquireLease(store, LEASE_MS, given.clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
   const clockGuard = await openClockGuard({ store, clock: given.clock, log });

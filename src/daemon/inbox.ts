@@ -65,6 +65,12 @@ export interface InboxDeps {
   readonly onRead: (orderId: number) => void;
 }
 
+/** How far the time of a message may be from ours, both ways: that of Standard Webhooks. */
+const TOLERANCE_MS = 300_000;
+
+/** Carries the secret that the endpoint may send along. */
+const TOKEN_HEADER = 'x-selvedge-token';
+
 /** How long the listener may take to answer what is on its way. */
 const DRAIN_MS = 5_000;
 
@@ -184,20 +190,17 @@ function listenerWorker(
       secret,
       notAfter: notAfter ?? undefined,
     })),
-    config.tolerance,
+    TOLERANCE_MS,
   );
   const access = createAccess({
     ...config.access,
     path: config.path,
-    header: config.access.header.toLowerCase(),
+    header: TOKEN_HEADER,
     proxyHeader: config.access.proxyHeader.toLowerCase(),
   });
   const limits = {
     ...LISTENER_LIMITS,
     bodyBytesMax: config.bodyMax,
-    connectionsMax: config.connectionsMax,
-    headersMs: config.headersTimeout,
-    requestMs: config.requestTimeout,
     keepAliveMs: config.keepAlive,
   };
   const writable = (): boolean => space.allows('receive');

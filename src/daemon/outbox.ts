@@ -205,6 +205,12 @@ function createKinds(
   ];
 }
 
+/** A push that has waited this long opens an incident, and goes on waiting. */
+const ALERT_AFTER_MS = 3_600_000;
+
+/** A pending refund that is unconfirmed for this long opens an incident. */
+const REFUND_ALERT_AFTER_MS = 2 * 86_400_000;
+
 export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { store, clock, random, sequence, service, readOrder, onEnded, pauses } = deps;
   const { outbox } = config;
@@ -216,8 +222,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const watch = createWatch({
     ...{ store, clock, log },
     limits: {
-      alertAfterMs: outbox.alertAfter,
-      refundAlertAfterMs: outbox.refundAlertAfter,
+      alertAfterMs: ALERT_AFTER_MS,
+      refundAlertAfterMs: REFUND_ALERT_AFTER_MS,
       auditEveryMs: outbox.auditEvery,
       quietMs: quiet.quietMs,
     },

@@ -91,6 +91,6 @@ export async function runQuery(
   if (!isLate) throw new RetryLaterError('report.died', 'the report ended before its last row');
   const limit = formatDuration(timeMaxMs);
   throw new RetryLaterError('report.too_slow', `the report took longer than ${limit}`, {
-    hint: 'narrow it by its parameters, or raise reports.timeMax',
+    hint: 'narrow it by its parameters, or give it more: --timeout 5m',
   });
 }

@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const ENDED = `whsec_${Buffer.alloc(24, 8).toString('base64')}`;
 const LATER = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
-it('its secrets with their ends, its tolerance, its tokens, its proxies, its limits', async () => {
+it('its secrets with their ends, its tokens, its proxies, its limits', async () => {
   const now = systemClock().now();
   const settings = {
     secrets: [
@@ -17,10 +17,8 @@ it('its secrets with their ends, its tolerance, its tokens, its proxies, its lim
       { secret: new Secret('ended', ENDED), notAfter: new Date(now - MINUTE).toISOString() },
       { secret: new Secret('later', LATER), notAfter: new Date(now + 60 * MINUTE).toISOString() },
     ],
-    tolerance: '1h',
     bodyMax: '1KiB',
     'access.pathToken': new Secret('path', 'a-token-in-the-path-0123'),
-    'access.header': 'X-Selvedge-Token',
     'access.headerToken': new Secret('header', 'a-token-in-the-header-01'),
     'access.addresses': ['203.0.113.9'],
     'access.proxies': ['127.0.0.1'],
@@ -52,8 +50,8 @@ it('its secrets with their ends, its tolerance, its tokens, its proxies, its lim
   expect(await send({})).toBe(204);
   expect(await send({ key: LATER })).toBe(204);
   expect(await send({ key: ENDED })).toBe(401);
-  expect(await send({ ago: 50 })).toBe(204);
-  expect(await send({ ago: 70 })).toBe(401);
+  expect(await send({ ago: 4 })).toBe(204);
+  expect(await send({ ago: 6 })).toBe(401);
   expect(await send({ body: `"${'x'.repeat(1_022)}"` })).toBe(204);
   expect(await send({ body: `"${'x'.repeat(1_023)}"` })).toBe(413);
   expect(await send({ headers: { 'x-selvedge-token': 'another' } })).toBe(401);

@@ -110,7 +110,7 @@ describe('free stock', () => {
     await house.delivery({ id: 3, lines: [['a', 1]] });
     await house.clock.advance(13 * DAY);
     await house.stock({ a: 10 });
-    await createRetention(house, limits).slice();
+    await createRetention(house, { ...limits, runs: DAY, incidents: DAY }).slice();
     expect(await freeOf(house, 3)).toEqual([6]);
   });
 

@@ -306,9 +306,9 @@ describe('selvedge report', () => {
   });
 
   it('stops at its time, and says so', async () => {
-    const { report, own } = house(['reports: { timeMax: 1s }']);
+    const { report, own } = house();
     writeFileSync(join(own, 'slow.sql'), `/* title: Slow */ ${ENDLESS} SELECT count(*) FROM n`);
-    const slow = await report('run', 'slow');
+    const slow = await report('run', 'slow', '--timeout', '1s');
     expect(slow.code).toBe(1);
     expect(slow.stderr).toContain('the report took longer than 1s');
   });

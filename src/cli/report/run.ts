@@ -6,15 +6,20 @@ import { bindParameters } from '../../report/parameters.ts';
 import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
 import { storeOptions } from '../../store/store.ts';
-import { wholeNumber } from '../arguments.ts';
+import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 
 interface Options {
   readonly param: Readonly<Record<string, string>>;
   readonly format: Format;
-  readonly limit?: number;
+  readonly limit: number;
+  readonly timeout: number;
 }
+
+const ROWS_MAX = 10_000;
+
+const TIMEOUT_MS = 30_000;
 
 function collect(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
   const at = text.indexOf('=');
@@ -26,16 +31,18 @@ export function reportRun(context: CliContext): Command {
   const { output } = context;
   return new Command('run')
     .summary('run a report')
-    .description(
-      'Reads the database only, in a process of its own, within reports.timeMax and\n' +
-        'reports.rowsMax: the daemon goes on meanwhile.',
-    )
+    .description('Reads the database only, in a process of its own: the daemon goes on meanwhile.')
     .argument('<name>', 'a name that `report list` shows')
     .option('--param <name=value>', 'a parameter of the report (repeatable)', collect, {})
     .addOption(
       new Option('--format <format>', 'how it is written').choices([...FORMATS]).default('table'),
     )
-    .option('--limit <rows>', 'rows at most (default: reports.rowsMax)', wholeNumber(1))
+    .option('--limit <rows>', 'rows at most', wholeNumber(1), ROWS_MAX)
+    .addOption(
+      new Option('--timeout <duration>', 'ends a query that takes longer')
+        .argParser(duration)
+        .default(TIMEOUT_MS, '30s'),
+    )
     .addHelpText(
       'after',
       examples([
@@ -47,16 +54,15 @@ export function reportRun(context: CliContext): Command {
     .action(async (name: string, options: Options, command: Command) => {
       const { config } = configOf(command, context);
       const clock = systemClock();
-      const { directory, timeMax, rowsMax } = config.reports;
-      const report = findReport(directory, name);
+      const { limit, timeout } = options;
+      const report = findReport(config.reports.directory, name);
       const values = bindParameters(report, options.param, clock);
       const writer = createReportWriter(options.format, output);
-      const limit = options.limit ?? rowsMax;
       const query = {
         ...storeOptions(config),
         ...{ sql: report.sql, file: report.file, values, rowsMax: limit },
       };
-      const { isCut } = await runQuery(query, timeMax, clock, writer);
+      const { isCut } = await runQuery(query, timeout, clock, writer);
       writer.close();
       if (isCut) output.note(`there are more than ${limit} rows; --limit shows more`);
     });

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { AbsentSecret, type Secret } from '../../lib/secret.ts';
 import type { ContextFields } from './context.ts';
-import { delaysInOrder, duration, onceSound, size, text, whole } from './fields.ts';
+import { duration, text } from './fields.ts';
 
 const CLIENTS_MAX = 16;
 const ARGUMENTS_MAX = 32;
@@ -20,12 +20,9 @@ export function intakeSection(fields: ContextFields) {
   });
   return z.strictObject({
     database: fields.path('/srv/selvedge/exchange.db').nullable(),
-    keep: duration('1h', '3650d'),
     folder: z.strictObject({
       path: fields.path('/srv/selvedge/in').nullable(),
       settle: duration('0s', '10m'),
-      fileMax: size('1KiB', '64MiB'),
-      keep: duration('1h', '3650d'),
     }),
     clients: z
       .array(client)
@@ -39,17 +36,11 @@ export function intakeSection(fields: ContextFields) {
         example: '[{ name: erp, token: { file: … } }]',
         secret: true,
       }),
-    callback: z
-      .strictObject({
-        command: z.array(z.string().min(1)).max(ARGUMENTS_MAX).register(z.globalRegistry, {
-          expected: 'a program and its arguments, as a list',
-          example: '[/usr/local/bin/receipt]',
-        }),
-        timeout: duration('100ms', '10m'),
-        attemptsMax: whole(1, 100),
-        delayMin: duration('100ms', '1h'),
-        delayMax: duration('1s', '1d'),
-      })
-      .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
+    callback: z.strictObject({
+      command: z.array(z.string().min(1)).max(ARGUMENTS_MAX).register(z.globalRegistry, {
+        expected: 'a program and its arguments, as a list',
+        example: '[/usr/local/bin/receipt]',
+      }),
+    }),
   });
 }

@@ -46,7 +46,6 @@ function addressRanges() {
 function accessSection(fields: ContextFields) {
   return z.strictObject({
     pathToken: fields.token('listener.access.pathToken').nullable(),
-    header: headerName(),
     headerToken: fields.token('listener.access.headerToken').nullable(),
     addresses: addressRanges(),
     proxies: addressRanges(),
@@ -77,11 +76,7 @@ export function listenerSection(fields: ContextFields) {
       example: '[{ secret: { file: … } }]',
       secret: true,
     }),
-    tolerance: duration('1s', '1h'),
     bodyMax: size('1KiB', '16MiB'),
-    connectionsMax: whole(1, 65_535),
-    headersTimeout: duration('1s', '5m'),
-    requestTimeout: duration('1s', '5m'),
     keepAlive: duration('0s', '10m'),
   });
   return section.superRefine(

@@ -2,43 +2,92 @@
 import { z } from 'zod';
 import { choice, cron, decimal, duration, flag, whole } from './fields.ts';
 
-/** What every stream has; a new stream adds its own settings to these. */
-function stream() {
-  return z.strictObject({
-    enabled: flag(),
-    schedule: cron(),
-    jitter: duration('0s', '1h'),
-    freshness: duration('1s', '90d'),
-    fuse: z.strictObject({
-      absolute: whole(0, 100_000_000),
-      share: decimal(0, 1, '0.1'),
-    }),
-  });
+/** Deletions above these, in rows or as a share, hold a run until a person has looked. */
+const DELETION_GUARDS = {
+  brands: { absolute: 20, share: 0.2 },
+  freight: { absolute: 10, share: 0.3 },
+  seasons: { absolute: 3, share: 0.3 },
+  ordersFull: { absolute: 100, share: 0.05 },
+  styles: { absolute: 200, share: 0.1 },
+  styleColors: { absolute: 500, share: 0.1 },
+  colors: { absolute: 50, share: 0.2 },
+  pdmBrands: { absolute: 20, share: 0.2 },
+  types: { absolute: 20, share: 0.2 },
+  genders: { absolute: 5, share: 0.3 },
+  countries: { absolute: 20, share: 0.2 },
+} as const;
+
+/** Closed orders that the walk over all orders reads again. */
+const CLOSED_ORDERS = 2_000;
+
+const HOUR_MS = 3_600_000;
+
+/** Random delay of the lists of V2. */
+const V2_JITTER_MS = 60_000;
+
+/** Lists of V2 that hardly ever change: three-hourly and half-daily. */
+const V2_LISTS = {
+  colors: { schedule: '21 */3 * * *', freshness: 7 * HOUR_MS },
+  pdmBrands: { schedule: '22 */3 * * *', freshness: 7 * HOUR_MS },
+  types: { schedule: '24 */3 * * *', freshness: 7 * HOUR_MS },
+  genders: { schedule: '26 */12 * * *', freshness: 25 * HOUR_MS },
+  countries: { schedule: '28 */12 * * *', freshness: 25 * HOUR_MS },
+} as const;
+
+/** Adds what is the same for every installation. */
+function withConstants<T extends object>(settings: T, name: keyof typeof DELETION_GUARDS) {
+  return { ...settings, fuse: DELETION_GUARDS[name] };
+}
+
+function listOfV2(settings: { readonly enabled: boolean }, name: keyof typeof V2_LISTS) {
+  return withConstants({ ...settings, ...V2_LISTS[name], jitter: V2_JITTER_MS }, name);
 }
 
 export function streamsSection() {
-  // One for all: to build one for each takes as long as all the rest of the schema.
-  const same = stream();
-  const priced = { detailed: flag(), detailedPricing: flag() };
-  return z.strictObject({
-    brands: same,
-    freight: same,
-    seasons: same,
-    stock: same.extend({
-      ...priced,
+  const timed = z.strictObject({ enabled: flag(), schedule: cron(), freshness: freshness() });
+  // Built once: to build one for each takes as long as all the rest of the schema.
+  const usual = timed.extend({ jitter: duration('0s', '1h') });
+  const guarded = usual.extend({
+    fuse: z.strictObject({ absolute: whole(0, 100_000_000), share: decimal(0, 1, '0.1') }),
+    detailedPricing: flag(),
+  });
+  const list = z.strictObject({ enabled: flag() });
+  const section = z.strictObject({
+    brands: usual,
+    freight: usual,
+    seasons: usual,
+    stock: guarded.extend({
+      detailed: flag(),
       includeVariantsOnOrder: flag(),
       unlisted: choice('unknown', 'zero'),
     }),
-    season: same.extend(priced),
-    // A short walk says nothing about what is gone: no fuse.
-    orders: same.omit({ fuse: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
-    ordersFull: same.extend({ closedOrders: whole(0, 1_000_000) }),
-    styles: same,
-    styleColors: same,
-    colors: same,
-    pdmBrands: same,
-    types: same,
-    genders: same,
-    countries: same,
+    season: guarded.extend({ detailed: flag() }),
+    orders: usual.extend({ refunds: flag(), pendingRefunds: flag() }),
+    ordersFull: usual,
+    styles: timed,
+    styleColors: timed,
+    colors: list,
+    pdmBrands: list,
+    types: list,
+    genders: list,
+    countries: list,
   });
+  return section.transform((written) => ({
+    ...written,
+    brands: withConstants(written.brands, 'brands'),
+    freight: withConstants(written.freight, 'freight'),
+    seasons: withConstants(written.seasons, 'seasons'),
+    ordersFull: { ...withConstants(written.ordersFull, 'ordersFull'), closedOrders: CLOSED_ORDERS },
+    styles: withConstants({ ...written.styles, jitter: V2_JITTER_MS }, 'styles'),
+    styleColors: withConstants({ ...written.styleColors, jitter: V2_JITTER_MS }, 'styleColors'),
+    colors: listOfV2(written.colors, 'colors'),
+    pdmBrands: listOfV2(written.pdmBrands, 'pdmBrands'),
+    types: listOfV2(written.types, 'types'),
+    genders: listOfV2(written.genders, 'genders'),
+    countries: listOfV2(written.countries, 'countries'),
+  }));
+}
+
+function freshness() {
+  return duration('1s', '90d');
 }

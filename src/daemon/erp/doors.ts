@@ -17,6 +17,23 @@ import type { Store } from '../../store/store.ts';
 import type { Outbox } from '../outbox.ts';
 import type { Worker } from '../supervisor.ts';
 
+const DAY_MS = 86_400_000;
+
+/** Documents and receipts in the exchange database, once they have ended. */
+const RECEIPTS_KEPT_MS = 90 * DAY_MS;
+
+/** Files of the folder, once they have been taken. */
+const FILES_KEPT_MS = 30 * DAY_MS;
+
+const FILE_BYTES_MAX = 4_194_304;
+
+const CALLBACK_LIMITS = {
+  timeoutMs: 30_000,
+  attemptsMax: 10,
+  delayMinMs: 5_000,
+  delayMaxMs: 3_600_000,
+};
+
 export interface IntakeDeps {
   readonly store: Store;
   readonly clock: Clock;
@@ -31,7 +48,7 @@ export function createDoors(
   deps: IntakeDeps,
 ): { readonly doors: readonly Worker[]; readonly groups: readonly RouteGroup[] } {
   const { store, clock } = deps;
-  const { keep, folder, callback, clients } = config.intake;
+  const { folder, callback, clients } = config.intake;
   const log = deps.log.child({ room: 'intake' });
   const hasRoom = (): boolean => deps.space.allows('receive');
   const whyOff = (kind: string, document: JsonObject) =>
@@ -43,7 +60,7 @@ export function createDoors(
     createExchangeDoor({
       ...common,
       path: exchangeFile(config),
-      keepMs: keep,
+      keepMs: RECEIPTS_KEPT_MS,
       hasCallback,
       onCustomers: deps.onCustomers,
     }),
@@ -54,15 +71,13 @@ export function createDoors(
         ...common,
         folder: folder.path,
         settleMs: folder.settle,
-        fileBytesMax: folder.fileMax,
-        keepMs: folder.keep,
+        fileBytesMax: FILE_BYTES_MAX,
+        keepMs: FILES_KEPT_MS,
       }),
     );
   }
   if (hasCallback) {
-    const { command, timeout: timeoutMs, attemptsMax, delayMin, delayMax } = callback;
-    const delays = { delayMinMs: delayMin, delayMaxMs: delayMax };
-    const settings = { command, timeoutMs, attemptsMax, ...delays };
+    const settings = { command: callback.command, ...CALLBACK_LIMITS };
     doors.push(createCallback({ store, clock, log, settings }));
   }
   const preflight = createPreflight(store, clock, deps.outbox.kinds);

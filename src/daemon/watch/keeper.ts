@@ -11,6 +11,13 @@ import type { SpaceWatch } from '../../store/space.ts';
 import type { SqliteStore } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
 
+const DAY_MS = 86_400_000;
+
+const RUNS_KEPT_MS = 90 * DAY_MS;
+
+/** After they are resolved. */
+const INCIDENTS_KEPT_MS = 365 * DAY_MS;
+
 export interface StoreCareDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
@@ -28,6 +35,10 @@ export function createStoreCare(
   const checkpoints = createCheckpoints({ ...deps, log, freeBytes }, config.checkpoint === 'own');
   const ballast = createBallast(join(dataDir, 'ballast'), config.ballast);
   store.onFull(() => ballast.release());
-  const retention = createRetention(deps, config.retention);
+  const retention = createRetention(deps, {
+    ...config.retention,
+    runs: RUNS_KEPT_MS,
+    incidents: INCIDENTS_KEPT_MS,
+  });
   return { checkpoints, keeper: createKeeper({ ...deps, log, checkpoints, retention, ballast }) };
 }
