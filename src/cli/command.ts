@@ -1,4 +1,4 @@
-/** What every command gets, and what several of them share. */
+/** The context of every command, and helpers that several commands share. */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Scrubber } from '../lib/secret.ts';
@@ -17,7 +17,7 @@ export interface CliContext {
   setExitCode(code: number): void;
 }
 
-/** One command: its name, arguments, options, help and action. */
+/** Creates a command: its name, arguments, options, help and action. */
 export type CommandFactory = (context: CliContext) => Command;
 
 /** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */
@@ -27,7 +27,7 @@ export function examples(lines: readonly (readonly [typed: string, what: string]
   return `\nExamples:\n${shown.join('\n')}\n`;
 }
 
-/** Who typed it, for the audit. In a container a user may have a number only. */
+/** Names the user for the audit; in a container a user may have a number only. */
 export function userName(look: () => { readonly username: string } = userInfo): string {
   try {
     return look().username;

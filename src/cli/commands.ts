@@ -9,7 +9,7 @@ type Load = () => Promise<CommandFactory>;
 
 /** A command that stands alone, such as `selvedge run`. */
 interface LoneCommand {
-  /** As the help of the program shows it, which does not load the command. */
+  /** Shown by the help of the program, which does not load the command. */
   readonly usage: string;
   readonly summary: string;
   readonly load: Load;
@@ -261,7 +261,7 @@ export async function commandsFor(
     const group = new Command(name).description(description);
     if (!isAll && name !== first) return group;
     const named = Object.entries(below).filter(([one]) => name === first && one === second);
-    // Who names none of them, or one by its alias, is shown all.
+    // Without a known name all commands of the group are shown.
     const loads = named.length > 0 ? named : Object.entries(below);
     for (const command of await Promise.all(loads.map(([, load]) => create(load)))) {
       group.addCommand(command);

@@ -37,7 +37,7 @@ export interface DaemonCall<T> {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly answer: z.ZodType<T>;
-  /** Who does not wait for the answer any longer. */
+  /** Aborts the wait for the answer. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -79,12 +79,12 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
   }
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
-  // It cannot be so, whatever the state of things: the command line is wrong.
+  // Wrong whatever the daemon's state: a mistake of the command line.
   if (answer.statusCode === 400) throw new UsageError(code, message, { hint });
   throw new RefusedError(code, message, { hint });
 }
 
-/** As {@link askDaemon}, for the daemon of this configuration, in the name of this user. */
+/** Calls {@link askDaemon} for the daemon of this configuration, in the name of this user. */
 export function askRunningDaemon<T>(
   command: Command,
   context: CliContext,
@@ -99,14 +99,14 @@ export interface Change<T> extends DaemonCall<T> {
   /** Why, for the audit. */
   readonly reason: string;
   /** The same by ourselves, when no daemon runs. */
-  readonly alone: (parts: Alone, asker: Asker) => Promise<T>;
+  readonly offline: (parts: Alone, asker: Asker) => Promise<T>;
 }
 
 /** A change by the running daemon, or by ourselves when none runs. */
-export async function throughDaemon<T>(
+export async function viaDaemonOrOffline<T>(
   command: Command,
   context: CliContext,
-  { reason, alone, ...call }: Change<T>,
+  { reason, offline, ...call }: Change<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
   const asker = { actor: userName(), reason };
@@ -114,7 +114,7 @@ export async function throughDaemon<T>(
   // A command that only asks needs no store.
   const { workAlone } = await import('../daemon/commands/alone.ts');
   try {
-    return await workAlone(config, deps, (parts) => alone(parts, asker));
+    return await workAlone(config, deps, (parts) => offline(parts, asker));
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'store.locked') throw error;
     return askDaemon(config.dataDir, { ...call, body: { ...call.body, ...asker } });

@@ -1,5 +1,5 @@
 /**
- * What commands write: results to standard output (a table for people, JSON for programs), all
+ * Output of commands: results to standard output (a table for people, JSON for programs), all
  * else to standard error. A reader that goes away early (`| head`) is no error. Texts come from
  * outside: what would steer the terminal is shown instead.
  */
@@ -90,7 +90,7 @@ export function createOutput(
   const out = quietWriter(stdout, scrub);
   const remarks = quietWriter(stderr, scrub);
   const isColoured = wantsColour(stdout, env);
-  // What `style` has made for the next line: a colour that is none of these came from outside.
+  // Styled pieces of the next line: any other colour came from outside.
   const styled: string[] = [];
   const shown = (text: string): string => shownBut(styled.splice(0), text);
   const hasProgress = stderr.isTTY === true && env.TERM !== 'dumb';

@@ -16,7 +16,7 @@ import { createOutput, type Output, type TextSink } from './output.ts';
 export interface CliIo {
   readonly stdout: TextSink;
   readonly stderr: TextSink;
-  /** Where a person may be asked; nobody is unless it is a terminal. */
+  /** Input for questions; nobody is asked unless it is a terminal. */
   readonly stdin?: () => NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -99,7 +99,7 @@ async function createProgram(
 
 function reportError(thrown: unknown, { env, output }: CliContext): number {
   const error = toError(thrown);
-  // Whoever asks the journal for warnings must find why a daemon does not start.
+  // A search of the journal for warnings must find why a daemon does not start.
   const priority = isJournal(env, process.stderr.fd) ? '<3>' : '';
   const tell = (text: string): void => output.note(text.replace(/^(?=.)/gm, priority));
   tell(`selvedge: ${error.message}`);
@@ -111,7 +111,7 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
     tell('hint: free space on that disk, and try again');
     return exitCodeOf(error);
   }
-  // What is none of our errors was not foreseen: the stack is what a report needs.
+  // Any other error was not foreseen: a bug report needs its stack.
   tell(error.stack ?? '');
   return EXIT.bug.code;
 }
@@ -155,7 +155,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
   };
   try {
     const program = await createProgram(args, context, io);
-    // What was compiled is kept now, not at the exit: a daemon may be killed.
+    // The compile cache is written now, not at the exit: a daemon may be killed.
     flushCompileCache();
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;

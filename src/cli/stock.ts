@@ -150,7 +150,9 @@ function historyJson(variant: Variant) {
   return historyOf(variant).map(({ row: _own, changed, ...entry }) => ({
     ...entry,
     changed: changed.map(({ column, before, after }) => ({
-      ...{ column, before: plain(column, before), after: plain(column, after) },
+      column,
+      before: plain(column, before),
+      after: plain(column, after),
     })),
   }));
 }

@@ -1,4 +1,4 @@
-/** Which settings differ between two configurations. */
+/** Lists the settings that differ between two configurations. */
 import { isJsonObject } from '../lib/json.ts';
 import { Secret } from '../lib/secret.ts';
 import type { Config } from './schema.ts';

@@ -1,4 +1,4 @@
-/** Which file holds the user's configuration. */
+/** Finds the file with the user's configuration. */
 import { existsSync } from 'node:fs';
 import { ConfigError } from '../lib/errors.ts';
 

@@ -8,9 +8,9 @@ import type { Config } from './schema.ts';
 interface Feature {
   readonly name: string;
   readonly since: string;
-  /** What the daemon does without it. */
+  /** Consequence for the daemon where it is missing. */
   readonly consequence: string;
-  /** What else to set where an account of a later level has none. */
+  /** Setting for an account of a later level that has none. */
   readonly otherwise?: string;
 }
 
@@ -126,12 +126,12 @@ export function hasAtLevel(level: string, capability: Capability): boolean {
   return !isBelow(level, FEATURES[capability].since);
 }
 
-/** What the level (`1.4.2`) does not have yet. */
+/** Lists capabilities that the level (`1.4.2`) does not have yet. */
 export function missingAtLevel(level: string): readonly Feature[] {
   return Object.values(FEATURES).filter(({ since }) => isBelow(level, since));
 }
 
-/** One line for a person: what the level lacks, and what follows. */
+/** Describes in a line what the level lacks, and what follows. */
 export function lackLine(level: string, { name, since, consequence }: Feature): string {
   return `level ${level} has no ${name} (since ${since}): ${consequence}`;
 }
@@ -145,7 +145,7 @@ export function refusalAtLevel(level: string, capability: Capability): string {
   );
 }
 
-/** What an account seems to lack although its level says that it has it. */
+/** Describes a capability that an account seems to lack although its level has it. */
 export function doubtOfLevel(level: string, capability: Capability) {
   const { name, since, otherwise }: Feature = FEATURES[capability];
   const looksLike = `below ${since}`;

@@ -27,7 +27,7 @@ export interface LoadOptions {
   /** Is told every secret, so that it never appears in a log. */
   readonly scrubber?: Scrubber;
   /**
-   * Which secrets may be out of reach until somebody wants their value: none; credentials, which
+   * Secrets that may be out of reach until somebody wants their value: none; credentials, which
    * only a service manager hands out; or any. Left out: none.
    */
   readonly absent?: 'none' | 'credentials' | 'any';
@@ -35,7 +35,7 @@ export interface LoadOptions {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** What works, but an operator should know. */
+  /** Settings that work, but that an operator should know of. */
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -62,7 +62,7 @@ function fileProblem(at: Place, message: string, hint: string): ConfigProblem {
   return { at, path: '', value: undefined, message, hint };
 }
 
-/** What was decoded from bytes of another encoding would name other files than the bytes do. */
+/** Refuses other encodings: a text decoded from them would name other files. */
 function encodingProblems(bytes: Buffer, place: Place): readonly ConfigProblem[] {
   const at = notUtf8At(bytes);
   if (!at) return [];
@@ -127,7 +127,7 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   }
 }
 
-/** What is written, the file over the default, before anything is checked but the YAML itself. */
+/** Lays the file over the default, before anything but the YAML itself is checked. */
 export function readConfig(options: LoadOptions): WrittenConfig {
   const schema = schemaFor(options);
   const base = readTree({ source: 'default', file: DEFAULT_FILE });
@@ -153,7 +153,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
   return { problems: [...new Map(all.map((problem) => [showProblem(problem), problem])).values()] };
 }
 
-/** As {@link loadConfig}, for callers that cannot go on without; throws a ConfigError. */
+/** Like {@link loadConfig}, for callers that cannot go on without; throws a ConfigError. */
 export function requireConfig(options: LoadOptions): LoadedConfig {
   const loaded = loadConfig(options);
   if (!('problems' in loaded)) return loaded;

@@ -1,4 +1,4 @@
-/** What is wrong with a configuration, in words that say where and what to write instead. */
+/** Problems of a configuration, with the place and what to write instead. */
 import type { z } from 'zod';
 import { nearestName } from '../lib/nearest.ts';
 import { renamedHint } from './renamed.ts';
@@ -10,13 +10,13 @@ export interface ConfigProblem {
   readonly at: Place;
   /** Dotted path of the setting; empty for the file as a whole. */
   readonly path: string;
-  /** What is written there, unless it is or may be a secret. */
+  /** The written value, unless it is or may be a secret. */
   readonly value: string | undefined;
   readonly message: string;
   readonly hint: string | undefined;
 }
 
-/** What is written, what may be written, and what the shipped file has. */
+/** The written tree, its schema, and the shipped defaults. */
 interface Written {
   readonly schema: z.ZodType;
   readonly tree: Tree;
@@ -41,7 +41,7 @@ export function showValue(tree: Tree): string {
   return safe.length > VALUE_CHARS_MAX ? `${safe.slice(0, VALUE_CHARS_MAX - 1)}…` : safe;
 }
 
-/** As {@link showValue}; a text that looks like a number, or like yes or no, with its quotes. */
+/** Like {@link showValue}; a text that looks like a number, or like yes or no, with its quotes. */
 function showFound(tree: Tree): string {
   const isText = tree.kind === 'leaf' && typeof tree.value === 'string' && !tree.isUnclear;
   return isText && /^(?:true|false|[-+]?[\d.]+)$/.test(String(tree.value))
@@ -62,7 +62,7 @@ function placeFor(tree: Tree, path: Path, ofName: boolean): Place {
   return tree.at;
 }
 
-/** What became of a setting, or of each that is written in a section which is none any more. */
+/** Explains a removed setting, or each one below a section that was removed. */
 function renamedSetting(tree: Tree, path: Path): string | undefined {
   const own = renamedHint('settings', showPath(path));
   const { tree: at, exact } = nearestTree(tree, path);
@@ -101,7 +101,7 @@ function messageFor(issue: z.core.$ZodIssue, tree: Tree | undefined, expected?: 
   return isEmpty ? 'is not set' : `must be ${expected}`;
 }
 
-/** What the shipped file has there, if that is a value; else the field's own example. */
+/** Gives the shipped value, if there is one; else the field's own example. */
 function exampleFor(defaults: Tree, path: Path, example: string): string {
   const { tree, exact } = nearestTree(defaults, path);
   const isValue = exact && tree.kind === 'leaf' && tree.value !== null;

@@ -22,7 +22,7 @@ function readRenamed(): RenamedTables {
   }
 }
 
-/** What became of a name, as a hint; undefined: it never was one. */
+/** Explains what became of a name; undefined if it never was one. */
 export function renamedHint(of: keyof RenamedTables, name: string): string | undefined {
   const table = readRenamed()[of];
   if (!Object.hasOwn(table, name)) return undefined;

@@ -44,7 +44,7 @@ function storeSection(fields: ContextFields) {
   });
 }
 
-/** What may be sent. */
+/** Kinds of pushes. */
 export const OUTBOX_KINDS = [
   'delivery_status',
   'order',

@@ -8,7 +8,7 @@ export interface Setting {
   /** `service.v1.baseUrl`. */
   readonly path: string;
   readonly about: string;
-  /** As it stands in the file; undefined for a section. */
+  /** The default as the file has it; undefined for a section. */
   readonly preset: string | undefined;
 }
 

@@ -1,10 +1,10 @@
-/** Which streams the daemon pulls. */
+/** Streams that the daemon pulls. */
 import { streamsNotAtLevel } from './level.ts';
 import type { Config } from './schema.ts';
 
 type Streams = Config['streams'];
 
-/** Those of V2. */
+/** Streams of V2. */
 export const PDM_STREAMS = [
   'styles',
   'styleColors',

@@ -35,7 +35,7 @@ export function configShow(context: CliContext): Command {
           rows.map(({ path, value, origin }) => [path, value, origin]),
         );
       }
-      // As `config check` counts: what only the service has is no mistake here.
+      // Counts as `config check` does: a secret that only the service can read is no mistake here.
       const loaded = loadConfig({ ...source, absent: 'credentials' });
       if ('problems' in loaded) {
         output.note(`${loaded.problems.length} to correct: selvedge config check`);

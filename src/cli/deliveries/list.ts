@@ -25,7 +25,7 @@ const LIMIT_MAX = 10_000;
 const STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 const FILTERS = ['held', 'refused', ...STATUSES] as const;
 
-/** One of the filters that exclude each other. */
+/** Creates a filter option that excludes the other filters. */
 function filter(name: (typeof FILTERS)[number], what: string): Option {
   return new Option(`--${name}`, what).conflicts(FILTERS.filter((other) => other !== name));
 }

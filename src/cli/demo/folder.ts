@@ -19,7 +19,7 @@ const MARKER = 'this-is-a-selvedge-demo';
 export interface DemoFolder {
   readonly path: string;
   readonly configFile: string;
-  /** Where the keys of the reference service stand, for curl. */
+  /** File with the keys of the reference service, for curl. */
   readonly keysFile: string;
 }
 

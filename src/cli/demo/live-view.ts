@@ -1,5 +1,5 @@
 /**
- * What happens, as it happens: events scroll by above, the state of things stands below. On a
+ * Live view: events scroll by above, the current state stands below. On a
  * terminal only; elsewhere the log says the same.
  */
 import type { DaemonEvents } from '../../daemon/daemon.ts';

@@ -24,7 +24,7 @@ interface Noun {
 }
 
 const FILE_BYTES_MAX = 67_108_864;
-/** Of a path: its end says more. */
+/** Longest source that is told; of a longer path the end is kept. */
 const SOURCE_CHARS_MAX = 500;
 /** In one request to the daemon, whichever is reached first. */
 const DOCUMENTS_PER_REQUEST = 100;
@@ -59,7 +59,7 @@ const pushAnswer = z.object({ answers: z.array(z.object({ repeated: z.boolean(),
 const checkAnswer = z.object({ answers: z.array(checkup) });
 const receiptsAnswer = z.object({ receipts: z.array(receipt.nullable()) });
 
-/** What became of the document of a line. */
+/** Result of the document on a line. */
 interface Line {
   readonly line: number;
   readonly reference: string | null;
@@ -106,7 +106,7 @@ function* batches(documents: readonly TextDocument[]): Generator<TextDocument[]>
   if (batch.length > 0) yield batch;
 }
 
-/** What is no JSON never comes to the daemon, but is told in the shape of its answers. */
+/** Reports a line that is no JSON in the shape of the daemon's answers, without asking it. */
 function brokenLine({ line, problems }: TextDocument, kind: string, options: Options): Line {
   const nextStep = 'correct the text and hand it in again';
   const refusal = { ok: false, code: 'invalid', reference: undefined, problems, nextStep } as const;

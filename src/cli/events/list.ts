@@ -51,7 +51,7 @@ async function daemonRuns(db: Db, now: number): Promise<boolean> {
   return (lease?.expires_at ?? 0) > now;
 }
 
-/** One line for each arrival until Ctrl-C, or until `count` have come. */
+/** Prints a line for each arrival until Ctrl-C, or until `count` have come. */
 async function follow(db: Db, output: Output, { count = Infinity, json }: Options): Promise<void> {
   const clock = systemClock();
   const shown = new Map<string, number>();

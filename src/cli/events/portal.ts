@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { openPortal } from '../../daemon/commands/portal.ts';
 import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { throughDaemon } from '../daemon-call.ts';
+import { viaDaemonOrOffline } from '../daemon-call.ts';
 
 const answer = z.object({ url: z.string(), expiresAt: z.string().nullable() });
 
@@ -24,9 +24,12 @@ export function portalOpen(context: CliContext): Command {
       examples([['portal open', 'open the printed address in a browser, once']]),
     )
     .action(async (options: { reason: string; json?: boolean }, command: Command) => {
-      const link = await throughDaemon(command, context, {
-        ...{ path: '/api/portal/open', body: {}, answer, reason: options.reason },
-        async alone(parts, asker) {
+      const link = await viaDaemonOrOffline(command, context, {
+        path: '/api/portal/open',
+        body: {},
+        answer,
+        reason: options.reason,
+        async offline(parts, asker) {
           const { url, expiresAt } = await openPortal(parts, asker);
           return { url: url.reveal(), expiresAt: expiresAt ?? null };
         },

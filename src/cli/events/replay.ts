@@ -6,7 +6,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { parseMoment, remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { throughDaemon } from '../daemon-call.ts';
+import { viaDaemonOrOffline } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
 
 interface Options {
@@ -67,9 +67,12 @@ export function eventsReplay(context: CliContext): Command {
         ? await withMirror(command, context, (_db, store) =>
             replayEvents(store, selection, { write: false, now: clock.now() }),
           )
-        : await throughDaemon(command, context, {
-            ...{ path: '/api/events/replay', body: selection, answer, reason: options.reason },
-            alone({ store }, asker) {
+        : await viaDaemonOrOffline(command, context, {
+            path: '/api/events/replay',
+            body: selection,
+            answer,
+            reason: options.reason,
+            offline({ store }, asker) {
               const events = createEventOperations({ store, clock, nudge: () => undefined });
               return events.replay(selection, asker);
             },

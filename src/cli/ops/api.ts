@@ -7,7 +7,7 @@ import { UsageError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { throughDaemon } from '../daemon-call.ts';
+import { viaDaemonOrOffline } from '../daemon-call.ts';
 
 interface Options {
   readonly v2?: boolean;
@@ -41,7 +41,7 @@ function callOf(method: string, path: string, { v2, data }: Options): RawCall {
   return { api: v2 === true ? 'v2' : 'v1', method: known.data, path, json };
 }
 
-/** One authenticated call: by the running daemon, or alone when none runs. */
+/** Sends an authenticated request through the running daemon, or directly when none runs. */
 export function callService(
   context: CliContext,
   command: Command,
@@ -49,9 +49,13 @@ export function callService(
   reason: string,
   signal?: AbortSignal,
 ): Promise<Answered> {
-  return throughDaemon(command, context, {
-    ...{ path: '/api/service/call', body: { ...call }, answer: answered, reason, signal },
-    alone: (parts, asker) => createServiceCaller(parts)(call, asker, signal),
+  return viaDaemonOrOffline(command, context, {
+    path: '/api/service/call',
+    body: { ...call },
+    answer: answered,
+    reason,
+    signal,
+    offline: (parts, asker) => createServiceCaller(parts)(call, asker, signal),
   });
 }
 

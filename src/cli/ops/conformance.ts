@@ -33,14 +33,18 @@ async function runAll(config: Config, options: Options, context: CliContext) {
         idleMs: timeouts.idle,
         totalMs: timeouts.pullTotal,
       },
-      ...{ gapMs: 0, connections: CONNECTIONS, bodyBytesMax: limits.bodyMax },
+      gapMs: 0,
+      connections: CONNECTIONS,
+      bodyBytesMax: limits.bodyMax,
     },
     clock,
   );
   return await runCases({
     account: accountOf(config.service, options.priced === true),
     passing: {
-      ...{ asker, now: clock.now, loginSpacingMs: limits.loginSpacing },
+      asker,
+      now: clock.now,
+      loginSpacingMs: limits.loginSpacing,
       wait: (ms) => clock.sleep(ms),
     },
     writes: options.writes === true,

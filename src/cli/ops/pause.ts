@@ -16,7 +16,7 @@ import type { PauseTarget } from '../../store/tables.ts';
 import { statedReason } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
-import { askRunningDaemon, throughDaemon } from '../daemon-call.ts';
+import { askRunningDaemon, viaDaemonOrOffline } from '../daemon-call.ts';
 
 const pauseSchema = z.object({
   target: z.enum(PAUSE_TARGETS),
@@ -47,9 +47,12 @@ async function act(
   what: { readonly target: PauseTarget; readonly name: string },
   { reason, json }: Options,
 ): Promise<void> {
-  const { pause, paused } = await throughDaemon(self, context, {
-    ...{ path: `/api/${action}`, body: what, answer, reason },
-    async alone(parts, asker) {
+  const { pause, paused } = await viaDaemonOrOffline(self, context, {
+    path: `/api/${action}`,
+    body: what,
+    answer,
+    reason,
+    async offline(parts, asker) {
       const pauses = await pausesOf(parts.config, { ...parts, log: silentLogger() });
       return { pause: await pauses[action](what, asker), paused: [...pauses.list()] };
     },

@@ -51,7 +51,11 @@ async function probeLive(config: Config, file: string, context: CliContext, json
   const deps = { clock, random: systemRandom(), scrubber, mayBeNew: true };
   const { findings, description } = await workAlone(config, deps, ({ service }) =>
     probeAccount({
-      ...{ config, way: wayOf(config.service), clock, scrubber, mayLogIn: service.mayLogIn },
+      config,
+      way: wayOf(config.service),
+      clock,
+      scrubber,
+      mayLogIn: service.mayLogIn,
       looking: (what) => output.progress(`looking at ${what}`),
       found: (finding) => tellFinding(output, finding),
     }),

@@ -106,7 +106,7 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   );
 }
 
-/** What monitoring programs take for granted (Nagios and its kin); not those of other commands. */
+/** Exit codes that monitoring programs expect (Nagios and its kin); not those of other commands. */
 const CHECK_CODES = { ok: 0, warning: 1, critical: 2, unknown: 3 } as const;
 
 const WATCH_MS = 2_000;

@@ -37,7 +37,7 @@ export function supportBundle(context: CliContext): Command {
       });
       const bundle = await makeBundle(loaded, settings, systemClock().now());
       const text = context.scrubber.scrub(JSON.stringify(bundle, null, 2));
-      // Whoever looks at it does so on a terminal.
+      // People read it on a terminal.
       write(file, `${visible(text, '\n')}\n`);
       context.output.line(`${file}: look at it before you send it`);
     });

@@ -15,7 +15,7 @@ interface Options extends FilterOptions {
   readonly json?: boolean;
 }
 
-/** One row by its number, or as many as are expected to fit a filter. */
+/** Selects a row by its number, or as many as are expected to fit a filter. */
 function selection(outboxId: number | undefined, options: Options) {
   const { kind, state, desk, expect } = options;
   const hasFilter = kind !== undefined || state !== undefined || desk !== undefined;
@@ -116,7 +116,7 @@ function resolutionOf(text: string) {
   return { as: 'confirmed', id: confirmed[1] ?? null } as const;
 }
 
-/** What is sent again may become a second one: its reference must be typed. */
+/** Requires the reference to be typed, because sending again may create a second document. */
 async function requireReference(
   context: CliContext,
   self: Command,

@@ -78,7 +78,7 @@ function printSides(output: Output, card: OutboxCard): void {
   for (const candidate of card.candidates) printCandidate(output, candidate);
 }
 
-/** What it said before it was corrected, a line each. */
+/** Earlier versions of a corrected document, a line each. */
 function printRevisions(output: Output, { revisions }: OutboxCard): void {
   if (revisions.length === 0) return;
   output.line();

@@ -26,11 +26,14 @@ export function reportList(context: CliContext): Command {
       if (wrong.length > 0) context.setExitCode(EXIT.config.code);
       if (options.json === true) {
         const good = reports.map(({ name, title, about, params }) => ({
-          ...{ name, title, params },
+          name,
+          title,
+          params,
           ...(about === undefined ? {} : { about }),
         }));
         const bad = wrong.map(({ name, error }) => ({
-          ...{ name, error: { code: error.code, message: error.message, hint: error.hint } },
+          name,
+          error: { code: error.code, message: error.message, hint: error.hint },
         }));
         context.output.json([...good, ...bad]);
         return;

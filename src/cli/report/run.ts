@@ -60,7 +60,10 @@ export function reportRun(context: CliContext): Command {
       const writer = createReportWriter(options.format, output);
       const query = {
         ...storeOptions(config),
-        ...{ sql: report.sql, file: report.file, values, rowsMax: limit },
+        sql: report.sql,
+        file: report.file,
+        values,
+        rowsMax: limit,
       };
       const { isCut } = await runQuery(query, timeout, clock, writer);
       writer.close();

@@ -4,7 +4,7 @@ import type { Command, Option } from 'commander';
 export interface OptionNode {
   readonly long: string;
   readonly short: string | undefined;
-  /** As in the help: `--format <format>`. */
+  /** Shown in the help: `--format <format>`. */
   readonly term: string;
   readonly about: string;
   readonly choices: readonly string[];
@@ -18,7 +18,7 @@ export interface CommandNode {
   readonly description: string;
   /** `<name> [options]` as in the help. */
   readonly usage: string;
-  /** What its arguments may be, where that is known. */
+  /** Choices of its arguments, if they are known. */
   readonly words: readonly string[];
   readonly options: readonly OptionNode[];
   readonly children: readonly CommandNode[];

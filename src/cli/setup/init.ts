@@ -40,12 +40,12 @@ interface Options {
 
 const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
 
-/** What is made on the way, and goes again when the way ends before its end. */
+/** Files made so far, which are removed when `init` fails. */
 interface Made {
   readonly paths: string[];
 }
 
-/** As it stands in the file: relative to it where it lies beside or below it. */
+/** Path as written in the file: relative if it lies beside or below it. */
 function pathFrom(folder: string, path: string): string {
   const near = relative(folder, resolve(path));
   return near.startsWith('..') || isAbsolute(near) ? resolve(path) : near;
@@ -114,7 +114,7 @@ async function asked(
   };
 }
 
-/** What was given, as settings; the probe fills in the rest. */
+/** Settings that the user gave; the probe fills in the rest. */
 function givenLines(options: Options, folder: string): readonly Line[] {
   const line = (setting: string, value: unknown, about = ''): readonly Line[] =>
     value === undefined ? [] : [{ setting, value, about }];
@@ -147,7 +147,7 @@ function givenLines(options: Options, folder: string): readonly Line[] {
   ];
 }
 
-/** What the probe found about the given itself: another address, a key in place of a log-in. */
+/** Corrections by the probe: another address, a key in place of a log-in. */
 function corrected(given: readonly Line[], findings: readonly Finding[]): readonly Line[] {
   const of = (setting: string) => findings.findLast((one) => one.setting === setting);
   const givenFor = (setting: string) => given.find((one) => one.setting === setting)?.value;
@@ -207,7 +207,11 @@ async function probeWith(
       ? undefined
       : await readDescription(options.description, wayOf(config.service), clock);
   const { findings, requests } = await probeAccount({
-    ...{ config, way: wayOf(config.service), clock, scrubber, description },
+    config,
+    way: wayOf(config.service),
+    clock,
+    scrubber,
+    description,
     mayLogIn: spacedLogIns(clock, config.service.limits.loginSpacing),
     looking: (what) => output.progress(`looking at ${what}`),
     found: (finding) => tellFinding(output, finding),

@@ -1,4 +1,4 @@
-/** What `init` and `probe` share: how findings are told, log-ins spaced, descriptions read. */
+/** Shared by `init` and `probe`: printing findings, spacing log-ins, reading descriptions. */
 import { readFileSync } from 'node:fs';
 import { createAsker } from '../../client/asker.ts';
 import type { Way } from '../../client/http/tunnel.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { operationsAlone } from '../../daemon/sync.ts';
 import { remark, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { throughDaemon } from '../daemon-call.ts';
+import { viaDaemonOrOffline } from '../daemon-call.ts';
 import { followRun } from './follow.ts';
 
 interface Options {
@@ -58,12 +58,12 @@ export function syncRun(context: CliContext): Command {
     )
     .action(async (stream: string, options: RunOptions, self: Command) => {
       const full = options.full === true;
-      const answer = await throughDaemon(self, context, {
+      const answer = await viaDaemonOrOffline(self, context, {
         path: '/api/sync/run',
         body: { stream, full },
         answer: runAnswer,
         reason: options.reason,
-        async alone(parts, asker) {
+        async offline(parts, asker) {
           await operationsAlone(parts).runNow(stream, full, asker);
           return { stream, daemon: false };
         },
@@ -122,12 +122,12 @@ export function syncRelease(context: CliContext): Command {
       ]),
     )
     .action(async (which: string, options: Options, self: Command) => {
-      const answer = await throughDaemon(self, context, {
+      const answer = await viaDaemonOrOffline(self, context, {
         path: '/api/sync/release',
         body: { which },
         answer: releaseAnswer,
         reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).release(which, asker),
+        offline: (parts, asker) => operationsAlone(parts).release(which, asker),
       });
       tell(context, options, answer, releaseLines(answer));
     });

@@ -6,7 +6,7 @@ import { AbsentSecret, Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
 import { type FieldMeta, text, WRONG_KIND } from './fields.ts';
 
-/** What the schema needs from outside to turn written values into usable ones. */
+/** Dependencies of the schema that turn written values into usable ones. */
 export interface SchemaContext {
   /** Makes a written path absolute. */
   resolvePath(written: string): string;
@@ -142,7 +142,7 @@ function isCopiedWell(value: string | Secret): boolean {
   return !COPIED_WRONG.test(value.reveal());
 }
 
-/** What needs no escape, and is too long to be guessed. */
+/** Needs no escape, and is too long to be guessed. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/;
 
 /** `whsec_` (a shared key) or `whpk_` (a public one) and base64, as relays hand them out. */

@@ -150,7 +150,7 @@ export function baseUrl() {
     });
 }
 
-/** Where a proxy listens: nothing behind the port, and who we are stands elsewhere. */
+/** Address of a proxy: nothing after the port; user and password are settings of their own. */
 export function proxyUrl() {
   return z
     .string()

@@ -1,4 +1,4 @@
-/** What the ERP hands in: the doors and the way of receipts. */
+/** Intake channels of the ERP, and the delivery of receipts. */
 import { z } from 'zod';
 import { AbsentSecret, type Secret } from '../../lib/secret.ts';
 import type { ContextFields } from './context.ts';
@@ -7,7 +7,7 @@ import { duration, text } from './fields.ts';
 const CLIENTS_MAX = 16;
 const ARGUMENTS_MAX = 32;
 
-/** Who hands in is told by the token alone. */
+/** Requires a token of its own for each client, which is known by it alone. */
 function haveOwnTokens(clients: readonly { readonly token: Secret }[]): boolean {
   const known = clients.filter(({ token }) => !(token instanceof AbsentSecret));
   return new Set(known.map(({ token }) => token.reveal())).size === known.length;

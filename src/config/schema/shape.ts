@@ -9,7 +9,7 @@ const META: z.ZodType<FieldMeta> = z.object({
   secret: z.boolean().optional(),
 });
 
-/** What a person should write here; undefined for a section. */
+/** Describes what a person should write here; undefined for a section. */
 export function metaOf(schema: z.core.$ZodType): FieldMeta | undefined {
   const parsed = META.safeParse(z.globalRegistry.get(schema));
   if (parsed.success) return parsed.data;

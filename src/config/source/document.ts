@@ -101,7 +101,7 @@ function treeOf(node: unknown, nameOffset: number, reading: Reading): Tree {
   return { ...placed, kind: 'leaf', value: node.value, isUnclear };
 }
 
-/** Where a quote was opened of which the parser noticed at `end` that nothing closes it. */
+/** Finds the opening quote of a text that the parser ended at `end` without a closing one. */
 function openQuote(document: Document, text: string, end: number): number | undefined {
   let opened: number | undefined;
   visit(document, {
@@ -116,7 +116,7 @@ function openQuote(document: Document, text: string, end: number): number | unde
 }
 
 function refuseErrors(document: Document, text: string, reading: Reading): void {
-  // Behind one that does not fit, each further word would be told again.
+  // After an unexpected token each further word would be reported again.
   let unfitEnd: number | undefined;
   for (const { code, pos } of [...document.errors, ...document.warnings]) {
     const quote = code === 'MISSING_CHAR' ? openQuote(document, text, pos[0]) : undefined;

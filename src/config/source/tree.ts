@@ -1,5 +1,5 @@
 /** Configuration values that remember where each was written, and how such trees are laid over. */
-/** Where a value was written. Lines and columns count from 1. */
+/** Place of a written value. Lines and columns count from 1. */
 export interface Place {
   readonly source: 'default' | 'file';
   readonly file: string;
@@ -27,7 +27,7 @@ export type Tree = Placed &
 
 export type Path = readonly (string | number)[];
 
-/** What a setting could be called. In a damaged file anything may end up as a name, even a key. */
+/** Possible name of a setting. In a damaged file anything may end up as a name, even a key. */
 const PLAIN_NAME = /^[A-Za-z_]{1,40}\d{0,2}$/;
 
 /** `listener.secrets[0].secret`; a name that is none is left out. */
@@ -61,7 +61,7 @@ function memberOf(tree: Tree, step: string | number): Tree | undefined {
   return tree.kind === 'list' && typeof step === 'number' ? tree.items[step] : undefined;
 }
 
-/** What stands at `path`, or the nearest thing above it that is there. */
+/** Finds the tree at `path`, or the nearest one above it. */
 export function nearestTree(
   tree: Tree,
   path: Path,
