@@ -3,7 +3,6 @@ import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { Command, CommanderError, Help, type Option } from 'commander';
-import { renamedHint } from '../config/renamed.ts';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJournal } from '../lib/log/journal.ts';
 import { createScrubber } from '../lib/secret.ts';
@@ -117,7 +116,8 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
 }
 
 /** Commander has said that there is no such command; this says what became of it. */
-function noteRenamed(args: readonly string[], output: Output): void {
+async function noteRenamed(args: readonly string[], output: Output): Promise<void> {
+  const { renamedHint } = await import('../config/renamed.ts');
   const [first = '', second = ''] = args.filter((word) => !word.startsWith('-'));
   const hint = renamedHint('commands', `${first} ${second}`) ?? renamedHint('commands', first);
   if (hint !== undefined) output.note(`hint: ${hint}`);
@@ -161,7 +161,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      if (thrown.code === 'commander.unknownCommand') noteRenamed(args, output);
+      if (thrown.code === 'commander.unknownCommand') await noteRenamed(args, output);
       return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
     }
     return reportError(thrown, context);

@@ -147,9 +147,9 @@ export function deliveriesExplain(context: CliContext): Command {
     .summary('show why a delivery was decided as it was, or would be now')
     .description(
       'The latest decision with every rule, every condition and the values it saw; earlier\n' +
-        'decisions with --all. With --now or --rules the rules are asked about the present facts:\n' +
-        'that decides nothing and writes nothing, and tells what keeps the rules from the\n' +
-        'delivery: it is not pending any more, people have decided, or accepting pauses.',
+        'decisions with --all. --now or --rules asks the rules about the present facts: that\n' +
+        'decides nothing and writes nothing, and tells what keeps the rules from the delivery:\n' +
+        'it is not pending any more, people have decided, or accepting pauses.',
     )
     .argument('<delivery>', 'id or number (selvedge deliveries list)')
     .option('--all', 'every decision, the latest first')

@@ -80,8 +80,8 @@ export function eventsList(context: CliContext): Command {
     .summary('show stored events, or those that arrive')
     .description(
       'Everything that was rightly signed is stored, whether it is understood or not. TIMES\n' +
-        'counts how often the relay has sent it. Times are UTC. With --follow: one line for each\n' +
-        'arrival until Ctrl-C; what was signed by another secret is in the log alone.',
+        'counts how often the relay has sent it. Times are UTC. --follow prints a line for\n' +
+        'each arrival until Ctrl-C; what another secret signed is in the log alone.',
     )
     .option('--type <type>', 'such as sales_order.delivery_created, or delivery_created')
     .option('--order <id>', 'only events that name this order', wholeNumber())

@@ -11,11 +11,10 @@ import {
   isMap,
   isScalar,
   isSeq,
-  LineCounter,
   type Pair,
-  parseDocument,
   visit,
 } from 'yaml';
+import { type ParsedYaml, parseYaml } from '../../lib/yaml.ts';
 import type { Place, Tree } from './tree.ts';
 
 export interface DocumentProblem {
@@ -51,14 +50,13 @@ function adviceFor(code: string): Advice {
 const PLAIN_VALUE = /^[\w./:-]{0,60}$/;
 
 interface Reading {
-  readonly lines: LineCounter;
+  readonly placeAt: ParsedYaml['placeAt'];
   readonly place: Pick<Place, 'source' | 'file'>;
   readonly problems: DocumentProblem[];
 }
 
 function placeOf(offset: number, reading: Reading): Place {
-  const { line, col } = reading.lines.linePos(offset);
-  return { ...reading.place, line: Math.max(line, 1), column: Math.max(col, 1) };
+  return { ...reading.place, ...reading.placeAt(offset) };
 }
 
 function refuse(reading: Reading, offset: number, [message, hint]: Advice): void {
@@ -133,17 +131,8 @@ export function parseTree(
   text: string,
   place: Pick<Place, 'source' | 'file'>,
 ): { readonly tree: Tree; readonly problems: readonly DocumentProblem[] } {
-  const reading: Reading = { lines: new LineCounter(), place, problems: [] };
-  const document = parseDocument(text, {
-    version: '1.2',
-    schema: 'core',
-    strict: true,
-    uniqueKeys: true,
-    merge: false,
-    prettyErrors: false,
-    lineCounter: reading.lines,
-    logLevel: 'error',
-  });
+  const { document, placeAt } = parseYaml(text);
+  const reading: Reading = { placeAt, place, problems: [] };
   refuseErrors(document, text, reading);
   const root: unknown = document.contents;
   const start = placeOf(0, reading);

@@ -8,13 +8,12 @@ import {
   isNode,
   isPair,
   isScalar,
-  LineCounter,
   type Node,
-  parseDocument,
   Scalar,
   visit,
   type YAMLError,
 } from 'yaml';
+import { type ParsedYaml, parseYaml } from '../../lib/yaml.ts';
 import type { Problem } from './problem.ts';
 
 export interface RuleFile {
@@ -56,7 +55,7 @@ function isReadable(doc: Document.Parsed): boolean {
   return doc.errors.length === 0 && aliases === 0;
 }
 
-function createSource(file: RuleFile, doc: Document.Parsed, lines: LineCounter): YamlSource {
+function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): YamlSource {
   const rows = file.text.split('\n');
   function nodeAt(path: YamlPath): Node | undefined {
     for (let length = path.length; length >= 0; length -= 1) {
@@ -78,11 +77,11 @@ function createSource(file: RuleFile, doc: Document.Parsed, lines: LineCounter):
       return undefined;
     },
     problem(start, end, { message, hint, ruleId, warning }) {
-      const { line, col } = lines.linePos(start);
+      const { line, column } = placeAt(start);
       const source = (rows[line - 1] ?? '').replace(/\r$/, '');
       const severity = warning ? 'warning' : 'error';
       const length = Math.max(1, end - start);
-      const place = { file: file.path, line, column: col, source, length };
+      const place = { file: file.path, line, column, source, length };
       return { severity, ...place, ruleId, message, hint };
     },
   };
@@ -166,18 +165,9 @@ export function readYaml(file: RuleFile): {
   readonly problems: readonly Problem[];
   readonly readable: boolean;
 } {
-  const lines = new LineCounter();
-  const doc = parseDocument(file.text, {
-    version: '1.2',
-    strict: true,
-    uniqueKeys: true,
-    merge: false,
-    prettyErrors: false,
-    // Its words about keys that are no texts would go past the log; the shape is checked here.
-    logLevel: 'error',
-    lineCounter: lines,
-  });
-  const source = createSource(file, doc, lines);
+  const parsed = parseYaml(file.text);
+  const { document: doc } = parsed;
+  const source = createSource(file, parsed);
   const problems = [...parserProblems(source, doc), ...subsetProblems(source, doc)];
   return { source, problems, readable: isReadable(doc) };
 }

@@ -129,8 +129,8 @@ describe('docs/rules.md', () => {
     expect(stdout).toContain('.selvedge-demo');
   });
 
-  it('shows what rules explain prints', async () => {
-    const { command, output } = shownBelow('selvedge rules explain');
+  it('shows what deliveries explain prints', async () => {
+    const { command, output } = shownBelow('selvedge deliveries explain');
     const { stdout } = await house.run(...argumentsOf(command));
     expect(alike(stdout)).toBe(alike(output));
   });
