@@ -44,12 +44,12 @@ export interface DaemonCall<T> {
 function brokenOff(cause: unknown): never {
   const { message } = toError(cause);
   if (isJsonObject(cause) && NOT_ASKED.has(cause.code)) {
-    const words = `the daemon does not answer: ${message}`;
-    throw new RetryLaterError('local.unreachable', words, { cause });
+    const silent = `the daemon does not answer: ${message}`;
+    throw new RetryLaterError('local.unreachable', silent, { cause });
   }
   const hint = 'what was asked for may have been done: look before you ask again';
-  const words = `the daemon broke off its answer: ${message}`;
-  throw new RetryLaterError('local.broken_off', words, { hint, cause });
+  const broken = `the daemon broke off its answer: ${message}`;
+  throw new RetryLaterError('local.broken_off', broken, { hint, cause });
 }
 
 /** A daemon that was killed takes its address away no more: who has it now knows not its token. */
@@ -73,9 +73,9 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
   }).catch(brokenOff);
   const body = tryParseJson(answer.text);
   if (isOther(answer.statusCode, body)) {
-    const words = `at ${url} answers another program, and not the daemon`;
+    const message = `at ${url} answers another program, and not the daemon`;
     const hint = 'does the daemon run? It tells its address anew at each start';
-    throw new RetryLaterError('local.unreachable', words, { hint });
+    throw new RetryLaterError('local.unreachable', message, { hint });
   }
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);

@@ -210,6 +210,19 @@ async function releaseCounted(
   return { ...run, rowsDeleted: 0, acceptedCount: accepted, released: false };
 }
 
+async function releaseKind(
+  deps: OperationsDeps,
+  runId: number,
+  isOff: boolean,
+  asker: Asker,
+): Promise<Deleted & { readonly released: boolean }> {
+  const released = isOff
+    ? await releaseCounted(deps, runId, asker)
+    : { ...(await releaseHeld(deps, runId, asker)), released: true };
+  deps.nudge();
+  return released;
+}
+
 async function release(
   deps: OperationsDeps,
   named: string | number,
@@ -228,16 +241,14 @@ async function release(
   const { stream, outcome } = run;
   const isChanged = run.change_guard === 'open';
   const isOff = outcome === 'partial' && countsOffIn(run.count_off) !== undefined;
-  const changedRuns = isChanged ? (await acceptChange(deps, runId, asker)).runIds : [];
-  if (isChanged) deps.onAccepted();
-  if (isChanged && outcome !== 'suspicious' && !isOff) {
-    return { stream, runId, rowsDeleted: 0, acceptedCount: null, released: false, changedRuns };
-  }
-  const released = isOff
-    ? await releaseCounted(deps, runId, asker)
-    : { ...(await releaseHeld(deps, runId, asker)), released: true };
-  deps.nudge();
-  return { ...released, changedRuns };
+  // The held rows come first: where they are refused, nothing at all is accepted.
+  const isHeld = outcome === 'suspicious' || isOff || !isChanged;
+  const nothing = { stream, runId, rowsDeleted: 0, acceptedCount: null, released: false };
+  const released = isHeld ? await releaseKind(deps, runId, isOff, asker) : nothing;
+  if (!isChanged) return { ...released, changedRuns: [] };
+  const { runIds } = await acceptChange(deps, runId, asker);
+  deps.onAccepted();
+  return { ...released, changedRuns: runIds };
 }
 
 export function createSyncOperations(deps: OperationsDeps): SyncOperations {
