@@ -1,7 +1,12 @@
-/** The clock facts: what time it is where the business is, and whether somebody is at work. */
+/**
+ * The calendar of the business: the clock facts, opening hours on working days, and spans of
+ * business time, all in its own zone. A change of the clocks moves nothing on the wall: a hold of
+ * two business days from Friday 15:00 ends on Tuesday at 15:00, whatever lies between.
+ */
 import type { Facts } from '../rules/facts/plain.ts';
 import { WEEKDAYS } from '../rules/facts/table.ts';
 import type { RuleSet } from '../rules/rule.ts';
+import type { Span } from '../rules/text/timing.ts';
 
 type ClockFacts = Facts['clock'];
 type Settings = RuleSet['settings'];
@@ -63,4 +68,111 @@ export function clockFacts(
   const { from, to } = settings.calendar;
   const works = worksOn(date, settings) && time >= from && time < to;
   return { now, business_hours: works, weekday: weekdayOf(date) };
+}
+
+interface Period {
+  /** Local date, `2026-11-21`. */
+  readonly date: string;
+  /** Epoch milliseconds. */
+  readonly opens: number;
+  readonly closes: number;
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** A calendar that has no working day within this many days has none. */
+const DAYS_MAX = 400;
+
+/** How far the wall is ahead of UTC. */
+function offsetAt(at: number, wall: Wall): number {
+  const { date, time } = wall(at);
+  return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
+}
+
+/** When the wall shows this; a time that the wall skips is the moment after the gap. */
+function utcOf(date: string, time: string, wall: Wall): number {
+  const shown = Date.parse(`${date}T${time}:00Z`);
+  const guess = shown - offsetAt(shown, wall);
+  const at = shown - offsetAt(guess, wall);
+  // West of Greenwich a time that is skipped comes out before the gap.
+  return wall(at).time === time ? at : Math.max(at, guess);
+}
+
+function dayAfter(date: string): string {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+}
+
+/** The opening hours of working days, from the one of `from`'s own date on. */
+function* periods(from: number, settings: Settings, wall: Wall): Generator<Period> {
+  const { calendar } = settings;
+  let { date } = wall(from);
+  for (let day = 0; day < DAYS_MAX; day += 1) {
+    if (worksOn(date, settings)) {
+      const opens = utcOf(date, calendar.from, wall);
+      const closes = utcOf(date, calendar.to, wall);
+      if (closes > opens) yield { date, opens, closes };
+    }
+    date = dayAfter(date);
+  }
+}
+
+/** The next moment at which the business opens; undefined when it never does. */
+export function nextOpening(
+  now: number,
+  settings: Settings,
+  wall: Wall = wallOf(settings.timezone),
+): number | undefined {
+  for (const { opens } of periods(now, settings, wall)) if (opens > now) return opens;
+  return undefined;
+}
+
+/** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
+export function nextCalendarChange(now: number, settings: Settings): number {
+  const wall = wallOf(settings.timezone);
+  const midnight = utcOf(dayAfter(wall(now).date), '00:00', wall);
+  for (const { opens, closes } of periods(now, settings, wall)) {
+    if (opens > now) return Math.min(opens, midnight);
+    if (closes > now) return Math.min(closes, midnight);
+  }
+  return midnight;
+}
+
+/** From when business time runs: now while somebody is at work, else the next opening. */
+function businessStart(from: number, settings: Settings, wall: Wall): number {
+  if (clockFacts(from, settings, wall).business_hours) return from;
+  return nextOpening(from, settings, wall) ?? from;
+}
+
+function afterBusinessDays(from: number, days: number, settings: Settings): number {
+  const wall = wallOf(settings.timezone);
+  const start = businessStart(from, settings, wall);
+  const { date: first, time } = wall(start);
+  let left = days;
+  for (const { date } of periods(start, settings, wall)) {
+    if (date === first) continue;
+    left -= 1;
+    // The wall shows whole minutes, and a hold must not end before its time.
+    if (left === 0) return utcOf(date, time, wall) + (start % MINUTE_MS);
+  }
+  return from + days * DAY_MS;
+}
+
+function afterBusinessHours(from: number, hours: number, settings: Settings): number {
+  let left = hours * HOUR_MS;
+  for (const { opens, closes } of periods(from, settings, wallOf(settings.timezone))) {
+    const start = Math.max(opens, from);
+    if (closes <= start) continue;
+    if (left <= closes - start) return start + left;
+    left -= closes - start;
+  }
+  return from + hours * HOUR_MS;
+}
+
+/** When a span that begins at `from` is over. */
+export function endOfSpan(from: number, span: Span, settings: Settings): number {
+  if (span.kind === 'duration') return from + span.ms;
+  return span.kind === 'business-days'
+    ? afterBusinessDays(from, span.days, settings)
+    : afterBusinessHours(from, span.hours, settings);
 }

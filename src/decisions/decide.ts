@@ -41,9 +41,9 @@ import {
   waitedTooLong,
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
+import { settlePushed } from './reject/finish-reject.ts';
 import { followReject, outcomeBehindRails } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
-import { settlePushed } from './reject/settle.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;

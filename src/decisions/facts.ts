@@ -12,8 +12,7 @@ import type { Tx } from '../store/store.ts';
 import { clockFacts } from './calendar.ts';
 import { customerFacts } from './facts/customer.ts';
 import { lineFacts, orderLines } from './facts/lines.ts';
-import { orderFacts, seasonFacts } from './facts/order.ts';
-import { knownStatus } from './facts/status.ts';
+import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 

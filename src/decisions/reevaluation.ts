@@ -17,9 +17,9 @@
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import type { Db, Store } from '../store/store.ts';
+import { nextCalendarChange } from './calendar.ts';
 import { wouldDecide } from './decide.ts';
 import type { DueDelivery } from './due.ts';
-import { nextCalendarChange } from './holds/business-time.ts';
 import { changedRuns } from './holds/changes.ts';
 import { type RulesContext, rulesKey, type Trigger } from './judgement.ts';
 import { armedRuleIds } from './reject/arming.ts';

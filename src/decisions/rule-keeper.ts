@@ -15,10 +15,10 @@ import { type Asker, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
 import { storeRuleSet } from './record.ts';
 import { disarmChanged } from './reject/arm.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
+import { fillLists, type ListFailure, listDigests, listsOf } from './rule-lists.ts';
 import { diffRuleSets, type RuleSetDiff } from './simulation/diff.ts';
 
 /** The key of the hash of the set in force. */

@@ -7,11 +7,12 @@
  * a rule silently never fire may pass: names, enum values, types and literals are all checked
  * here, because at the first delivery it is too late.
  */
+
+import type { Node } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { createEnvironment, type SetTypes } from './cel/environment.ts';
-import { neverMet } from './cells.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import { neverGiven } from './never-given.ts';
@@ -20,7 +21,59 @@ import { emptySettings, type ListsRead, type LoadedSettings, loadSettings } from
 import { checkShape } from './text/check.ts';
 import { type Problem, sortProblems } from './text/problem.ts';
 import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
+import type { Settings } from './text/settings-schema.ts';
 import { type RuleFile, readYaml, type YamlSource } from './text/yaml.ts';
+
+interface Cell {
+  readonly value: unknown;
+  /** `lists.nordic`, where facts are looked for in it; undefined for the values of tables. */
+  readonly data: string | undefined;
+  node(): Node | undefined;
+}
+
+/** What was written; what was read from the database is its owner's affair. */
+function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
+  const lists = Object.entries(settings.lists).flatMap(([name, read]) => {
+    const from = settings.list_sources[name];
+    const path = ['lists', name, ...(from ? ['sample'] : [])];
+    return (from?.sample ?? read).map((value, index) => {
+      return { value, data: `lists.${name}`, node: () => source.nodeAt([...path, index]) };
+    });
+  });
+  const tables = Object.entries(settings.tables).flatMap(([name, rows]) => {
+    const path = ['tables', name];
+    return Object.entries(rows).flatMap(([key, value]) => [
+      { value: key, data: `tables.${name}`, node: () => source.keyAt(path, key) },
+      { value, data: undefined, node: () => source.nodeAt([...path, key]) },
+    ]);
+  });
+  return [...lists, ...tables];
+}
+
+/** Warnings: another rule, or the next one, may mean them. */
+export function neverMet(
+  source: YamlSource,
+  settings: Settings,
+  rules: readonly CompiledRule[],
+): readonly Problem[] {
+  const lookups = Map.groupBy(
+    rules.flatMap(({ rule }) => rule?.clauses.flatMap(({ program }) => program.lookups) ?? []),
+    ({ data }) => data,
+  );
+  return cellsOf(source, settings).flatMap(({ value, data, node }) => {
+    if (typeof value !== 'string') return [];
+    const plain = value.trim();
+    const spaces = `"${value}" has a space at its beginning or end, which counts`;
+    const told = (lookups.get(data ?? '') ?? []).map((lookup) => lookup.never(value));
+    const never =
+      value === plain
+        ? told.every((one) => one !== undefined) && told[0]
+        : { message: spaces, hint: `write "${plain}"` };
+    if (!never) return [];
+    const [start = 0, end = 0] = node()?.range ?? [];
+    return [source.problem(start, end, { ...never, warning: true })];
+  });
+}
 
 /** Part of every set hash: two engines need not agree on every condition. */
 const ENGINE_VERSION = 'cel-js 8.0.0, rules 1';

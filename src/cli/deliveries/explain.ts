@@ -1,6 +1,10 @@
 /** `selvedge deliveries explain <delivery>`: why a delivery was decided as it was. */
 import { Command } from 'commander';
-import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../../decisions/desk.ts';
+import {
+  type DecisionRecord,
+  decisionsOf,
+  deliveryIdOf,
+} from '../../decisions/review/deliveries.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Db } from '../../store/store.ts';

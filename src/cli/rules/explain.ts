@@ -1,10 +1,10 @@
 /** `selvedge rules explain <delivery>`: what the rules say of a delivery now, and why. */
 import { Command } from 'commander';
 import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
-import { type DecisionRecord, decisionsOf } from '../../decisions/desk.ts';
 import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
-import { leftAlone, presentSubject } from '../../decisions/simulation/present.ts';
+import { type DecisionRecord, decisionsOf } from '../../decisions/review/deliveries.ts';
+import { leftAlone, presentSubject } from '../../decisions/simulation/current.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { visible } from '../../lib/text/visible.ts';
 import { evaluate } from '../../rules/evaluate.ts';

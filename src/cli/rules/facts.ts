@@ -1,7 +1,7 @@
 /** `selvedge rules facts <delivery>`: every name a condition may use, with its present value. */
 import { Command } from 'commander';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
-import { presentSubject } from '../../decisions/simulation/present.ts';
+import { presentSubject } from '../../decisions/simulation/current.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { factRows } from '../../rules/facts/show.ts';
 import { type CliContext, examples } from '../command.ts';

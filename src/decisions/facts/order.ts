@@ -9,7 +9,21 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
-import { statusAmong } from './status.ts';
+
+export class UnknownStatus extends Error {
+  override readonly name = 'UnknownStatus';
+}
+
+/** Null: it is another one, which nobody knows. */
+export function statusAmong<S extends string>(known: readonly S[], status: string): S | null {
+  return known.find((candidate) => candidate === status) ?? null;
+}
+
+export function knownStatus<S extends string>(known: readonly S[], status: string): S {
+  const found = statusAmong(known, status);
+  if (found === null) throw new UnknownStatus(`unknown status "${status}"`);
+  return found;
+}
 
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 

@@ -15,7 +15,7 @@ import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
-import { endOfSpan, nextOpening } from './business-time.ts';
+import { endOfSpan, nextOpening } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
 

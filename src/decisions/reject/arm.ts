@@ -5,6 +5,8 @@
  * looked at. What is missing is told all at once, with a RefusedError that changes nothing. Another
  * text, and the end of its time, disarm by themselves, with an audit row as well.
  */
+
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
@@ -15,11 +17,57 @@ import { trustedNow } from '../../store/clock-guard.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { openArmings, runOutRuleIds } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
+import { recallPushed } from './finish-reject.ts';
 import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries } from './queue.ts';
-import { latestReport, type ReportInput, storeReport } from './reports.ts';
-import { recallPushed } from './settle.ts';
+
+export interface ReportInput {
+  readonly ruleSetHash: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  readonly until: number;
+  /** Deliveries replayed. */
+  readonly deliveries: number;
+  /** Hashes of the rules on trial, by their ids. */
+  readonly rules: Readonly<Record<string, string>>;
+  /** As `selvedge rules backtest --json` gives it. */
+  readonly report: unknown;
+}
+
+export async function storeReport(
+  tx: Tx,
+  { ruleSetHash, rules, report, ...period }: ReportInput,
+  who: { readonly actor: string; readonly at: number },
+): Promise<number> {
+  const row = await tx
+    .insertInto('backtest_report')
+    .values({
+      ...who,
+      ...period,
+      rule_set_hash: ruleSetHash,
+      rules: JSON.stringify(rules),
+      report: JSON.stringify(report),
+    })
+    .returning('report_id')
+    .executeTakeFirstOrThrow();
+  return row.report_id;
+}
+
+/** The latest report about exactly this text that replayed anything at all. */
+export async function latestReport(tx: Tx, { id, hash }: Rule): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('backtest_report')
+    .select('report_id')
+    .where('deliveries', '>', 0)
+    .where(
+      sql<boolean>`exists (select 1 from json_each(rules) where key = ${id} and value = ${hash})`,
+    )
+    .orderBy('report_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.report_id;
+}
 
 interface Armed {
   readonly ruleId: string;

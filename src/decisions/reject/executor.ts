@@ -22,6 +22,7 @@ import type { LoadedRuleSet } from '../rule-files.ts';
 import { disarmRunOut } from './arm.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
+import { hasPushed, recallPushed, settlePushed } from './finish-reject.ts';
 import { railHold } from './outcome.ts';
 import {
   endEntries,
@@ -31,8 +32,7 @@ import {
   type RejectEntry,
   waitingEntries,
 } from './queue.ts';
-import { firstStop, type Stop } from './rails.ts';
-import { hasPushed, recallPushed, settlePushed } from './settle.ts';
+import { firstStop, type Stop } from './safeguards.ts';
 
 export interface RejectDeps {
   readonly store: Store;

@@ -1,7 +1,7 @@
 /** One delivery for the review queue: what is in it, and everything that was said about it. */
 import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
-import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../desk.ts';
+import { type DecisionRecord, decisionsOf, deliveryIdOf } from './deliveries.ts';
 
 async function head(db: Db, id: number) {
   const { order_no: orderNo, ...row } = await db

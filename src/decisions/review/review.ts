@@ -13,9 +13,8 @@ import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { deliveryIdOf } from '../desk.ts';
 import { noteExternal } from '../external.ts';
-import { UnknownStatus } from '../facts/status.ts';
+import { UnknownStatus } from '../facts/order.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { resolveUndecidable } from '../incidents.ts';
 import { askRules } from '../judgement.ts';
@@ -23,6 +22,7 @@ import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
+import { deliveryIdOf } from './deliveries.ts';
 import { writeReview } from './manual-decision.ts';
 
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;

@@ -17,7 +17,7 @@ import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { outcomeBehindRails } from '../reject/outcome.ts';
-import { leftAlone } from './present.ts';
+import { leftAlone } from './current.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;

@@ -4,9 +4,8 @@
  */
 import { z } from 'zod';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
-import { count, duration, mode } from './fields.ts';
 import { givenSchema } from './given.ts';
-import { parseSpan, parseUntil } from './timing.ts';
+import { count, duration, mode, parseSpan, parseUntil } from './timing.ts';
 
 /** Tests of one rule, and rules of one set: beyond these a person has lost the overview. */
 const TESTS_MAX = 200;

@@ -1,7 +1,7 @@
 /** The shape of `settings.yaml`. Unknown keys are refused; all but the version may be left out. */
 import { z } from 'zod';
 import { WEEKDAYS } from '../facts/table.ts';
-import { count, duration, mode } from './fields.ts';
+import { count, duration, mode } from './timing.ts';
 
 function isTimeZone(zone: string): boolean {
   try {

@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  endOfSpan,
-  nextCalendarChange,
-  nextOpening,
-} from '../../../src/decisions/holds/business-time.ts';
+import { endOfSpan, nextCalendarChange, nextOpening } from '../../../src/decisions/calendar.ts';
 import { parseSpan } from '../../../src/rules/text/timing.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_SMALL } from '../support.ts';

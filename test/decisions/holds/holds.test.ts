@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decisionsOf, listDeliveries } from '../../../src/decisions/desk.ts';
+import { decisionsOf, listDeliveries } from '../../../src/decisions/review/deliveries.ts';
 import { readStatus } from '../../../src/ops/status.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decisionsOf } from '../../../src/decisions/desk.ts';
 import { unseenMatches } from '../../../src/decisions/reject/matches.ts';
+import { decisionsOf } from '../../../src/decisions/review/deliveries.ts';
 import { type Court, createCourt, DAY, settingsWith, UNLUCKY } from './support.ts';
 
 const WHO = { actor: 'ada', reason: 'agreed' };

@@ -2,9 +2,9 @@
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { deliveryIdOf } from '../desk.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { openPush } from '../push.ts';
+import { deliveryIdOf } from '../review/deliveries.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
 /** What the rules would be asked about this delivery at `now`. */

@@ -4,13 +4,13 @@
  * become SQL. What was read is part of the rule set, so that another content is another hash.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../../lib/errors.ts';
-import { canonicalJson, sha256 } from '../../lib/json.ts';
-import { LISTS_FILE, loadRules } from '../../rules/load.ts';
-import type { ListsRead } from '../../rules/settings.ts';
-import type { ListSource } from '../../rules/text/settings-schema.ts';
-import type { Db } from '../../store/store.ts';
-import { type LoadedRuleSet, loadRuleSet } from '../rule-files.ts';
+import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../lib/errors.ts';
+import { canonicalJson, sha256 } from '../lib/json.ts';
+import { LISTS_FILE, loadRules } from '../rules/load.ts';
+import type { ListsRead } from '../rules/settings.ts';
+import type { ListSource } from '../rules/text/settings-schema.ts';
+import type { Db } from '../store/store.ts';
+import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 
 /** A list that is longer is a table, not a list. */
 const ROWS_MAX = 50_000;

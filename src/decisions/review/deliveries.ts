@@ -1,9 +1,9 @@
 /** Deliveries and their latest decisions, for people: the review list and the answer to "why". */
 import { sql } from 'kysely';
-import { RefusedError, SelvedgeError } from '../lib/errors.ts';
-import type { Evaluation } from '../rules/evaluate.ts';
-import type { Db, Tx } from '../store/store.ts';
-import type { DecisionOutcome } from '../store/tables.ts';
+import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import type { DecisionOutcome } from '../../store/tables.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;

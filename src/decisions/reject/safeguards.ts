@@ -7,17 +7,17 @@ import type { Outcome } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
+import { nextOpening } from '../calendar.ts';
 import type { Subject } from '../facts.ts';
-import { nextOpening } from '../holds/business-time.ts';
 import { waitsForChanges } from '../holds/changes.ts';
 import type { DecisionMode } from '../judgement.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 import { armedRuleIds } from './arming.ts';
 import { breakerResetAt, readBreaker } from './breaker.ts';
 import { capExceeded, countedOf } from './caps.ts';
+import { failuresExceeded } from './finish-reject.ts';
 import { notFresh } from './freshness.ts';
 import type { RejectEntry } from './queue.ts';
-import { failuresExceeded } from './settle.ts';
 
 export interface Inspection {
   readonly now: number;
