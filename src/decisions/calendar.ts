@@ -55,7 +55,7 @@ function weekdayOf(date: string): ClockFacts['weekday'] {
 }
 
 /** Whether the business is open at all on this local date. */
-export function worksOn(date: string, { calendar }: Settings): boolean {
+function worksOn(date: string, { calendar }: Settings): boolean {
   return calendar.days.includes(weekdayOf(date)) && !calendar.holidays.includes(date);
 }
 

@@ -22,7 +22,7 @@ import {
   type YamlSource,
 } from './text/yaml.ts';
 
-export interface CompiledTemplate {
+interface CompiledTemplate {
   readonly template: (context: CelContext) => string;
   readonly problems: readonly CelProblem[];
 }
@@ -30,7 +30,7 @@ export interface CompiledTemplate {
 /** A fact that is not known shows as this. */
 const UNKNOWN = '?';
 
-export function compileTemplate(text: string, language: Language): CompiledTemplate {
+function compileTemplate(text: string, language: Language): CompiledTemplate {
   const problems: CelProblem[] = [];
   const parts: (string | Program)[] = [];
   let done = 0;

@@ -51,7 +51,7 @@ function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
 }
 
 /** Warnings: another rule, or the next one, may mean them. */
-export function neverMet(
+function neverMet(
   source: YamlSource,
   settings: Settings,
   rules: readonly CompiledRule[],

@@ -15,7 +15,7 @@ export class UnknownStatus extends Error {
 }
 
 /** Null: it is another one, which nobody knows. */
-export function statusAmong<S extends string>(known: readonly S[], status: string): S | null {
+function statusAmong<S extends string>(known: readonly S[], status: string): S | null {
   return known.find((candidate) => candidate === status) ?? null;
 }
 

@@ -22,7 +22,7 @@ import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries } from './queue.ts';
 
-export interface ReportInput {
+interface ReportInput {
   readonly ruleSetHash: string;
   /** Epoch milliseconds. */
   readonly since: number;
@@ -35,7 +35,7 @@ export interface ReportInput {
   readonly report: unknown;
 }
 
-export async function storeReport(
+async function storeReport(
   tx: Tx,
   { ruleSetHash, rules, report, ...period }: ReportInput,
   who: { readonly actor: string; readonly at: number },
@@ -55,7 +55,7 @@ export async function storeReport(
 }
 
 /** The latest report about exactly this text that replayed anything at all. */
-export async function latestReport(tx: Tx, { id, hash }: Rule): Promise<number | undefined> {
+async function latestReport(tx: Tx, { id, hash }: Rule): Promise<number | undefined> {
   const row = await tx
     .selectFrom('backtest_report')
     .select('report_id')

@@ -31,11 +31,7 @@ import { type DeliveryHistory, histories, type PastDecision, type Period } from 
 import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
 
 /** In words for people; `gone` is a delivery that the mirror no longer has. */
-export type ActualOutcome =
-  | 'gone'
-  | 'pending'
-  | 'canceled'
-  | `${'accepted' | 'rejected'} by ${Doer}`;
+type ActualOutcome = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
 type Doer = 'the rules' | 'people';
 
 function actualOutcome(status: string, byDaemon: number): ActualOutcome {
@@ -46,7 +42,7 @@ function actualOutcome(status: string, byDaemon: number): ActualOutcome {
 }
 
 /** By the delivery's id, for every delivery that the daemon decided in the period. */
-export async function actualOutcomesOf(
+async function actualOutcomesOf(
   db: Db,
   period: Period,
 ): Promise<ReadonlyMap<number, ActualOutcome>> {

@@ -6,7 +6,7 @@
 import { Environment } from '@marcbachmann/cel-js';
 import type { Duration } from '@marcbachmann/cel-js/evaluator';
 import { DURATION_MS_MAX } from '../../lib/units.ts';
-import { celDuration, ExtraRecord, RECORD_CLASSES } from '../facts/build.ts';
+import { celDuration, ExtraRecord, type ExtraTypes, RECORD_CLASSES } from '../facts/build.ts';
 import {
   type FieldSpec,
   fieldsOf,
@@ -22,12 +22,8 @@ const TIMESTAMP = 'google.protobuf.Timestamp';
 /** What a list or a table of `settings.yaml` holds. */
 export type ElementType = 'string' | 'Decimal' | 'bool';
 
-/** Type of a field that the ERP adds to its customers. */
-type ExtraType = 'string' | 'bool' | 'int' | 'Decimal';
-
 export interface SetTypes {
-  /** Type by name of the fields below `customer.extra`. */
-  readonly extra: Readonly<Record<string, ExtraType>>;
+  readonly extra: ExtraTypes;
   /** Element type by list name. */
   readonly lists: Readonly<Record<string, ElementType>>;
   /** Value type by table name; keys are always texts. */

@@ -7,7 +7,6 @@ import { Duration } from '@marcbachmann/cel-js/evaluator';
 import { isJsonObject } from '../../lib/json.ts';
 import { AMOUNT_DECIMALS } from '../../lib/money.ts';
 import { Money, parseDecimal } from '../cel/decimal.ts';
-import type { SetTypes } from '../cel/environment.ts';
 import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
@@ -37,6 +36,9 @@ export const RECORD_CLASSES = {
   clock: ClockRecord,
 } as const;
 
+/** Types of the fields that the ERP adds to its customers, by their names below `customer.extra`. */
+export type ExtraTypes = Readonly<Record<string, 'string' | 'bool' | 'int' | 'Decimal'>>;
+
 const MILLISECONDS_PER_SECOND = 1_000;
 const NANOSECONDS_PER_MILLISECOND = 1_000_000;
 
@@ -50,11 +52,11 @@ export function celDuration(ms: number): Duration {
 interface Conversion {
   readonly order: string;
   readonly credit: string;
-  readonly extra: SetTypes['extra'];
+  readonly extra: ExtraTypes;
 }
 
 /** Fields of the ERP in their declared types; what is not declared cannot be read. */
-function celExtra(value: unknown, types: SetTypes['extra']): ExtraRecord {
+function celExtra(value: unknown, types: ExtraTypes): ExtraRecord {
   const values: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(isJsonObject(value) ? value : {})) {
     if (member === null || !Object.hasOwn(types, name)) continue;
@@ -109,7 +111,7 @@ export function currenciesOf({ order, delivery, customer }: Facts) {
 }
 
 /** The variables of a condition. An absent record is an empty one: all its fields are absent. */
-export function celContext(facts: Facts, extra: SetTypes['extra']): Record<string, unknown> {
+export function celContext(facts: Facts, extra: ExtraTypes): Record<string, unknown> {
   const conversion = { extra, ...currenciesOf(facts) };
   const context: Record<string, unknown> = {};
   for (const root of ROOT_NAMES) context[root] = celRecord(root, facts[root], conversion);
