@@ -20,10 +20,10 @@ import {
 } from './holds/holds.ts';
 import { outcomeBehindOrder } from './holds/own-order.ts';
 import {
-  misfitsChange,
+  invalidFieldsChange,
+  reportInvalidFields,
+  resolveEvaluationErrors,
   resolveRevokedTooOften,
-  resolveUndecidable,
-  tellMisfits,
 } from './incidents.ts';
 import {
   askRules,
@@ -42,7 +42,7 @@ import {
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
 import { settlePushed } from './reject/finish-reject.ts';
-import { followReject, outcomeBehindRails } from './reject/outcome.ts';
+import { followReject, outcomeBehindSafeguards } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
@@ -86,9 +86,9 @@ async function judge(
   const id = subject.delivery.order_delivery_id;
   const asked = await askRules(tx, context, subject, operands);
   const plan = planHolds(ruleSet, asked.holds, asked.evaluation, now);
-  const railed = await outcomeBehindRails(tx, subject, asked.evaluation.live);
+  const guarded = await outcomeBehindSafeguards(tx, subject, asked.evaluation.live);
   const { settings } = ruleSet;
-  const waiting = await outcomeBehindChanges(tx, ruleSet, subject, railed, now);
+  const waiting = await outcomeBehindChanges(tx, ruleSet, subject, guarded, now);
   const rested = await outcomeAfterCooldown(tx, id, waiting.outcome, settings, now);
   const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
   const lookAt = until ?? rested.until ?? waiting.lookAt ?? holdsEndAt(plan);
@@ -135,7 +135,7 @@ export async function wouldDecide(
   const { outcome, plan, mode, rules, at } = judged;
   // What waits out its grace is followed each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
-  if (holdsChange(plan) || (await misfitsChange(tx, subject))) return true;
+  if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
   if ((await unchanged(tx, judged, 'facts')) !== undefined) return false;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
   const paused = await pausedAccept(tx, outcome, rules.ruleSet.settings, at);
@@ -155,13 +155,13 @@ export async function decide(
   if (await openPush(tx, orderDeliveryId)) return undefined;
   await noteExternal(tx, context, orderDeliveryId);
   const subject = await subjectOf(tx, context, orderDeliveryId);
-  await resolveUndecidable(tx, [orderDeliveryId], now);
+  await resolveEvaluationErrors(tx, [orderDeliveryId], now);
   if (subject?.delivery.status === 'accepted') {
     return reconsiderAccepted(tx, context, subject, onPush);
   }
   if (subject?.delivery.status !== 'pending') return undefined;
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
-  await tellMisfits(tx, subject, now);
+  await reportInvalidFields(tx, subject, now);
   await settlePushed(tx, now);
   const judged = await judge(tx, context, subject, true);
   if (await hasManualDecision(tx, subject)) {

@@ -19,7 +19,7 @@ import type { Store, Tx } from '../store/store.ts';
 import { decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries } from './due.ts';
 import { noteStatusChanges } from './external.ts';
-import { resolveUndecidable, tellUndecidable } from './incidents.ts';
+import { reportEvaluationError, resolveEvaluationErrors } from './incidents.ts';
 import { type Decided, type DecisionMode, rulesKey } from './judgement.ts';
 import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
@@ -143,13 +143,13 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
     async attempt(id, work) {
       try {
         await work();
-        if (until.delete(id)) await resolveUndecidable(store.db, [id], clock.now());
+        if (until.delete(id)) await resolveEvaluationErrors(store.db, [id], clock.now());
       } catch (thrown) {
         if (isStoreUnusable(thrown)) throw thrown;
         aside.add(id);
         until.set(id, clock.monotonic() + ASIDE_MS);
         const error = toError(thrown);
-        await tellUndecidable(store.db, id, error, clock.now());
+        await reportEvaluationError(store.db, id, error, clock.now());
         log.error({ delivery: id, err: error }, 'cannot decide');
       }
       // The driver is synchronous: without this a backlog would keep the listener from its turn.

@@ -11,7 +11,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
 import { orderHash } from './facts/order.ts';
-import { undecidableIds } from './incidents.ts';
+import { evaluationErrorIds } from './incidents.ts';
 import type { Trigger } from './judgement.ts';
 import { hasFailedPush, hasOpenPush } from './push.ts';
 
@@ -120,7 +120,7 @@ export async function dueDeliveries(
   aside: ReadonlySet<number>,
   limit: number,
 ): Promise<Due> {
-  const failed = await undecidableIds(db);
+  const failed = await evaluationErrorIds(db);
   const first: DueDelivery[] = [];
   const later: DueDelivery[] = [];
   let nextAt = await nextDueAt(db, now);

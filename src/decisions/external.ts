@@ -13,7 +13,7 @@ import { readState, writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { readSubject } from './facts.ts';
 import { endHolds } from './holds/holds.ts';
-import { resolveRevokedTooOften, resolveUndecidable } from './incidents.ts';
+import { resolveEvaluationErrors, resolveRevokedTooOften } from './incidents.ts';
 import { askRules, type RulesContext } from './judgement.ts';
 import { MAY_HAVE_ARRIVED, undonePush } from './push.ts';
 import { recordDecision } from './record.ts';
@@ -163,7 +163,7 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
   const done = rows.map((row) => row.order_delivery_id);
   if (done.length === 0) return;
   await endHolds(tx, done, now);
-  await resolveUndecidable(tx, done, now);
+  await resolveEvaluationErrors(tx, done, now);
   // What was accepted may still be revoked (accept/revocation.ts).
   const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
   const overIds = over.map((row) => row.order_delivery_id);

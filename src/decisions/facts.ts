@@ -31,7 +31,7 @@ export interface Subject {
   readonly orderIsGone: boolean;
   readonly facts: Facts;
   /** Fields of the ERP's customer that are not of their declared kind. */
-  readonly misfits: readonly string[];
+  readonly invalidFields: readonly string[];
 }
 
 /** Of lines that cannot be read there is no sum. */
@@ -88,6 +88,6 @@ export async function readSubject(
     clock: clockFacts(now, settings),
   };
   const { hash, isGone } = order;
-  const misfits = customer?.misfits ?? [];
-  return { delivery, orderHash: hash, orderIsGone: isGone, facts, misfits };
+  const invalidFields = customer?.invalidFields ?? [];
+  return { delivery, orderHash: hash, orderIsGone: isGone, facts, invalidFields };
 }

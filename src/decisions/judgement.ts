@@ -4,6 +4,7 @@ import type { Operand } from '../rules/cel/operands.ts';
 import type { Outcome } from '../rules/combine.ts';
 import { decidingValues, type Evaluation, evaluate, factsInContext } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
+import type { DecisionOutcome } from '../store/tables.ts';
 import type { Subject } from './facts.ts';
 import { type HoldRow, lapsedRules, readHolds } from './holds/holds.ts';
 import { armedRuleIds } from './reject/arming.ts';
@@ -58,7 +59,7 @@ export interface Judgement extends Asked {
   readonly rules: LoadedRuleSet;
   readonly mode: DecisionMode;
   readonly subject: Subject;
-  readonly outcome: Pick<Outcome, 'kind' | 'reason' | 'rules'>;
+  readonly outcome: Pick<Outcome, 'reason' | 'rules'> & { readonly kind: DecisionOutcome };
   /** Epoch milliseconds. */
   readonly at: number;
   /** When it is to be evaluated again at the latest; null: not before something changes. */

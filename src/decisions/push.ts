@@ -93,8 +93,8 @@ export async function acceptCanceledSince(
 }
 
 /** What the facts of a decision may age is what its push may wait. Epoch milliseconds. */
-export function sendBefore({ rails }: RuleSet['settings'], at: number): number {
-  return at + (parseDuration(rails.freshness.mirror) ?? 0);
+export function sendBefore({ safeguards }: RuleSet['settings'], at: number): number {
+  return at + (parseDuration(safeguards.freshness.mirror) ?? 0);
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Writing down what was decided: the journal entry with everything behind it, and the latest
  * evaluation of the delivery, by which is known what must be decided again. Whoever decides (the
- * rules, the rails of a reject, a person) does it through here, inside its own transaction.
+ * rules, the safeguards of a reject, a person) does it through here, inside its own transaction.
  */
 import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';

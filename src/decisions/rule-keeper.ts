@@ -62,7 +62,7 @@ export interface RuleKeeperDeps {
   readonly directory: string;
 }
 
-async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
+async function reportInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
   log.error({ code: error.code }, `the rules cannot be used: ${error.message}`);
   const detail = { code: error.code, message: error.message };
   await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
@@ -116,12 +116,15 @@ function readsLists({ ruleSet }: LoadedRuleSet): boolean {
 }
 
 /** Tells which lists cannot be read, and takes back what is over. */
-async function tellLists(
+async function reportLists(
   { store, clock, log }: RuleKeeperDeps,
   failed: readonly ListFailure[],
 ): Promise<void> {
   const wanted = failed.map(({ list: key, message }) => ({
-    ...{ kind: LIST_INCIDENT, entity: 'rules', key, detail: { message } },
+    kind: LIST_INCIDENT,
+    entity: 'rules',
+    key,
+    detail: { message },
   }));
   const { opened } = await reconcileIncidents(store.db, [LIST_INCIDENT], wanted, clock.now());
   for (const { key: list, detail } of opened) {
@@ -129,7 +132,7 @@ async function tellLists(
   }
 }
 
-function tellReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
+function logReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
   const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
   const { added, removed, changed } = diff;
   const what = { from, to, added, removed, changed: changed.map(({ id }) => id), disarmed };
@@ -151,7 +154,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   const { store, clock, log } = deps;
   const fill = async (loaded: LoadedRuleSet, before: LoadedRuleSet): Promise<LoadedRuleSet> => {
     const { ruleSet, files, failed } = await fillLists(store.db, loaded, listsOf(before));
-    await tellLists(deps, failed);
+    await reportLists(deps, failed);
     return { ruleSet, files };
   };
   let inForce: LoadedRuleSet;
@@ -167,7 +170,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     if (disarmed.length > 0) log.warn({ disarmed }, 'rules have another text and are not armed');
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
-    await tellInvalid(deps, thrown);
+    await reportInvalid(deps, thrown);
     inForce = await lastGood(deps);
     provisional = true;
   }
@@ -192,7 +195,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     try {
       next = await fill(loadRuleSet(directory), before);
     } catch (thrown) {
-      if (thrown instanceof ConfigError) await tellInvalid(deps, thrown);
+      if (thrown instanceof ConfigError) await reportInvalid(deps, thrown);
       throw thrown;
     }
     const diff = diffRuleSets(before.ruleSet, next.ruleSet);
@@ -207,7 +210,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     onInForce?.();
     inForce = next;
     provisional = false;
-    tellReloaded(log, diff, disarmed);
+    logReloaded(log, diff, disarmed);
     return { diff, disarmed };
   };
   return {

@@ -28,7 +28,7 @@ export interface HoldTiming {
   readonly afterwards: 'escalate' | 're-evaluate' | 'accept';
 }
 
-/** The rails of one reject rule; the set's own rails hold as well, the tighter one wins. */
+/** The safeguards of one reject rule; the set's own safeguards hold as well, the tighter one wins. */
 export interface RejectTiming {
   readonly graceMs: number;
   readonly maxPerHour?: number | undefined;

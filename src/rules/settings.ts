@@ -1,4 +1,4 @@
-/** `settings.yaml`: modes, calendar, rails, and the lists and tables that conditions name. */
+/** `settings.yaml`: modes, calendar, safeguards, and the lists and tables that conditions name. */
 import { isScalar } from 'yaml';
 import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';

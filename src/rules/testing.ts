@@ -5,9 +5,10 @@
  * looks at the combined live outcome. A clause that no test shows to matter is reported: without
  * it every test would end the same, so either a test is missing or the clause is.
  */
+
 import type { Truth } from './cel/program.ts';
-import type { Outcome } from './combine.ts';
-import { contextOf, evaluate, evaluateRule, type RuleResult, truthOfClauses } from './evaluate.ts';
+import type { Outcome, RuleResult } from './combine.ts';
+import { contextOf, evaluate, evaluateRule, truthOfClauses } from './evaluate.ts';
 import { factsOfTest } from './facts/typical.ts';
 import type { Rule, RuleSet } from './rule.ts';
 

@@ -49,7 +49,7 @@ it('a reject whose grace is over waits while decisions are paused', async () => 
   await pauses.pause(DECISIONS, WHO);
   run('rejects');
   await settle();
-  expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 'mode' });
+  expect(await court.entry()).toMatchObject({ state: 'waiting', safeguard: 'mode' });
   await pauses.resume(DECISIONS, WHO);
   await clock.advance(300_000);
   expect(await court.meant()).toEqual(['1 rejected']);

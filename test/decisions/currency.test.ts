@@ -34,7 +34,7 @@ describe('the currency of an order that names none', () => {
     const house = await createHouse();
     await house.order(1, NONE);
     await house.delivery({ id: 7 });
-    expect(await decide(house)).toEqual(['7 nothing']);
+    expect(await decide(house)).toEqual(['7 no_rule']);
     expect(await lastReason(house)).toBe('no rule applies; not known: order.currency');
     await house.stock({ a: 5 }, { a: priced('eur ') });
     expect(await shown(house)).toEqual(['EUR']);
@@ -47,7 +47,7 @@ describe('the currency of an order that names none', () => {
     await house.order(1, { ...NONE, orderLineItems });
     await house.stock({ a: 5, b: 5 }, { a: priced('EUR'), b: priced('DKK') });
     await house.delivery({ id: 7 });
-    expect(await decide(house)).toEqual(['7 nothing']);
+    expect(await decide(house)).toEqual(['7 no_rule']);
     await house.clock.advance(1);
     await setCurrency(house, 'EUR');
     expect(await shown(house)).toEqual(['EUR']);

@@ -135,7 +135,7 @@ describe('a pending delivery', () => {
     const rules = () => fresh;
     await house.delivery({ id: 1 });
     house.clock.step(24 * 60 * MINUTE);
-    expect(await house.decide({ rules })).toEqual(['1 nothing']);
+    expect(await house.decide({ rules })).toEqual(['1 no_rule']);
     house.clock.step(-24 * 60 * MINUTE);
     expect(await house.decide({ rules })).toEqual(['1 accept']);
   });
@@ -186,7 +186,7 @@ describe('a pending delivery', () => {
     expect(await house.decide()).toEqual([]);
     const last = house.store.db.selectFrom('decision').select(['reason', 'rules']);
     expect(await last.orderBy('decision_id', 'desc').executeTakeFirst()).toEqual({
-      reason: 'rail order: the service no longer has order 1',
+      reason: 'safeguard order: the service no longer has order 1',
       rules: '[]',
     });
     expect(await house.pushes()).toEqual([]);
@@ -194,7 +194,7 @@ describe('a pending delivery', () => {
     const [tried] = await house.tried({ rules });
     expect(tried).toMatchObject({
       after: 'hold',
-      reason: 'rail order: the service no longer has order 1',
+      reason: 'safeguard order: the service no longer has order 1',
     });
     await gone(null);
     expect(await house.decide()).toEqual(['1 accept']);
@@ -213,7 +213,7 @@ describe('a pending delivery', () => {
       const incidents = house.store.db.selectFrom('incident').where('resolved_at', 'is', null);
       return incidents.select(['kind', 'key']).execute();
     };
-    expect(await open(7)).toEqual([{ kind: 'customer_field', key: 'C-1' }]);
+    expect(await open(7)).toEqual([{ kind: 'invalid_customer_data', key: 'C-1' }]);
     expect(await open('B')).toEqual([]);
   });
 
@@ -221,7 +221,7 @@ describe('a pending delivery', () => {
     const house = await createHouse();
     const rules = loadedRules(ACCEPT_SMALL.replaceAll('20', '-1').replaceAll('> -1', '< -1'));
     await house.delivery({ id: 1 });
-    expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 no_rule']);
     expect(await house.pushes()).toEqual([]);
   });
 });
@@ -382,7 +382,7 @@ describe('modes', () => {
   it('push nothing in observe and shadow, and decide again when they become live', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
-    expect(await house.decide({ mode: 'shadow' })).toEqual(['1 nothing']);
+    expect(await house.decide({ mode: 'shadow' })).toEqual(['1 no_rule']);
     expect(await house.decide({ mode: 'observe' })).toEqual(['1 accept']);
     expect(await house.pushes()).toEqual([]);
     expect(await house.decide({ mode: 'live' })).toEqual(['1 accept']);
@@ -448,7 +448,7 @@ describe('many deliveries', () => {
     expect(await house.decide()).toEqual([]);
     const incidents = house.store.db.selectFrom('incident').select(['kind', 'resolved_at']);
     expect(await incidents.execute()).toEqual([
-      { kind: 'undecidable', resolved_at: house.clock.now() },
+      { kind: 'evaluation_error', resolved_at: house.clock.now() },
     ]);
   });
 

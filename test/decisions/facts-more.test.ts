@@ -226,18 +226,20 @@ describe('fields that the ERP adds', () => {
     const extra = { price_group: 'A', risk: 3.5, share: 0.25, vip: 'yes', secret: 1 };
     await house.customer({ extra });
     await deliveryOfC1(house, 1, 1);
-    const { facts, misfits } = await subjectOf(house, 1);
+    const { facts, invalidFields } = await subjectOf(house, 1);
     expect(facts.customer?.extra).toEqual({
       ...{ price_group: 'A', share: 0.25 },
       ...{ risk: 'no whole number: 3.5', vip: 'no true/false: "yes"' },
     });
-    expect(misfits).toEqual([
+    expect(invalidFields).toEqual([
       'risk should be a whole number, it is 3.5',
       'vip should be a true/false, it is "yes"',
     ]);
     const numbers = { share: 1e30 };
     await house.customer({ extra: numbers });
-    expect((await subjectOf(house, 1)).misfits).toEqual(['share should be a decimal, it is 1e+30']);
+    expect((await subjectOf(house, 1)).invalidFields).toEqual([
+      'share should be a decimal, it is 1e+30',
+    ]);
   });
 
   it('are unknown where they are of another kind, and not absent', async () => {

@@ -85,7 +85,7 @@ describe('a delivery is decided anew at once', () => {
   it.each(named)('by line.%s when its %s changes', async (fact, _name, listed, entity, row) => {
     const house = await packed(listed);
     const set = acceptsIf(`delivery.lines.all(line, line.${fact})`);
-    expect(await house.decide(set)).toEqual(['1 nothing']);
+    expect(await house.decide(set)).toEqual(['1 no_rule']);
     await house.clock.advance(1_000);
     await write(house, entity, row);
     expect(await house.decide(set)).toEqual(['1 accept']);
@@ -97,7 +97,7 @@ describe('a delivery is decided anew at once', () => {
     await write(house, PDM.colors, color('020'));
     await write(house, STOCK_VARIANT, variant({ styleNo: 'S-2' }));
     const set = acceptsIf(`delivery.lines.all(line, line.${fact})`);
-    expect(await house.decide(set)).toEqual(['1 nothing']);
+    expect(await house.decide(set)).toEqual(['1 no_rule']);
     await house.clock.advance(1_000);
     await write(house, PDM.colors, color('010'));
     expect(await house.decide(set)).toEqual(['1 accept']);
@@ -111,7 +111,7 @@ describe('a delivery is decided anew at once', () => {
     const house = await createHouse();
     const set = acceptsIf(`${fact} && delivery.id == 1`);
     for (const id of [1, 2]) await house.delivery({ id, lines: [[`sku-${id}`, 1]] });
-    expect(await house.decide(set)).toEqual(['1 nothing', '2 nothing']);
+    expect(await house.decide(set)).toEqual(['1 no_rule', '2 no_rule']);
     await house.clock.advance(1_000);
     await house.delivery({ id: 2, status, lines: [['sku-2', 1]] });
     expect(await house.decide(set)).toEqual(['1 accept']);
@@ -125,7 +125,7 @@ describe('a delivery is decided anew at once', () => {
     await house.clock.advance(1_000);
     await house.delivery({ id: 1, status: 'accepted', lines: [['a', 4]], more: tracked });
     await house.delivery({ id: 2, lines: [['a', 5]] });
-    expect(await house.decide(set)).toEqual(['2 nothing']);
+    expect(await house.decide(set)).toEqual(['2 no_rule']);
     await house.clock.advance(1_000);
     // What was shipped is counted already: the row is as it was.
     await house.stock({ a: 5 });
@@ -140,7 +140,7 @@ describe('a delivery is decided anew at once', () => {
       await house.delivery({ id, order: id, lines: [[`sku-${id}`, 1]] });
     }
     const set = acceptsIf('customer.credit.reserved > 0 && customer.credit.currency == "DKK"');
-    expect(await house.decide(set)).toEqual(['1 nothing', '2 nothing']);
+    expect(await house.decide(set)).toEqual(['1 no_rule', '2 no_rule']);
     await house.clock.advance(1_000);
     await house.delivery({ id: 1, order: 1, status: 'accepted', lines: [['sku-1', 1]] });
     expect(await house.decide(set)).toEqual(['2 accept']);
@@ -153,7 +153,7 @@ it('a delivery is not decided anew where only the time of the figures is another
   await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
   await house.delivery({ id: 1 });
   const set = acceptsIf('delivery.amount > customer.credit.headroom');
-  expect(await house.decide(set)).toEqual(['1 nothing']);
+  expect(await house.decide(set)).toEqual(['1 no_rule']);
   await house.clock.advance(60_000);
   await house.customer();
   expect(await house.decide(set)).toEqual([]);
@@ -180,7 +180,7 @@ describe('a delivery is decided anew as time goes by', () => {
     await house.order(1, { createdAt, shippingAddress: { accountNo: 'C-1' } });
     await house.delivery({ id: 1 });
     const set = { ...acceptsIf(condition, more), reconsiderMs: 1_000 };
-    expect(await house.decide(set)).toEqual(['1 nothing']);
+    expect(await house.decide(set)).toEqual(['1 no_rule']);
     await house.clock.advance(at(due) - START - 1);
     expect(await house.decide(set)).toEqual([]);
     await house.clock.advance(1_001);

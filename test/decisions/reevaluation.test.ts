@@ -290,7 +290,7 @@ rules:
   const house = await createHouse();
   await house.order(1, { SeasonName: 'SS27' });
   await house.delivery({ id: 1, order: 1 });
-  expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+  expect(await house.decide({ rules: () => rules })).toEqual(['1 no_rule']);
   const runs = runsOn(runnerOf(house.store));
   const read = async () => ({ rows: [], rejects: [], count: 0, startedAt: 0 });
   const stream = { name: 'seasons', entity: SEASON, fuse: FUSE, read };
@@ -319,7 +319,7 @@ rules:
   await write(PDM.styles, style);
   await house.order(1, { SeasonName: 'AW26' });
   await house.delivery({ id: 1, lines: [['z', 2]] });
-  expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+  expect(await house.decide({ rules: () => rules })).toEqual(['1 no_rule']);
   await house.clock.advance(1_000);
   await write(PDM.styles, { ...style, attributes: { ...style.attributes, active: true } });
   expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);

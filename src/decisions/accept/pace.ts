@@ -39,8 +39,8 @@ export function hourBegan(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS;
 }
 
-function pauseMsOf({ rails }: Settings): number {
-  return parseDuration(rails.accept.pause) ?? HOUR_MS;
+function pauseMsOf({ safeguards }: Settings): number {
+  return parseDuration(safeguards.accept.pause) ?? HOUR_MS;
 }
 
 async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> {
@@ -94,11 +94,11 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
 
 async function reasonToPause(
   tx: Tx,
-  { rails }: Settings,
+  { safeguards }: Settings,
   { count, pausedUntil }: Pace,
   isCounted: boolean,
 ): Promise<string | undefined> {
-  const { max_per_hour: max, refused_in_a_row: refused } = rails.accept;
+  const { max_per_hour: max, refused_in_a_row: refused } = safeguards.accept;
   if (!isCounted && count >= max) return `${max} accepts in this hour are the limit`;
   if (!(await allRefused(tx, refused, pausedUntil))) return undefined;
   return `the service did not take the last ${refused} pushes`;
@@ -122,8 +122,8 @@ export async function pausedAccept(
 }
 
 function pausedBy(accept: Outcome, why: string, until: number): Paused {
-  const reason = `rail accepts: ${why}; accepting pauses`;
-  return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
+  const reason = `safeguard accepts: ${why}; accepting pauses`;
+  return { until, outcome: { ...accept, kind: 'hold', code: 'safeguard', reason } };
 }
 
 /**

@@ -13,7 +13,7 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
-import { isRevokedTooOften, resolveRevokedTooOften, tellRevokedTooOften } from '../incidents.ts';
+import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
 import {
   basisOf,
   type Decided,
@@ -192,9 +192,9 @@ export async function reconsiderAccepted(
   if (change === 'none' || mode !== 'live') return undefined;
   if (await waitsForChanges(tx, ruleSet, subject)) return undefined;
   const { count } = await revocationsWithin(tx, orderDeliveryId, DAY_MS, now);
-  const { max_per_day: max } = ruleSet.settings.rails.returns;
+  const { max_per_day: max } = ruleSet.settings.safeguards.revocation;
   if (count >= max) {
-    await tellRevokedTooOften(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
+    await reportRevokedTooOften(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
     return undefined;
   }
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
@@ -209,10 +209,10 @@ export async function reconsiderAccepted(
 async function cooldownEnd(
   tx: Tx,
   orderDeliveryId: number,
-  { rails }: RuleSet['settings'],
+  { safeguards }: RuleSet['settings'],
   now: number,
 ): Promise<number | undefined> {
-  const cooldown = parseDuration(rails.returns.cooldown) ?? COOLDOWN_MS_DEFAULT;
+  const cooldown = parseDuration(safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
   const { lastAt } = await revocationsWithin(tx, orderDeliveryId, cooldown, now);
   return lastAt === null ? undefined : lastAt + cooldown;
 }
@@ -228,7 +228,7 @@ export async function outcomeAfterCooldown(
   if (outcome.kind !== 'accept') return { outcome, until: undefined };
   const until = await cooldownEnd(tx, orderDeliveryId, settings, now);
   if (until === undefined) return { outcome, until: undefined };
-  const reason = `taken back before; not accepted again until ${new Date(until).toISOString()}`;
+  const reason = `its accept was revoked; not accepted again until ${new Date(until).toISOString()}`;
   const waiting = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
   return { outcome: waiting, until };
 }

@@ -12,7 +12,7 @@ type ExtraValue = string | number | boolean;
 export interface Customer {
   readonly facts: CustomerFacts;
   /** Fields of the ERP whose value is not of the declared kind, in words. */
-  readonly misfits: readonly string[];
+  readonly invalidFields: readonly string[];
 }
 
 function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
@@ -35,20 +35,21 @@ function shown(value: unknown): string {
 function extraOf(
   text: string,
   fields: ExtraFields,
-): Pick<Customer, 'misfits'> & {
+): Pick<Customer, 'invalidFields'> & {
   readonly extra: Record<string, ExtraValue>;
 } {
   const parsed: unknown = JSON.parse(text);
   const members = isJsonObject(parsed) ? parsed : {};
   const extra: Record<string, ExtraValue> = {};
-  const misfits: string[] = [];
+  const invalidFields: string[] = [];
   for (const [name, kind] of Object.entries(fields)) {
     const value: unknown = Object.hasOwn(members, name) ? members[name] : null;
     if (value === null) continue;
     extra[name] = fits(value, kind) ? value : oddValue(value, kind);
-    if (!fits(value, kind)) misfits.push(`${name} should be a ${kind}, it is ${shown(value)}`);
+    if (!fits(value, kind))
+      invalidFields.push(`${name} should be a ${kind}, it is ${shown(value)}`);
   }
-  return { extra, misfits };
+  return { extra, invalidFields };
 }
 
 /** Undefined when the ERP does not know the account. */
@@ -66,7 +67,7 @@ export async function customerFacts(
     .executeTakeFirst();
   if (!row) return undefined;
   const { credit_limit: limit, balance, currency, overdue_days: overdue } = row;
-  const { extra, misfits } = extraOf(row.extra, fields);
+  const { extra, invalidFields } = extraOf(row.extra, fields);
   const saysNothing = [limit, balance, overdue].every((value) => value === null);
   // Figures are never younger than their arrival, whatever the clock or the zone of the ERP says.
   const since = Math.min(row.as_of ?? row.changed_at, row.changed_at);
@@ -82,5 +83,5 @@ export async function customerFacts(
         as_of: row.as_of,
       };
   const blocked = row.blocked === null ? null : row.blocked === 1;
-  return { facts: { account_no: accountNo, blocked, credit, extra }, misfits };
+  return { facts: { account_no: accountNo, blocked, credit, extra }, invalidFields };
 }

@@ -107,9 +107,9 @@ export async function outcomeBehindChanges(
   if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return { outcome, lookAt: null };
   const run = await runToWaitFor(tx, ruleSet, subject);
   if (!run) return { outcome, lookAt: null };
-  const reason = `rail changes: ${told(run)}`;
+  const reason = `safeguard changes: ${told(run)}`;
   return {
-    outcome: { ...outcome, kind: 'hold', code: 'rail', rules: [], reason },
+    outcome: { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason },
     // Such a run may begin and end between two looks at which are open.
     lookAt: run.outcome === 'running' ? now + RUN_LOOK_MS : null,
   };

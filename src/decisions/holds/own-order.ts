@@ -10,7 +10,7 @@ import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import type { Subject } from '../facts.ts';
-import { railHold } from '../reject/outcome.ts';
+import { safeguardHold } from '../reject/outcome.ts';
 
 /** Nothing tells when a person has noted a difference, or a look has ended. */
 const RELOOK_MS = 30_000;
@@ -128,5 +128,8 @@ export async function outcomeBehindOrder(
     (await unjudged(tx, orderId));
   if (!open) return { outcome, until: null };
   const { detail, againMs = RELOOK_MS } = open;
-  return { outcome: railHold(undefined, { rail: 'document', detail }), until: now + againMs };
+  return {
+    outcome: safeguardHold(undefined, { safeguard: 'document', detail }),
+    until: now + againMs,
+  };
 }

@@ -126,7 +126,7 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
 const BACKTEST = 'selvedge rules backtest --since 30d --save';
 
 async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly string[]> {
-  const { matches_seen: needed } = ruleSet.settings.rails.reject;
+  const { matches_seen: needed } = ruleSet.settings.safeguards.reject;
   const seen = await seenCount(tx, rule.hash);
   const report = await latestReport(tx, rule);
   const isLive = rule.mode === 'live' && ruleSet.settings.mode === 'live';
@@ -159,9 +159,15 @@ async function arm(
   await tx
     .insertInto('arming')
     .values({
-      ...{ rule_id: ruleId, rule_hash: rule.hash, at, ...who },
-      ...{ report_id: report, expires_at: expiresAt },
-      ...{ ended_at: null, ended_by: null, end_reason: null },
+      ...who,
+      rule_id: ruleId,
+      rule_hash: rule.hash,
+      report_id: report,
+      at,
+      expires_at: expiresAt,
+      ended_at: null,
+      ended_by: null,
+      end_reason: null,
     })
     .execute();
   const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
@@ -190,7 +196,7 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: 
     throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);
   }
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
-  const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail, at } as const;
+  const end = { state: 'withdrawn', by: who.actor, safeguard: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
   const disarmed: Disarmed = { withdrawn, canceled: await recallPushed(tx, ruleSet, at) };
   const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail: disarmed };
@@ -208,7 +214,13 @@ async function disarmUnasked(
   const who = { actor: 'daemon', reason };
   for (const ruleId of ruleIds) {
     await endArming(tx, ruleId, who, at);
-    const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail: reason, at } as const;
+    const end = {
+      state: 'withdrawn',
+      by: who.actor,
+      safeguard: 'arming',
+      detail: reason,
+      at,
+    } as const;
     const detail = { withdrawn: await endEntries(tx, ruleId, end) };
     const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail };
     await writeAudit(tx, { ...who, ...act }, at);
@@ -268,10 +280,6 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
       }),
     keepReport: (report, actor) =>
       store.transaction((tx) => storeReport(tx, report, { actor, at: clock.now() })),
-    resetBreaker: (who) =>
-      changing(async (tx) => {
-        const breaker = await resetBreaker(tx, who, clock.now());
-        return breaker;
-      }),
+    resetBreaker: (who) => changing((tx) => resetBreaker(tx, who, clock.now())),
   };
 }

@@ -14,7 +14,7 @@ const KEY = 'reject_breaker';
 const RESET_KEY = 'reject_breaker_reset';
 const INCIDENT = { kind: 'reject_breaker', entity: 'rules', key: 'reject' } as const;
 
-const BREAKER = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
+const BREAKER = z.object({ at: z.number(), safeguard: z.string(), detail: z.string() });
 
 /** What tripped it, and when. */
 export type Breaker = z.output<typeof BREAKER>;

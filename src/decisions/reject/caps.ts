@@ -106,9 +106,9 @@ async function shareOver(
   tx: Tx,
   rejects: number,
   now: number,
-  rails: RuleSet['settings']['rails']['reject'],
+  safeguards: RuleSet['settings']['safeguards']['reject'],
 ): Promise<string | undefined> {
-  const { max_share_of_day: max, share_floor: floor } = rails;
+  const { max_share_of_day: max, share_floor: floor } = safeguards;
   // Below it nothing is counted: that goes through all that was ever decided.
   if (rejects <= floor) return undefined;
   const decided = Math.max(rejects, await decidedToday(tx, now));
@@ -119,9 +119,9 @@ async function shareOver(
 function medianOver(
   rejects: number,
   counts: readonly number[],
-  rails: RuleSet['settings']['rails']['reject'],
+  safeguards: RuleSet['settings']['safeguards']['reject'],
 ): string | undefined {
-  const { times_median: times, median_floor: floor } = rails;
+  const { times_median: times, median_floor: floor } = safeguards;
   const median = medianOf(counts);
   if (rejects <= Math.max(floor, times * median)) return undefined;
   return `far above what is usual: ${rejects} today, the median of 30 days is ${median}`;
@@ -132,10 +132,10 @@ export async function capExceeded(
   tx: Tx,
   rule: Rule,
   counted: Counted,
-  { rails }: RuleSet['settings'],
+  { safeguards }: RuleSet['settings'],
   now: number,
-): Promise<{ readonly rail: 'cap' | 'usual'; readonly detail: string } | undefined> {
-  const { reject } = rails;
+): Promise<{ readonly safeguard: 'cap' | 'usual'; readonly detail: string } | undefined> {
+  const { reject } = safeguards;
   const intents = await intentsSince(tx, now - (MEDIAN_DAYS + 1) * DAY_MS);
   const today = intents.filter((intent) => intent.intent_at > now - DAY_MS);
   const hour = today.filter((intent) => intent.intent_at > now - HOUR_MS);
@@ -151,7 +151,7 @@ export async function capExceeded(
     over(`a day for one customer by ${rule.id}`, by(same), limits?.maxPerCustomerPerDay) ??
     amountOver(today, rule, counted, reject.max_amount_per_day) ??
     (await shareOver(tx, today.length + 1, now, reject));
-  if (detail !== undefined) return { rail: 'cap', detail };
+  if (detail !== undefined) return { safeguard: 'cap', detail };
   const unusual = medianOver(today.length + 1, countsByDay(intents, now), reject);
-  return unusual === undefined ? undefined : { rail: 'usual', detail: unusual };
+  return unusual === undefined ? undefined : { safeguard: 'usual', detail: unusual };
 }

@@ -1,7 +1,7 @@
 /**
  * Carries out rejects whose grace is over. For each: the delivery is read at the service, then, in
- * one transaction, the rules are asked anew on fresh facts, every rail is asked, and either the
- * push is meant (and counted by the caps) or the rail's hold is journaled. The push itself is sent
+ * one transaction, the rules are asked anew on fresh facts, every safeguard is asked, and either the
+ * push is meant (and counted by the caps) or the safeguard's hold is journaled. The push itself is sent
  * by the outbox, which looks once more, compares the row to the letter, and reads back.
  *
  * A timeout leaves the push in doubt, where only a look leads on: nothing is repeated blindly.
@@ -23,7 +23,7 @@ import { disarmRunOut } from './arm.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
 import { hasPushed, recallPushed, settlePushed } from './finish-reject.ts';
-import { railHold } from './outcome.ts';
+import { safeguardHold } from './outcome.ts';
 import {
   endEntries,
   endEntry,
@@ -62,7 +62,7 @@ export interface RejectExecutor {
 }
 
 const SLEEP_MS_MAX = 30_000;
-/** How soon what was put off is looked at again, if no rail says when. */
+/** How soon what was put off is looked at again, if no safeguard says when. */
 const LOOK_AGAIN_MS = 300_000;
 
 /** What followed from the end of a grace. */
@@ -70,28 +70,28 @@ type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop:
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
-/** What the rail leads to, besides the journal entry. */
+/** What the safeguard leads to, besides the journal entry. */
 async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Judged) {
-  const { rail, detail, next, until = at + LOOK_AGAIN_MS } = stop;
+  const { safeguard, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {
-    await putOff(tx, entry.entryId, { rail, detail, until });
+    await putOff(tx, entry.entryId, { safeguard, detail, until });
     return;
   }
-  const end = { by: 'daemon', rail, detail, at };
+  const end = { by: 'daemon', safeguard, detail, at };
   const state = next === 'anew' ? 'withdrawn' : 'held';
   await endEntry(tx, entry.orderDeliveryId, { ...end, state });
   if (next !== 'trip') return;
-  await tripBreaker(tx, { at, rail, detail });
-  const tripped = { rail: 'breaker', detail: `it tripped: ${rail}, ${detail}` };
+  await tripBreaker(tx, { at, safeguard, detail });
+  const tripped = { safeguard: 'breaker', detail: `it tripped: ${safeguard}, ${detail}` };
   await endEntries(tx, undefined, { ...end, ...tripped, state: 'held' });
   await recallPushed(tx, rules.ruleSet, at);
 }
 
-/** A rail stands in the way: the hold with its name, once for each change of the reason. */
+/** A safeguard stands in the way: the hold with its name, once for each change of the reason. */
 async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): Promise<Step> {
   const { at } = judged;
-  const outcome = railHold(entry.ruleId, stop);
-  if (entry.rail !== stop.rail || stop.next !== 'wait') {
+  const outcome = safeguardHold(entry.ruleId, stop);
+  if (entry.safeguard !== stop.safeguard || stop.next !== 'wait') {
     const dueAt = stop.next === 'anew' ? at : at + LOOK_AGAIN_MS;
     const by = { actor: 'daemon', trigger: 'grace' };
     await recordDecision(tx, { ...judged, outcome, dueAt }, by);
@@ -114,9 +114,14 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   await tx
     .updateTable('reject_entry')
     .set({
-      ...{ state: 'pushing', rail: null, detail: null },
-      ...{ intent_at: at, intent_decision_id: decisionId },
-      ...{ account_no: accountNo, amount, currency },
+      state: 'pushing',
+      safeguard: null,
+      detail: null,
+      intent_at: at,
+      intent_decision_id: decisionId,
+      account_no: accountNo,
+      amount,
+      currency,
     })
     .where('entry_id', '=', entry.entryId)
     .execute();
@@ -152,7 +157,7 @@ async function decide(
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
 
-/** The look at the service; a rail of its own when it cannot be had. */
+/** The look at the service; a safeguard of its own when it cannot be had. */
 async function lookUp(
   deps: RejectDeps,
   { orderId, orderDeliveryId }: RejectEntry,
@@ -161,11 +166,11 @@ async function lookUp(
   try {
     const found = await deps.readDelivery(orderId, orderDeliveryId, signal);
     if (found !== undefined) return undefined;
-    return { rail: 're-read', detail: 'the service does not know it any more', next: 'anew' };
+    return { safeguard: 're-read', detail: 'the service does not know it any more', next: 'anew' };
   } catch (thrown) {
     if (isStoreUnusable(thrown) || signal.aborted) throw thrown;
     const detail = `the service cannot be asked: ${toError(thrown).message}`;
-    return { rail: 're-read', detail, next: 'wait' };
+    return { safeguard: 're-read', detail, next: 'wait' };
   }
 }
 
@@ -179,10 +184,10 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
     deps.onPush();
     return;
   }
-  const { rail, detail, next } = step.stop;
-  const text = `delivery ${delivery}: not rejected, rail ${rail}`;
+  const { safeguard, detail, next } = step.stop;
+  const text = `delivery ${delivery}: not rejected, safeguard ${safeguard}`;
   if (next === 'trip') deps.log.error({ delivery, rule, detail }, `${text}; the breaker tripped`);
-  else if (entry.rail !== rail) deps.log.warn({ delivery, rule, detail }, text);
+  else if (entry.safeguard !== safeguard) deps.log.warn({ delivery, rule, detail }, text);
   deps.onDecided();
 }
 

@@ -34,8 +34,8 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
       .updateTable('reject_entry')
       .set(
         state === 'confirmed'
-          ? { state: 'rejected', rail: null, detail: null }
-          : { state: 'failed', rail: 'push', detail },
+          ? { state: 'rejected', safeguard: null, detail: null }
+          : { state: 'failed', safeguard: 'push', detail },
       )
       .set({ ended_at: at, ended_by: 'daemon' })
       .where('entry_id', '=', entryId)
@@ -73,7 +73,7 @@ export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promis
  */
 export async function failuresExceeded(
   tx: Tx,
-  { rails }: RuleSet['settings'],
+  { safeguards }: RuleSet['settings'],
   now: number,
   after: number,
 ): Promise<string | undefined> {
@@ -87,6 +87,6 @@ export async function failuresExceeded(
     .where('r.ended_at', '>', Math.max(after, now - DAY_MS))
     .executeTakeFirstOrThrow();
   const count = Number(row.count);
-  const { write_failures: max } = rails.reject;
+  const { write_failures: max } = safeguards.reject;
   return count >= max ? `${count} pushes of rejects failed in a day` : undefined;
 }

@@ -95,7 +95,7 @@ export async function notFresh(
   settings: Settings,
   now: number,
 ): Promise<string | undefined> {
-  const { mirror, stock, credit } = settings.rails.freshness;
+  const { mirror, stock, credit } = settings.safeguards.freshness;
   const behind = await behindSince(tx);
   const lag =
     tooOld('the mirror', await heardAt(tx, now), mirror, now) ??

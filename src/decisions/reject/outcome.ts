@@ -1,6 +1,6 @@
 /**
  * What becomes of the rules' word where rejects are concerned: a reject begins its grace instead of
- * being sent, one that a rail stopped is held for people, and one that the rules no longer want is
+ * being sent, one that a safeguard stopped is held for people, and one that the rules no longer want is
  * withdrawn. Called for every pending delivery that is decided, in that transaction.
  */
 import type { Outcome } from '../../rules/combine.ts';
@@ -10,13 +10,19 @@ import type { Subject } from '../facts.ts';
 import type { Judgement } from '../judgement.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 
-/** The hold that a rail makes of an outcome; the rail's name is the reason's first word. */
-export function railHold(
+/** The hold that a safeguard makes of an outcome; the safeguard's name is the reason's first word. */
+export function safeguardHold(
   ruleId: string | undefined,
-  { rail, detail }: { readonly rail: string; readonly detail: string },
+  { safeguard, detail }: { readonly safeguard: string; readonly detail: string },
 ): Outcome {
   const rules = ruleId === undefined ? [] : [ruleId];
-  return { kind: 'hold', code: 'rail', rules, reason: `rail ${rail}: ${detail}`, missing: [] };
+  return {
+    kind: 'hold',
+    code: 'safeguard',
+    rules,
+    reason: `safeguard ${safeguard}: ${detail}`,
+    missing: [],
+  };
 }
 
 /** A person has decided since the reject was meant, and left it to the rules again. */
@@ -33,27 +39,27 @@ async function hasSpoken(tx: Tx, entry: RejectEntry): Promise<boolean> {
 }
 
 /**
- * The outcome behind what rails have decided already, as far as is settled (see `settle.ts`). What
- * the service has no order of is nobody's to decide, whatever the rules say. A delivery that a rail
+ * The outcome behind what safeguards have decided already, as far as is settled (see `settle.ts`). What
+ * the service has no order of is nobody's to decide, whatever the rules say. A delivery that a safeguard
  * stopped is not accepted behind its back: it stays held until a person has spoken or it has
- * changed. One that a rail only puts off is held while the rules go on to want the reject.
+ * changed. One that a safeguard only puts off is held while the rules go on to want the reject.
  */
-export async function outcomeBehindRails(
+export async function outcomeBehindSafeguards(
   tx: Tx,
   { delivery, orderIsGone }: Pick<Subject, 'delivery' | 'orderIsGone'>,
   outcome: Outcome,
 ): Promise<Outcome> {
   if (orderIsGone) {
     const detail = `the service no longer has order ${delivery.order_id}`;
-    return railHold(undefined, { rail: 'order', detail });
+    return safeguardHold(undefined, { safeguard: 'order', detail });
   }
   if (outcome.kind === 'hold') return outcome;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
-  if (entry === undefined || entry.rail === null) return outcome;
-  const { state, rail, detail, ruleId } = entry;
+  if (entry === undefined || entry.safeguard === null) return outcome;
+  const { state, safeguard, detail, ruleId } = entry;
   const stands = async () =>
     entry.deliveryHash === delivery.content_hash && !(await hasSpoken(tx, entry));
-  const held = railHold(ruleId, { rail, detail: detail ?? '' });
+  const held = safeguardHold(ruleId, { safeguard, detail: detail ?? '' });
   // By the latest entry, as the table in docs/mechanisms.md has it.
   switch (state) {
     case 'rejected':

@@ -1,7 +1,7 @@
 /**
- * The rails of a reject whose grace is over, in the order in which they are asked. Each one that
+ * The safeguards of a reject whose grace is over, in the order in which they are asked. Each one that
  * stands in the way makes a hold of the reject, with its name as the reason; what follows is part
- * of the rail: wait and be asked again, be decided anew, be left to a person, or trip the breaker.
+ * of the safeguard: wait and be asked again, be decided anew, be left to a person, or trip the breaker.
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
@@ -32,7 +32,7 @@ export interface Inspection {
 }
 
 export interface Stop {
-  readonly rail: string;
+  readonly safeguard: string;
   readonly detail: string;
   /**
    * `wait`: asked again at `until`, or soon. `anew`: the rules decide again at once. `person`: held
@@ -42,78 +42,81 @@ export interface Stop {
   readonly until?: number | undefined;
 }
 
-type Rail = (tx: Tx, inspection: Inspection) => Promise<Stop | undefined> | Stop | undefined;
+type Safeguard = (tx: Tx, inspection: Inspection) => Promise<Stop | undefined> | Stop | undefined;
 
-function modeRail(_tx: Tx, { mode }: Inspection): Stop | undefined {
+function modeSafeguard(_tx: Tx, { mode }: Inspection): Stop | undefined {
   if (mode === 'live') return undefined;
-  return { rail: 'mode', detail: `the daemon only watches (mode ${mode})`, next: 'wait' };
+  return { safeguard: 'mode', detail: `the daemon only watches (mode ${mode})`, next: 'wait' };
 }
 
-async function personRail(tx: Tx, { subject }: Inspection): Promise<Stop | undefined> {
+async function personSafeguard(tx: Tx, { subject }: Inspection): Promise<Stop | undefined> {
   if (!(await hasManualDecision(tx, subject))) return undefined;
-  return { rail: 'person', detail: 'a person has decided about it', next: 'person' };
+  return { safeguard: 'person', detail: 'a person has decided about it', next: 'person' };
 }
 
-async function breakerRail(tx: Tx): Promise<Stop | undefined> {
+async function breakerSafeguard(tx: Tx): Promise<Stop | undefined> {
   const breaker = await readBreaker(tx);
   if (!breaker) return undefined;
-  const detail = `it tripped: ${breaker.rail}, ${breaker.detail}`;
-  return { rail: 'breaker', detail, next: 'person' };
+  const detail = `it tripped: ${breaker.safeguard}, ${breaker.detail}`;
+  return { safeguard: 'breaker', detail, next: 'person' };
 }
 
-async function armingRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+async function armingSafeguard(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
   const { entry, rule, ruleSet, now } = inspection;
   const changed = rule?.hash !== entry.ruleHash;
   if (!changed && (await armedRuleIds(tx, ruleSet, now)).has(entry.ruleId)) return undefined;
   const what = changed ? 'has changed' : 'is not armed any more';
-  return { rail: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'anew' };
+  return { safeguard: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'anew' };
 }
 
-function rereadRail(_tx: Tx, { entry, subject }: Inspection): Stop | undefined {
+function rereadSafeguard(_tx: Tx, { entry, subject }: Inspection): Stop | undefined {
   const { status, content_hash: contentHash } = subject.delivery;
-  const [rail, next] = ['re-read', 'anew'] as const;
-  if (status !== 'pending') return { rail, detail: `it is ${status} by now`, next };
+  const [safeguard, next] = ['re-read', 'anew'] as const;
+  if (status !== 'pending') return { safeguard, detail: `it is ${status} by now`, next };
   if (contentHash === entry.deliveryHash) return undefined;
-  return { rail, detail: 'the delivery has changed while it waited', next };
+  return { safeguard, detail: 'the delivery has changed while it waited', next };
 }
 
 function told({ kind, rules, reason }: Outcome): string {
   return `${kind} by ${rules.join(', ') || 'no rule'}: ${reason}`;
 }
 
-async function changesRail(tx: Tx, { ruleSet, subject }: Inspection): Promise<Stop | undefined> {
+async function changesSafeguard(
+  tx: Tx,
+  { ruleSet, subject }: Inspection,
+): Promise<Stop | undefined> {
   const detail = await waitsForChanges(tx, ruleSet, subject);
-  return detail === undefined ? undefined : { rail: 'changes', detail, next: 'wait' };
+  return detail === undefined ? undefined : { safeguard: 'changes', detail, next: 'wait' };
 }
 
-function rulesRail(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined {
+function rulesSafeguard(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined {
   const { live } = evaluation;
   if (live.kind === 'reject' && live.rules.includes(entry.ruleId)) return undefined;
-  return { rail: 're-evaluation', detail: `the rules now say ${told(live)}`, next: 'anew' };
+  return { safeguard: 're-evaluation', detail: `the rules now say ${told(live)}`, next: 'anew' };
 }
 
-async function freshnessRail(
+async function freshnessSafeguard(
   tx: Tx,
   { rule, ruleSet, subject, now }: Inspection,
 ): Promise<Stop | undefined> {
   const detail = rule && (await notFresh(tx, rule, subject, ruleSet.settings, now));
-  return detail === undefined ? undefined : { rail: 'freshness', detail, next: 'wait' };
+  return detail === undefined ? undefined : { safeguard: 'freshness', detail, next: 'wait' };
 }
 
-function hoursRail(_tx: Tx, { ruleSet, subject, now }: Inspection): Stop | undefined {
-  const { business_hours_only: only } = ruleSet.settings.rails.reject;
+function hoursSafeguard(_tx: Tx, { ruleSet, subject, now }: Inspection): Stop | undefined {
+  const { business_hours_only: only } = ruleSet.settings.safeguards.reject;
   if (!only || subject.facts.clock.business_hours) return undefined;
   const detail = 'nobody is at work; it goes on when somebody is';
-  return { rail: 'hours', detail, next: 'wait', until: nextOpening(now, ruleSet.settings) };
+  return { safeguard: 'hours', detail, next: 'wait', until: nextOpening(now, ruleSet.settings) };
 }
 
-async function failuresRail(tx: Tx, { ruleSet, now }: Inspection): Promise<Stop | undefined> {
+async function failuresSafeguard(tx: Tx, { ruleSet, now }: Inspection): Promise<Stop | undefined> {
   const since = await breakerResetAt(tx);
   const detail = await failuresExceeded(tx, ruleSet.settings, now, since);
-  return detail === undefined ? undefined : { rail: 'failures', detail, next: 'trip' };
+  return detail === undefined ? undefined : { safeguard: 'failures', detail, next: 'trip' };
 }
 
-async function capRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+async function capSafeguard(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
   const { rule, ruleSet, subject, now } = inspection;
   if (!rule) return undefined;
   const counted = countedOf(subject.facts);
@@ -121,24 +124,24 @@ async function capRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined
   return found && { ...found, next: 'trip' };
 }
 
-const RAILS: readonly Rail[] = [
-  modeRail,
-  rereadRail,
-  personRail,
-  breakerRail,
-  armingRail,
-  changesRail,
-  rulesRail,
-  freshnessRail,
-  hoursRail,
-  failuresRail,
-  capRail,
+const SAFEGUARDS: readonly Safeguard[] = [
+  modeSafeguard,
+  rereadSafeguard,
+  personSafeguard,
+  breakerSafeguard,
+  armingSafeguard,
+  changesSafeguard,
+  rulesSafeguard,
+  freshnessSafeguard,
+  hoursSafeguard,
+  failuresSafeguard,
+  capSafeguard,
 ];
 
-/** The first rail that stands in the way; undefined: the reject may go. */
+/** The first safeguard that stands in the way; undefined: the reject may go. */
 export async function firstStop(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
-  for (const rail of RAILS) {
-    const stop = await rail(tx, inspection);
+  for (const safeguard of SAFEGUARDS) {
+    const stop = await safeguard(tx, inspection);
     if (stop) return stop;
   }
   return undefined;

@@ -82,7 +82,16 @@ async function holdsOf(db: Db, id: number) {
 async function rejectsOf(db: Db, id: number) {
   const rows = await db
     .selectFrom('reject_entry')
-    .select(['rule_id', 'state', 'queued_at', 'due_at', 'rail', 'detail', 'ended_at', 'ended_by'])
+    .select([
+      'rule_id',
+      'state',
+      'queued_at',
+      'due_at',
+      'safeguard',
+      'detail',
+      'ended_at',
+      'ended_by',
+    ])
     .where('order_delivery_id', '=', id)
     .orderBy('entry_id', 'desc')
     .execute();
@@ -91,7 +100,7 @@ async function rejectsOf(db: Db, id: number) {
     state: row.state,
     queuedAt: row.queued_at,
     dueAt: row.due_at,
-    rail: row.rail,
+    safeguard: row.safeguard,
     detail: row.detail,
     endedAt: row.ended_at,
     endedBy: row.ended_by,

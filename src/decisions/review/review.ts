@@ -16,7 +16,7 @@ import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { UnknownStatus } from '../facts/order.ts';
 import { readSubject, type Subject } from '../facts.ts';
-import { resolveUndecidable } from '../incidents.ts';
+import { resolveEvaluationErrors } from '../incidents.ts';
 import { askRules } from '../judgement.ts';
 import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
@@ -93,7 +93,7 @@ export interface Review {
   ): Promise<readonly ReviewAnswer[]>;
 }
 
-const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'nothing' } as const;
+const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'release' } as const;
 
 /** The status that the service is to show, and none where it need not change. */
 function wantedStatus(action: ReviewAction, status: string): DeliveryStatus | undefined {
@@ -144,7 +144,7 @@ async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
   refuse('push_open', message, hint);
 }
 
-/** A release needs something to release: a hold of the rules, of a rail or of a person. */
+/** A release needs something to release: a hold of the rules, of a safeguard or of a person. */
 async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: number) {
   if (action !== 'release') return;
   const latest = await tx
@@ -222,7 +222,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const decisionId = await recordDecision(tx, judgement, by);
   await remember(tx, request, judgement.subject, decisionId, at);
   // It may never be due for the rules again.
-  await resolveUndecidable(tx, [orderDeliveryId], at);
+  await resolveEvaluationErrors(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
   if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;

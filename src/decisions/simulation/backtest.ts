@@ -10,16 +10,9 @@
  */
 
 import { sql } from 'kysely';
-import { canonicalJson } from '../../lib/json.ts';
 import { sumOfUnits } from '../../lib/money.ts';
-import type { CelContext } from '../../rules/cel/program.ts';
 import type { Outcome } from '../../rules/combine.ts';
-import {
-  type EvaluateOptions,
-  type Evaluation,
-  evaluate,
-  factsInContext,
-} from '../../rules/evaluate.ts';
+import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -144,7 +137,7 @@ const EXAMPLES_MAX = 3;
 /** Beyond these nobody reads on; they are counted. */
 const REJECTS_IN_FULL_MAX = 200;
 
-interface Verdict {
+interface FinalOutcome {
   readonly kind: DecisionOutcome;
   readonly decision: PastDecision;
 }
@@ -162,7 +155,9 @@ function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Si
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
   const wall = wallOf(settings.timezone);
   return {
-    ...{ ruleSet, options: { armed, operands: false }, shadowAsLive },
+    ruleSet,
+    options: { armed, operands: false },
+    shadowAsLive,
     factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, wall) }),
   };
 }
@@ -171,30 +166,11 @@ function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
   return side.shadowAsLive ? evaluation.shadow : evaluation.live;
 }
 
-/** Facts as conditions see them: two sides that judge the same decision make them once. */
-function createSight(sides: readonly Side[]) {
-  const seenBy = ({ ruleSet: { extra, settings } }: Side): string => {
-    const { timezone, calendar } = settings;
-    return canonicalJson({ extra, timezone, calendar });
-  };
-  const isShared = sides.length > 1 && new Set(sides.map(seenBy)).size === 1;
-  const contexts = new WeakMap<PastDecision, CelContext>();
-  return ({ ruleSet }: Side, decision: PastDecision, facts: Facts): CelContext | undefined => {
-    if (!isShared) return undefined;
-    const known = contexts.get(decision) ?? factsInContext(ruleSet, facts);
-    contexts.set(decision, known);
-    return known;
-  };
-}
-
-type Sight = ReturnType<typeof createSight>;
-
-function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => void) {
+function judgeWith(side: Side, seen?: (evaluation: Evaluation) => void) {
   return (decision: PastDecision): DecisionOutcome => {
     const facts = side.factsOf(decision);
-    const seenAs = sight(side, decision, facts);
-    const options = { ...side.options, lapsed: decision.lapsed, seen: seenAs };
-    const evaluation = evaluate(side.ruleSet, facts, options);
+    const { lapsed } = decision;
+    const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed });
     seen?.(evaluation);
     return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
   };
@@ -204,13 +180,13 @@ function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => 
 function endOf(
   { decisions }: DeliveryHistory,
   judge: (decision: PastDecision) => DecisionOutcome,
-): Verdict | undefined {
-  let verdict: Verdict | undefined;
+): FinalOutcome | undefined {
+  let final: FinalOutcome | undefined;
   for (const decision of decisions) {
-    verdict = { kind: judge(decision), decision };
-    if (verdict.kind === 'accept' || verdict.kind === 'reject') return verdict;
+    final = { kind: judge(decision), decision };
+    if (final.kind === 'accept' || final.kind === 'reject') return final;
   }
-  return verdict;
+  return final;
 }
 
 interface Tally {
@@ -223,7 +199,7 @@ function emptyTally(): Tally {
   return { deliveries: 0, amounts: {}, examples: [] };
 }
 
-function addTo(tally: Tally, { decision }: Verdict): void {
+function addTo(tally: Tally, { decision }: FinalOutcome): void {
   const { amount, currency, number } = completeFacts(decision.facts).delivery;
   tally.deliveries += 1;
   if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(number);
@@ -237,11 +213,11 @@ function addTo(tally: Tally, { decision }: Verdict): void {
 function createTable<A extends string, B extends string>() {
   const rows = new Map<string, { readonly a: A; readonly b: B; readonly tally: Tally }>();
   return {
-    add(a: A, b: B, verdict: Verdict): void {
+    add(a: A, b: B, final: FinalOutcome): void {
       const key = `${a} ${b}`;
       const row = rows.get(key) ?? { a, b, tally: emptyTally() };
       rows.set(key, row);
-      addTo(row.tally, verdict);
+      addTo(row.tally, final);
     },
     rows: () => [...rows.values()].sort((x, y) => y.tally.deliveries - x.tally.deliveries),
   };
@@ -250,11 +226,11 @@ function createTable<A extends string, B extends string>() {
 function rejectInFull(
   side: Side,
   history: DeliveryHistory,
-  verdict: Verdict,
+  final: FinalOutcome,
   isNew: boolean,
 ): WouldBeReject {
-  const { decisionId, lapsed } = verdict.decision;
-  const facts = side.factsOf(verdict.decision);
+  const { decisionId, lapsed } = final.decision;
+  const facts = side.factsOf(final.decision);
   const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed, operands: true });
   const { orderDeliveryId } = history;
   return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };
@@ -268,15 +244,14 @@ export async function backtest(
   const side = sideOf(options.rules, options);
   const use = createRuleUse(options.rules.rules);
   const other = options.against && sideOf(options.against, options);
-  const sight = createSight(other ? [side, other] : [side]);
-  const judgeAfter = judgeWith(side, sight, (evaluation) => {
+  const judgeAfter = judgeWith(side, (evaluation) => {
     use.see(evaluation);
     for (const { id, hash, mode } of evaluation.rules) {
       if (mode === 'live' || side.shadowAsLive) judged.set(id, hash);
     }
   });
   const judgeBefore = other
-    ? judgeWith(other, sight)
+    ? judgeWith(other)
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
   const changes = createTable<DecisionOutcome, DecisionOutcome>();
   const agreement = createTable<DecisionOutcome, ActualOutcome>();
@@ -314,6 +289,7 @@ export async function backtest(
       .map(({ a, b, tally }) => ({ outcome: a, ending: b, deliveries: tally.deliveries })),
     ...use.result(),
     rejects,
-    ...{ rejectCount: stake.deliveries, rejectAmounts: stake.amounts },
+    rejectCount: stake.deliveries,
+    rejectAmounts: stake.amounts,
   };
 }

@@ -16,7 +16,7 @@ import { outcomeAfterCooldown } from '../accept/revocation.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
-import { outcomeBehindRails } from '../reject/outcome.ts';
+import { outcomeBehindSafeguards } from '../reject/outcome.ts';
 import { leftAlone } from './current.ts';
 
 export interface QueueOptions {
@@ -113,9 +113,9 @@ async function answerFor(
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
   const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-  const railed = await outcomeBehindRails(tx, subject, wanted);
+  const guarded = await outcomeBehindSafeguards(tx, subject, wanted);
   const { settings } = ruleSet;
-  const { outcome } = await outcomeAfterCooldown(tx, orderDeliveryId, railed, settings, now);
+  const { outcome } = await outcomeAfterCooldown(tx, orderDeliveryId, guarded, settings, now);
   const { kind, rules, reason } = outcome;
   if (kind === 'accept') take(facts, taken);
   return { after: kind, rules, reason };

@@ -3,11 +3,12 @@
  * must give the identical outcome. If they do not, either the journal or the engine is not what it
  * was, and explanations of old decisions can no longer be trusted.
  */
+
 import { SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson } from '../../lib/json.ts';
-import type { Outcome } from '../../rules/combine.ts';
+import type { Outcome, RuleResult } from '../../rules/combine.ts';
 import { settingsRead } from '../../rules/compile.ts';
-import { type Evaluation, evaluate, type RuleResult } from '../../rules/evaluate.ts';
+import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
@@ -20,7 +21,7 @@ export interface Replay {
   readonly actor: string;
   readonly mode: string;
   readonly ruleSetHash: string;
-  /** What came of it; not what the rules had said where people, or a rail, decided. */
+  /** What came of it; not what the rules had said where people, or a safeguard, decided. */
   readonly outcome: string;
   readonly reason: string;
   readonly recorded: Evaluation;
@@ -125,10 +126,16 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
   const replayed = evaluate(ruleSet, facts, { mode, armed, lapsed });
   return {
-    ...{ decisionId, recorded, replayed },
+    decisionId,
     orderDeliveryId: row.order_delivery_id,
-    ...{ at: row.at, actor: row.actor, mode: row.mode, ruleSetHash: row.rule_set_hash },
-    ...{ outcome: row.outcome, reason: row.reason },
+    at: row.at,
+    actor: row.actor,
+    mode: row.mode,
+    ruleSetHash: row.rule_set_hash,
+    outcome: row.outcome,
+    reason: row.reason,
+    recorded,
+    replayed,
     differences: differencesOf(before, replayed),
   };
 }

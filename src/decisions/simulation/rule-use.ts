@@ -1,5 +1,6 @@
 /** How the rules on trial are used: on how many deliveries they match, and what they just miss. */
-import type { ClauseResult, Evaluation, RuleResult } from '../../rules/evaluate.ts';
+import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Action, Rule } from '../../rules/rule.ts';
 
 export interface RuleUse {

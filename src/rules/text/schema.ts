@@ -38,7 +38,7 @@ const hold = z.strictObject({
     .refine((text) => parseSpan(text) !== undefined, 'write 48h or "2 business days"')
     .default(HOLD_AT_MOST_DEFAULT)
     .describe('The longest a hold lasts: a duration, or "<n> business days".'),
-  // A hold that ran out never rejects: reject has its own rails.
+  // A hold that ran out never rejects: reject has its own safeguards.
   // biome-ignore lint/suspicious/noThenProperty: the word of the rule format, never awaited
   then: z
     .enum(['escalate', 're-evaluate', 'accept'])
@@ -114,7 +114,7 @@ const scenario = z.strictObject({
   name: z.string().min(1),
   given: given.default({}),
   armed: z.array(id).default([]).describe('Ids of the reject rules that count as armed.'),
-  expect: z.enum(['accept', 'hold', 'reject', 'nothing']),
+  expect: z.enum(['accept', 'hold', 'reject', 'no_rule']),
   rules: z.array(id).optional().describe('Ids of the rules that must have decided.'),
 });
 

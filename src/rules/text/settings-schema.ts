@@ -34,7 +34,7 @@ const calendar = z
     path: ['to'],
   });
 
-const rejectRails = z.strictObject({
+const rejectSafeguards = z.strictObject({
   max_per_hour: count.default(5),
   max_per_day: count.default(20).describe('In any 24 hours, as all limits of a day.'),
   max_per_customer_per_day: count.default(2),
@@ -61,16 +61,16 @@ const rejectRails = z.strictObject({
     .describe('Deliveries that a person has looked at before a rule can be armed.'),
 });
 
-const acceptRails = z.strictObject({
+const acceptSafeguards = z.strictObject({
   max_per_hour: count.default(5000),
   refused_in_a_row: count.default(20).describe('Pushes of accepts that came to nothing.'),
   pause: duration.default('1h').describe('How long accepts wait after either of these.'),
 });
 
-const rails = z.strictObject({
-  reject: rejectRails.prefault({}),
-  accept: acceptRails.prefault({}),
-  returns: z
+const safeguards = z.strictObject({
+  reject: rejectSafeguards.prefault({}),
+  accept: acceptSafeguards.prefault({}),
+  revocation: z
     .strictObject({
       max_per_day: count
         .default(2)
@@ -117,7 +117,7 @@ export const SETTINGS_FILE = z.strictObject({
     .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
     .default({})
     .describe('Fields that the ERP adds to its customers, read as customer.extra.<name>.'),
-  rails: rails.prefault({}),
+  safeguards: safeguards.prefault({}),
 });
 
 export type SettingsFile = z.output<typeof SETTINGS_FILE>;

@@ -12,7 +12,7 @@ it.each([
   'may wait as long as the mirror may be old, %s, and a minute in any case',
   async (mirror, ms) => {
     const house = await createHouse();
-    const settings = JSON.stringify({ version: 1, rails: { freshness: { mirror } } });
+    const settings = JSON.stringify({ version: 1, safeguards: { freshness: { mirror } } });
     const rules = loadedRules(ACCEPT_SMALL, settings);
     await house.delivery({ id: 1 });
     expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);

@@ -7,7 +7,7 @@ const HOUR = 3_600_000;
 
 async function createPace(accept: object) {
   const house = await createHouse();
-  const settings = JSON.stringify({ version: 1, rails: { accept } });
+  const settings = JSON.stringify({ version: 1, safeguards: { accept } });
   const rules = loadedRules(ACCEPT_SMALL, settings);
   const decide: House['decide'] = (parts) => house.decide({ rules: () => rules, ...parts });
   const incidents = () =>
@@ -49,7 +49,9 @@ describe('accepting pauses', () => {
       .select('reason')
       .orderBy('decision_id', 'desc')
       .executeTakeFirst();
-    expect(latest?.reason).toMatch(/^rail accepts: the service did not take the last 2 pushes/);
+    expect(latest?.reason).toMatch(
+      /^safeguard accepts: the service did not take the last 2 pushes/,
+    );
     await house.clock.advance(HOUR);
     expect(await house.decide()).toContain('3 accept');
   });

@@ -30,7 +30,7 @@ describe('an accept that was not sent yet', () => {
   it.each(WAYS)('is canceled and decided anew when its rule %s', async (_, text, settings) => {
     const { house, outbox } = await accepted();
     const rules = () => loadedRules(text, settings);
-    expect(await house.decide({ rules })).toEqual(['1 nothing']);
+    expect(await house.decide({ rules })).toEqual(['1 no_rule']);
     expect(await outbox()).toEqual(['canceled its rules do not act any more']);
     // Nothing is lost: it leaves as a decision of its own once the rule acts again.
     expect(await house.decide()).toEqual(['1 accept']);

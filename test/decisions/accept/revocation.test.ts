@@ -18,7 +18,7 @@ rules:
     applies_to: [pending, accepted]
     when: [ has(customer.blocked) && customer.blocked ]
 `,
-  'version: 1\nrails: { returns: { cooldown: 1h, max_per_day: 2 } }\n',
+  'version: 1\nsafeguards: { revocation: { cooldown: 1h, max_per_day: 2 } }\n',
 );
 const set = { rules: () => RULES };
 const ACCEPTING = loadedRules(`
@@ -193,7 +193,7 @@ rules:
       await house.decide(set);
     }
     expect(await wanted(house)).toEqual(['accepted', 'pending', 'accepted', 'pending', 'accepted']);
-    expect(await incidents(house)).toContain('taken_back_too_often');
+    expect(await incidents(house)).toContain('revoked_too_often');
     await house.customer({ blocked: false });
     expect(await house.decide(set)).toEqual([]);
     expect(await incidents(house)).toEqual([]);
@@ -208,7 +208,7 @@ rules:
     await house.customer({ blocked: true });
     await house.delivery({ id: 2 });
     expect(await house.decide(set)).toEqual(['2 hold']);
-    expect(await incidents(house)).toEqual(['undecidable']);
+    expect(await incidents(house)).toEqual(['evaluation_error']);
     await db.updateTable('decision').set(intact).where('order_delivery_id', '=', 1).execute();
     await house.clock.advance(HOUR);
     expect(await house.decide(set)).toEqual(['1 hold']);

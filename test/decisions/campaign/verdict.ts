@@ -40,7 +40,7 @@ function unended(life: Life, delivery: Delivery, parts: Parts): string | undefin
   const last = parts.decided.get(id);
   if (!last) return 'it was never decided';
   const state = parts.rejects.get(id) ?? '';
-  // What a rail or a person has stopped stays with people, whatever the rules say later.
+  // What a safeguard or a person has stopped stays with people, whatever the rules say later.
   if (truth.touched(id)) return undefined;
   if (last.outcome === 'hold' && ['held', 'failed', 'stopped'].includes(state)) return undefined;
   const rule = meaningOf(truth.text.now, truth.caseOf(delivery));

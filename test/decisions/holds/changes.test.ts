@@ -6,7 +6,7 @@ import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support
 
 const COVERED = { rules: () => loadedRules(ACCEPT_COVERED) };
 const ASKER = { actor: 'ada', reason: 'they have moved' };
-const WAITS = /^rail changes: run 1 of stock changed most .*: selvedge sync accept-change 1$/;
+const WAITS = /^safeguard changes: run 1 of stock changed most .*: selvedge sync accept-change 1$/;
 
 /** A run that changed most of its rows, and its state. */
 async function changed(
@@ -185,7 +185,7 @@ describe('a reject', () => {
     await court.clock.advance(DAY);
     await court.fresh();
     await court.execute();
-    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 'changes' });
+    expect(await court.entry()).toMatchObject({ state: 'waiting', safeguard: 'changes' });
     await acceptChange(court, 1, ASKER);
     await court.clock.advance(600_000);
     await court.fresh();

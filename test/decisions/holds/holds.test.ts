@@ -108,7 +108,7 @@ rules:
   - { id: hold-all, title: All, action: hold, mode: shadow, when: [delivery.quantity > 0] }
 `;
     await house.delivery({ id: 1 });
-    expect(await house.decide({ rules: () => loadedRules(text) })).toEqual(['1 nothing']);
+    expect(await house.decide({ rules: () => loadedRules(text) })).toEqual(['1 no_rule']);
     expect(await holdsOf(house)).toEqual([]);
   });
 

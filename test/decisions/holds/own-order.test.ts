@@ -87,7 +87,7 @@ it('is held while a difference is open that matters, until a person has noted it
   const house = await houseWith({ state: 'confirmed', orderId: 1 });
   await tell(house, { holds: true, differences: [SEASON, 'freight: …'] });
   const reason =
-    `rail document: order 1 was taken in otherwise than it was sent: ${SEASON}, and 1 more; ` +
+    `safeguard document: order 1 was taken in otherwise than it was sent: ${SEASON}, and 1 more; ` +
     'selvedge outbox show 17, then resolve --as noted';
   expect(await decided(house)).toEqual({ outcome: 'hold', reason, decisions: 1, pushes: 0 });
   await house.clock.advance(31_000);

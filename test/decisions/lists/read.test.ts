@@ -93,7 +93,7 @@ describe('a list from what the ERP tells', () => {
     expect(after.hash).not.toBe(before.hash);
     expect(await readState(house.store.db, RULES_IN_FORCE)).toBe(after.hash);
     expect(after.rules[0]?.hash).not.toBe(before.rules[0]?.hash);
-    expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 nothing']);
+    expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 no_rule']);
     // Years later each decision is still made with the list of its day.
     const { db } = house.store;
     expect(await verifyDecisions(db, 9)).toMatchObject({ replayed: [2, 1], different: [] });

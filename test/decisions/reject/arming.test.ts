@@ -66,11 +66,11 @@ describe('arming a reject rule', () => {
   it('counts each delivery once, and no match of another text or rule', async () => {
     const court = await createCourt(UNLUCKY, settingsWith({ matches_seen: 2 }));
     await court.unlucky(1, {}, 13);
-    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.decide()).toEqual(['1 no_rule']);
     // A person held it in between: the same delivery is a match a second time.
     await court.review.act({ action: 'hold', delivery: '1', actor: 'bo', reason: 'wait' });
     await court.unlucky(1, {}, 14);
-    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.decide()).toEqual(['1 no_rule']);
     await court.unlucky(2, { comment: 'keep' });
     expect(await court.decide()).toEqual(['2 accept']);
     const journal = court.store.db.selectFrom('decision').select('decision_id');
@@ -123,7 +123,7 @@ describe('an armed reject rule', () => {
     expect(await court.latest()).toMatchObject({ outcome: 'reject', trigger: 'facts' });
     await court.operations.disarm('reject-unlucky', WHO);
     await court.decide();
-    expect(await court.latest()).toMatchObject({ outcome: 'nothing', trigger: 'facts' });
+    expect(await court.latest()).toMatchObject({ outcome: 'no_rule', trigger: 'facts' });
   });
 
   it('is armed also in the journal of what somebody did in the service', async () => {
@@ -177,8 +177,8 @@ describe('disarming a reject rule', () => {
     expect(await court.overview()).toMatchObject({ waiting: [{ ruleId: 'reject-unlucky' }] });
     court.useRules(until('2027-01-20'));
     await court.afterGrace();
-    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 'arming' });
-    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', safeguard: 'arming' });
+    expect(await court.decide()).toEqual(['1 no_rule']);
     expect(await court.meant()).toEqual([]);
   });
 
@@ -190,7 +190,7 @@ describe('disarming a reject rule', () => {
       ...{ withdrawn: 1, canceled: 0 },
     });
     expect(await court.entry()).toMatchObject({ state: 'withdrawn', ended_by: 'ada' });
-    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.decide()).toEqual(['1 no_rule']);
     await court.afterGrace();
     expect(await court.meant()).toEqual([]);
     await expect(court.operations.disarm('reject-unlucky', WHO)).rejects.toMatchObject({
@@ -240,7 +240,7 @@ describe('disarming a reject rule', () => {
     ]);
     expect(await court.decide()).toEqual(['1 hold']);
     expect(await court.latest()).toMatchObject({
-      reason: `rail push: the push is canceled: ${NOT_ARMED}`,
+      reason: `safeguard push: the push is canceled: ${NOT_ARMED}`,
     });
   });
 

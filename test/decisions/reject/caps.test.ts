@@ -18,7 +18,7 @@ async function intend(court: Court, all: readonly Past[]): Promise<void> {
       .insertInto('reject_entry')
       .values({
         ...{ order_delivery_id: 9, order_id: 9, rule_id: rule, rule_hash: '', delivery_hash: '' },
-        ...{ decision_id: 1, queued_at: at, due_at: at, state: 'rejected', rail: null },
+        ...{ decision_id: 1, queued_at: at, due_at: at, state: 'rejected', safeguard: null },
         ...{ detail: null, intent_at: at, intent_decision_id: 1, account_no: 'C-1' },
         ...{ amount, currency, ended_at: at, ended_by: 'daemon' },
       })

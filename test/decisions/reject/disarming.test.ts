@@ -82,7 +82,7 @@ describe('a reject rule that nobody disarmed', () => {
       waiting: [],
       disarmed: [{ reason }],
     });
-    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.decide()).toEqual(['1 no_rule']);
   });
 
   it('is not disarmed by a clock that is ahead for a while', async () => {

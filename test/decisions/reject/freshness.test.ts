@@ -6,8 +6,8 @@ import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './sup
 const MINUTE = 60_000;
 
 /** With a field of the ERP's customers, and a list of them. */
-function settingsOfErp(rails: object): string {
-  const settings = JSON.parse(settingsWith({}, rails));
+function settingsOfErp(safeguards: object): string {
+  const settings = JSON.parse(settingsWith({}, safeguards));
   const blocked = { from: 'erp_customer.account_no', where: 'blocked', sample: ['C-1'] };
   const lists = { ...settings.lists, blocked };
   return JSON.stringify({ ...settings, lists, customer_fields: { risk: 'whole number' } });
@@ -17,11 +17,11 @@ function settingsOfErp(rails: object): string {
 async function afterGraceOf(
   clause: string,
   stock: (court: Court) => Promise<void>,
-  rails: object = {},
+  safeguards: object = {},
 ) {
   const [before, after] = UNLUCKY.split('      - order.country in');
   const text = `${before}      - '${clause}'\n      - order.country in${after}`;
-  const court = await createCourt(text, settingsOfErp(rails));
+  const court = await createCourt(text, settingsOfErp(safeguards));
   const { clock, store } = court;
   const [rule] = court.rules().ruleSet.rules;
   const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };

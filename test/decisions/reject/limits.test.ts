@@ -29,9 +29,9 @@ async function endGrace(court: Court): Promise<void> {
   await court.execute();
 }
 
-async function expectTripped(court: Court, rail: string, detail: RegExp): Promise<void> {
+async function expectTripped(court: Court, safeguard: string, detail: RegExp): Promise<void> {
   const { breaker } = await court.overview();
-  expect(breaker).toMatchObject({ rail });
+  expect(breaker).toMatchObject({ safeguard });
   expect(breaker?.detail).toMatch(detail);
   const incident = await court.store.db
     .selectFrom('incident')
@@ -53,7 +53,7 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     await expectTripped(court, 'cap', /an hour: 3, allowed are 2/);
     const latest = await court.latest();
     expect(latest).toMatchObject({ id: 3, outcome: 'hold' });
-    expect(latest.reason).toBe('rail cap: an hour: 3, allowed are 2');
+    expect(latest.reason).toBe('safeguard cap: an hour: 3, allowed are 2');
     const tried = await court.tried({ rules: court.rules().ruleSet });
     expect(tried.at(-1)).toMatchObject({
       ...{ orderDeliveryId: 3, after: 'hold', reason: latest.reason },
@@ -117,8 +117,8 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     const counted = { accountNo: null, amount: 1, currency: 'DKK' };
     const planned = notePlans(court.store);
     for (const floor of [1, 0]) {
-      const reject = { ...settings.rails.reject, share_floor: floor, max_share_of_day: 100 };
-      const limits = { ...settings, rails: { ...settings.rails, reject } };
+      const reject = { ...settings.safeguards.reject, share_floor: floor, max_share_of_day: 100 };
+      const limits = { ...settings, safeguards: { ...settings.safeguards, reject } };
       await planned.store.transaction((tx) => capExceeded(tx, rule, counted, limits, 0));
       expect(planned.times(/from "evaluation"/)).toBe(1 - floor);
     }
@@ -140,7 +140,7 @@ describe('the breaker', () => {
     await court.endPush('refused', { answered: false });
     await court.unlucky(4);
     await court.decide();
-    expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });
+    expect(await court.entry(1)).toMatchObject({ state: 'failed', safeguard: 'push' });
     await court.clock.advance(HOUR);
     await endGrace(court);
     expect(await court.meant()).toHaveLength(3);
@@ -208,7 +208,7 @@ describe('the breaker', () => {
     await court.endPush('refused', { answered: false });
     await court.unlucky(4);
     await court.decide();
-    expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });
+    expect(await court.entry(1)).toMatchObject({ state: 'failed', safeguard: 'push' });
     await court.clock.advance(HOUR);
     await endGrace(court);
     expect((await court.overview()).breaker).toBeNull();
@@ -218,14 +218,14 @@ describe('the breaker', () => {
   it('holds everything that waits, and lets nothing reject until a person resets it', async () => {
     const court = await manyAfterGrace(3, { max_per_hour: 1 });
     expect(await court.meant()).toEqual(['1 rejected']);
-    expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
-    expect(await court.entry(3)).toMatchObject({ state: 'held', rail: 'breaker' });
+    expect(await court.entry(2)).toMatchObject({ state: 'held', safeguard: 'cap' });
+    expect(await court.entry(3)).toMatchObject({ state: 'held', safeguard: 'breaker' });
     // The push of the first one was not sent yet.
     expect(await court.decide()).toEqual(['1 hold', '3 hold']);
-    expect((await court.latest()).reason).toMatch(/^rail breaker: it tripped: cap, an hour/);
+    expect((await court.latest()).reason).toMatch(/^safeguard breaker: it tripped: cap, an hour/);
 
     await court.unlucky(4);
-    expect(await court.decide()).toEqual(['4 nothing']);
+    expect(await court.decide()).toEqual(['4 no_rule']);
     const who = { actor: 'ada', reason: 'a sale, expected' };
     await court.operations.resetBreaker(who);
     await expect(court.operations.resetBreaker(who)).rejects.toMatchObject({
@@ -248,7 +248,7 @@ describe('the breaker', () => {
     await expectTripped(court, 'cap', /a day: 2/);
     await court.unlucky(3);
     // Decider and executor are made anew for each of these.
-    expect(await court.decide()).toContain('3 nothing');
+    expect(await court.decide()).toContain('3 no_rule');
     await court.afterGrace();
     expect(await court.meant()).toEqual(['1 rejected']);
   });
@@ -259,13 +259,13 @@ it('what a limit stopped is for the rules again once a person gives it back to t
   await court.operations.resetBreaker({ actor: 'ada', reason: 'expected' });
   await court.clock.advance(2 * HOUR);
   expect(await court.decide()).toEqual(['1 hold']);
-  expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
+  expect(await court.entry(2)).toMatchObject({ state: 'held', safeguard: 'cap' });
   const release = { action: 'release', actor: 'ada', reason: 'seen', why: 'checked' } as const;
   await court.review.act({ ...release, delivery: '2', toRules: true });
   const tried = await court.tried({ rules: court.rules().ruleSet });
   expect(tried.at(-1)).toMatchObject({ orderDeliveryId: 2, after: 'reject' });
   expect(await court.decide()).toEqual(['2 reject']);
-  expect(await court.entry(2)).toMatchObject({ state: 'waiting', rail: null });
+  expect(await court.entry(2)).toMatchObject({ state: 'waiting', safeguard: null });
   expect(await court.meant()).toEqual(['1 rejected']);
 });
 
@@ -283,5 +283,5 @@ it('what a limit stopped is held by a rule that holds it, in the words of that r
   expect(await court.latest()).toMatchObject({ id: 2, outcome: 'hold', reason: 'Ask first' });
   await court.order(2);
   expect(await court.decide()).toEqual(['2 hold']);
-  expect((await court.latest()).reason).toMatch(/^rail cap: /);
+  expect((await court.latest()).reason).toMatch(/^safeguard cap: /);
 });

@@ -61,9 +61,9 @@ const WIDE = {
 };
 
 export function settingsWith(reject: object, more: object = {}): string {
-  const rails = { reject: { ...WIDE, ...reject }, ...more };
+  const safeguards = { reject: { ...WIDE, ...reject }, ...more };
   const lists = { superstitious: ['DK', 'SE'] };
-  return JSON.stringify({ version: 1, lists, rails });
+  return JSON.stringify({ version: 1, lists, safeguards });
 }
 
 export type Court = Awaited<ReturnType<typeof createCourt>>;

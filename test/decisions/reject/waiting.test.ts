@@ -39,7 +39,7 @@ describe('a reject that waits', () => {
     await court.afterGrace();
     expect(await court.meant()).toEqual([]);
     const detail = 'rule reject-unlucky has changed';
-    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 'arming', detail });
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', safeguard: 'arming', detail });
   });
 
   it('is withdrawn where the text of its rule was another one for a moment', async () => {
@@ -48,7 +48,7 @@ describe('a reject that waits', () => {
     await court.waiting();
     await put(UNLUCKY.replace('[13, 14]', '[13]'));
     await put(UNLUCKY);
-    expect(await court.decide({ rules: keeper.current })).toEqual(['1 nothing']);
+    expect(await court.decide({ rules: keeper.current })).toEqual(['1 no_rule']);
     expect(await court.overview()).toMatchObject({ armed: [], waiting: [] });
     await court.clock.advance(HOUR);
     await court.arm();
@@ -64,14 +64,14 @@ describe('a reject that waits', () => {
     expect(await court.entry()).toMatchObject({ rule_id: 'reject-unlucky' });
   });
 
-  it('is withdrawn for an accept, also while a rail puts it off', async () => {
+  it('is withdrawn for an accept, also while a safeguard puts it off', async () => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace({ readDelivery: () => Promise.reject(new Error('no answer')) });
-    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 're-read' });
+    expect(await court.entry()).toMatchObject({ state: 'waiting', safeguard: 're-read' });
     await court.order(1, { comment: 'keep' });
     expect(await court.decide()).toEqual(['1 accept']);
-    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: null });
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', safeguard: null });
   });
 
   it('is stopped when the lines are again those that a person has decided on', async () => {
@@ -129,10 +129,10 @@ describe('a reject that waits', () => {
     await court.order(1, { status: 'mislaid' });
     await court.afterGrace();
     expect(await court.meant()).toEqual(['2 rejected']);
-    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 're-evaluation' });
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', safeguard: 're-evaluation' });
     await court.order(1);
     await court.decide();
-    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: null });
+    expect(await court.entry()).toMatchObject({ state: 'waiting', safeguard: null });
   });
 
   it('is as it was when the daemon stops while the service is asked', async () => {
@@ -153,7 +153,7 @@ describe('a reject that waits', () => {
     await asked.promise;
     await end().catch(() => undefined);
     expect(await court.latest()).toEqual(before);
-    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: null });
+    expect(await court.entry()).toMatchObject({ state: 'waiting', safeguard: null });
   });
 });
 
@@ -167,7 +167,7 @@ describe('what a limit stopped', () => {
     await before(court);
     await court.decide();
     await court.afterGrace();
-    expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
+    expect(await court.entry(2)).toMatchObject({ state: 'held', safeguard: 'cap' });
     await court.operations.resetBreaker(WHO);
     await court.clock.advance(2 * HOUR);
     return court;
@@ -205,7 +205,7 @@ describe('the breaker', () => {
     await court.clock.advance(DAY / 2);
     await court.fresh();
     await court.execute();
-    expect(await court.entry(3)).toMatchObject({ state: 'held', rail: 'breaker' });
+    expect(await court.entry(3)).toMatchObject({ state: 'held', safeguard: 'breaker' });
     expect(await court.decide()).toContain('3 hold');
   });
 
@@ -216,7 +216,7 @@ describe('the breaker', () => {
     await court.endPush('refused', { answered: false });
     await court.review.act({ ...WHO, action: 'hold', delivery: '1' });
     await court.execute();
-    expect(await court.entry()).toMatchObject({ state: 'failed', rail: 'push' });
+    expect(await court.entry()).toMatchObject({ state: 'failed', safeguard: 'push' });
   });
 
   it('trips over a push that fails while the next reject is looked up', async () => {
@@ -234,6 +234,6 @@ describe('the breaker', () => {
       },
     });
     expect(await court.meant()).toEqual(['1 rejected']);
-    expect((await court.overview()).breaker).toMatchObject({ rail: 'failures' });
+    expect((await court.overview()).breaker).toMatchObject({ safeguard: 'failures' });
   });
 });

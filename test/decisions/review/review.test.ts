@@ -85,7 +85,7 @@ describe('a person who accepts a held delivery', () => {
       .selectFrom('incident')
       .select('kind')
       .where('resolved_at', 'is', null);
-    expect(await open.execute()).toEqual([{ kind: 'undecidable' }]);
+    expect(await open.execute()).toEqual([{ kind: 'evaluation_error' }]);
     await desk.act('hold');
     await sql`drop trigger full`.execute(desk.store.db);
     await desk.clock.advance(3_600_000);
@@ -132,7 +132,7 @@ describe('what a person has touched', () => {
     const desk = await createDesk();
     await desk.act('hold');
     await desk.act('release', { why: 'paid', toRules: true });
-    expect(await latest(desk)).toMatchObject({ actor: 'person:ada', outcome: 'nothing' });
+    expect(await latest(desk)).toMatchObject({ actor: 'person:ada', outcome: 'release' });
     expect(await desk.decide()).toEqual(['1 hold']);
     expect(await latest(desk)).toMatchObject({ actor: 'daemon', reason: '30 pieces' });
   });
@@ -142,7 +142,7 @@ describe('what a person has touched', () => {
     await desk.act('release', { why: 'checked' });
     await desk.clock.advance(86_400_000);
     expect(await desk.decide()).toEqual([]);
-    expect(await latest(desk)).toMatchObject({ actor: 'person:ada', outcome: 'nothing' });
+    expect(await latest(desk)).toMatchObject({ actor: 'person:ada', outcome: 'release' });
     const word = await desk.store.db.selectFrom('review').selectAll().executeTakeFirst();
     expect(word).toMatchObject({ action: 'release', why: 'checked', actor: 'ada' });
     await expect(desk.act('release', { why: 'checked' })).rejects.toMatchObject({

@@ -118,7 +118,7 @@ describe('a backtest', () => {
     );
     await pack(1, 30);
     const rules = loadedRules(text, closed);
-    expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 no_rule']);
     expect((await run({ rules: rulesOf(text, closed) })).changes).toEqual([]);
     expect(kinds(await run({ rules: rulesOf(text, open) }))).toEqual(['nothing -> hold 1']);
     const against = rulesOf(text, closed);

@@ -74,7 +74,7 @@ describe('the queue under rules that are not live yet', () => {
     const rejecting = ACCEPT_SMALL.replace('action: hold', 'action: reject');
     expect(await trial(rejecting)).toBe('reject');
     const watching = ACCEPT_SMALL.replaceAll('mode: live', 'mode: shadow');
-    expect(await trial(watching)).toBe('nothing');
+    expect(await trial(watching)).toBe('no_rule');
     expect(await trial(watching, { shadowAsLive: true })).toBe('hold');
   });
 

@@ -23,7 +23,7 @@ const armed = z.object({
   warnings: z.array(z.string()).default([]),
 });
 const disarmed = z.object({ withdrawn: z.int(), canceled: z.int() });
-const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
+const breaker = z.object({ at: z.number(), safeguard: z.string(), detail: z.string() });
 
 function command(name: string, summary: string): Command {
   return new Command(name)
@@ -106,6 +106,7 @@ export function rulesResetBreaker(context: CliContext): Command {
         answer: breaker,
       });
       if (json === true) context.output.json(answer);
-      else context.output.line(`the breaker is reset (it was: ${answer.rail}, ${answer.detail})`);
+      else
+        context.output.line(`the breaker is reset (it was: ${answer.safeguard}, ${answer.detail})`);
     });
 }

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
-/** What a stopped reject looks like: nothing is pushed, and the hold has the rail's name. */
-async function expectStopped(court: Court, rail: string, text: RegExp): Promise<void> {
+/** What a stopped reject looks like: nothing is pushed, and the hold has the safeguard's name. */
+async function expectStopped(court: Court, safeguard: string, text: RegExp): Promise<void> {
   const latest = await court.latest();
   expect(latest).toMatchObject({ actor: 'daemon', outcome: 'hold', rules: '["reject-unlucky"]' });
-  expect(latest.reason).toMatch(new RegExp(`^rail ${rail}: `));
+  expect(latest.reason).toMatch(new RegExp(`^safeguard ${safeguard}: `));
   expect(latest.reason).toMatch(text);
   expect(await court.meant()).toEqual([]);
   const proof = await verifyDecisions(court.store.db, 100);
@@ -63,7 +63,7 @@ describe('a reject whose grace is over', () => {
   });
 });
 
-describe('the rail', () => {
+describe('the safeguard', () => {
   it.each(['observe', 'shadow', 'paused'] as const)('mode: waits while it is %s', async (mode) => {
     const court = await createCourt();
     await court.waiting();
@@ -83,7 +83,7 @@ describe('the rail', () => {
     const end = court.begin();
     await court.clock.advance(HOUR);
     const { due_at: due, ...entry } = await court.entry();
-    expect(entry).toMatchObject({ state: 'waiting', rail: null });
+    expect(entry).toMatchObject({ state: 'waiting', safeguard: null });
     expect(due - court.clock.now()).toBe(23 * HOUR);
     await end();
   });
@@ -153,7 +153,7 @@ describe('the rail', () => {
     await court.afterGrace({ readDelivery: () => court.clock.advance(HOUR).then(Object) });
     await expectStopped(court, 'arming', /not armed any more/);
     await court.decide();
-    expect(await court.latest()).toMatchObject({ outcome: 'nothing' });
+    expect(await court.latest()).toMatchObject({ outcome: 'no_rule' });
   });
 
   it('arming: editing a list that the rule reads disarms it', async () => {
@@ -163,7 +163,7 @@ describe('the rail', () => {
     court.useRules(UNLUCKY, settings);
     await court.afterGrace();
     await expectStopped(court, 'arming', /has changed/);
-    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.decide()).toEqual(['1 no_rule']);
     const rule = court.rules().ruleSet.rules[0];
     expect((await court.overview()).armed[0]?.ruleHash).not.toBe(rule?.hash);
   });
