@@ -45,8 +45,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   reference: ['lib'],
 };
 
-/** The one door between siblings: a decision puts its order to push into the outbox. */
-const DOORS = new Set(['decisions -> src/outbox/enqueue.ts']);
+/** The doors between siblings: a decision enqueues its push, and cancels one that is not sent. */
+const DOORS = new Set([
+  'decisions -> src/outbox/enqueue.ts',
+  'decisions -> src/outbox/cancel-pushes.ts',
+]);
 
 interface Edge {
   readonly from: string;

@@ -230,7 +230,7 @@ describe('an accept of the rules that waited for longer than its facts may age',
 it('gives an accept the time to leave, however young facts must be', async () => {
   const house = await createHouse();
   await house.delivery({ id: 7 });
-  const settings = 'version: 1\nrails: { freshness: { mirror: 1s } }\n';
+  const settings = 'version: 1\nsafeguards: { freshness: { mirror: 1s } }\n';
   const rules = loadedRules(ACCEPT_SMALL, settings);
   expect(await house.decide({ rules: () => rules })).toEqual(['7 accept']);
   await house.clock.advance(59_999);

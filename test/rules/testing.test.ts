@@ -169,7 +169,7 @@ describe('scenarios', () => {
       scenarios: [{ ok: false, expected: 'no_rule', actual: 'accept' }],
     });
     const abroad = '{ name: x, given: { order: { country: SE } }, expect: accept, rules: [a] }';
-    expect(formatTestReport(run(abroad))).toContain('expected accept by a, got nothing by no rule');
+    expect(formatTestReport(run(abroad))).toContain('expected accept by a, got no_rule by no rule');
   });
 
   it('take only those reject rules for armed that they name', () => {

@@ -102,7 +102,7 @@ describe('the settings', () => {
         /settings\.yaml:2:\d+ to: work must begin before it ends/,
       );
     }
-    expect(problem('version: 1\nrails: { freshness: { stock: 60 } }\n')).toContain('stock');
+    expect(problem('version: 1\nsafeguards: { freshness: { stock: 60 } }\n')).toContain('stock');
   });
 
   it('have safeguards and a calendar also where nobody wrote any', () => {

@@ -120,10 +120,10 @@ describe('a backtest', () => {
     const rules = loadedRules(text, closed);
     expect(await house.decide({ rules: () => rules })).toEqual(['1 no_rule']);
     expect((await run({ rules: rulesOf(text, closed) })).changes).toEqual([]);
-    expect(kinds(await run({ rules: rulesOf(text, open) }))).toEqual(['nothing -> hold 1']);
+    expect(kinds(await run({ rules: rulesOf(text, open) }))).toEqual(['no_rule -> hold 1']);
     const against = rulesOf(text, closed);
     expect(kinds(await run({ rules: rulesOf(text, open), against }))).toEqual([
-      'nothing -> hold 1',
+      'no_rule -> hold 1',
     ]);
   });
 
@@ -170,7 +170,7 @@ describe('a backtest', () => {
     await pack(1, 10);
     await house.decide();
     const rules = rulesOf(limit(5).replaceAll('mode: live', 'mode: shadow'));
-    expect(kinds(await run({ rules }))).toEqual(['accept -> nothing 1']);
+    expect(kinds(await run({ rules }))).toEqual(['accept -> no_rule 1']);
     expect(kinds(await run({ rules, shadowAsLive: true }))).toEqual(['accept -> hold 1']);
   });
 

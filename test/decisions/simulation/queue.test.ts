@@ -44,7 +44,7 @@ describe('the queue under other rules', () => {
 describe('what the queue does not tell', () => {
   it('is how many more are pending, and that accepting pauses', async () => {
     const house = await createHouse();
-    const settings = 'version: 1\nrails: { accept: { max_per_hour: 1, pause: 90m } }';
+    const settings = 'version: 1\nsafeguards: { accept: { max_per_hour: 1, pause: 90m } }';
     const rules = loadedRules(ACCEPT_SMALL, settings);
     const remarks = async (most: number) =>
       (await tryQueue(house.store, house.clock.now(), { rules: rules.ruleSet, most })).remarks;

@@ -13,7 +13,7 @@ export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
  * Money is hundredths of the order's currency, with a fraction where an account has more decimals.
  * Times are epoch milliseconds.
  */
-export interface OrderLine {
+interface OrderLine {
   readonly barcode: string;
   readonly variant: number;
   /** Single pieces in one unit. */
