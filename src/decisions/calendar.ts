@@ -18,7 +18,7 @@ interface LocalTime {
   readonly time: string;
 }
 
-/** What the wall shows at a moment, in epoch milliseconds. */
+/** Gives the local date and time at a moment in epoch milliseconds. */
 export type Wall = (at: number) => LocalTime;
 
 const walls = new Map<string, Wall>();

@@ -1,6 +1,7 @@
 /**
- * One delivery, one transaction: who changed it if somebody did, its facts, what the rules make of
- * them, how long it is held, the journal entry and, where the service must hear of it, the push.
+ * Decides one delivery in one transaction: notes a status change by somebody else, builds the
+ * facts, asks the rules, plans the holds, writes the journal entry and, for an accept, enqueues the
+ * push.
  */
 import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
@@ -103,7 +104,7 @@ const TO_LEAVE_MS = 60_000;
 async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
-  // Behind a stop, or an outage, the facts it rests on grow old.
+  // An accept expires: behind a pause or an outage the facts that it rests on grow old.
   const until = Math.max(sendBefore(rules.ruleSet.settings, at), at + TO_LEAVE_MS);
   await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
 }
@@ -133,7 +134,7 @@ export async function wouldDecide(
   if (!subject || (await hasManualDecision(tx, subject))) return false;
   const judged = await judge(tx, context, subject, false);
   const { outcome, plan, mode, rules, at } = judged;
-  // What waits out its grace is followed each time; there are few.
+  // A reject in its grace period is checked each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
   if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
   if ((await unchanged(tx, judged, 'facts')) !== undefined) return false;

@@ -99,7 +99,7 @@ async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): 
   return cancelUnsent(tx, NOT_ACTING, at, pushesOfRules(which));
 }
 
-/** What was accepted while the rules acted and was not sent since stays here when they do not. */
+/** Cancels unsent accepts once the mode or the rules behind them are no longer live. */
 async function recallUnsent(deps: DeciderDeps): Promise<void> {
   const { mode, rules, now } = contextOf(deps);
   if (mode === 'paused' || !(await hasUnsent(deps.store.db))) return;

@@ -1,10 +1,9 @@
 /**
- * Which pending deliveries are due by their own rows: never evaluated; another content of their row
- * or their order than they were evaluated on; a push that came to nothing; a time that has come; an
- * evaluation that failed. Everything else that can change a decision is found by the passes
- * (reevaluation.ts).
+ * Finds pending deliveries that are due by their own rows: never evaluated; the content of the
+ * delivery or its order changed; its push failed; its time has come; its evaluation failed.
+ * Everything else that can change a decision is found by the passes (reevaluation.ts).
  *
- * Level-triggered: it follows from the database alone and is safe to ask at any moment.
+ * Due deliveries follow from the database alone, so it is safe to ask at any moment.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';

@@ -123,7 +123,7 @@ export async function noteExternal(
     if (!(await isOurs(tx, orderDeliveryId, change))) {
       const end = { by: 'external', detail: `it was made ${change.to} in the service` };
       await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped', at: context.now });
-      // It stays news until it can be told.
+      // The change stays unprocessed until the order is mirrored and can be journaled.
       if (isDone(change.to) && !(await record(tx, context, orderDeliveryId, change.to))) return;
     }
     await tx
@@ -164,7 +164,7 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
   if (done.length === 0) return;
   await endHolds(tx, done, now);
   await resolveEvaluationErrors(tx, done, now);
-  // What was accepted may still be revoked (accept/revocation.ts).
+  // An accepted delivery stays due: its accept may still be revoked (accept/revocation.ts).
   const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
   const overIds = over.map((row) => row.order_delivery_id);
   await resolveRevokedTooOften(tx, overIds, now);

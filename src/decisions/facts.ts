@@ -34,14 +34,14 @@ export interface Subject {
   readonly invalidFields: readonly string[];
 }
 
-/** Of lines that cannot be read there is no sum. */
+/** Sums are unknown where the lines could not be read. */
 const NO_SUMS = { quantity: null, size_quantity: null, amount: null };
 
-/** What the facts depend on besides the database. */
+/** Inputs of the facts besides the database. */
 export interface FactsContext {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Of the rule set: the calendar, and the fields that the ERP adds to its customers. */
+  /** Settings of the rule set: the calendar, and the fields that the ERP adds to its customers. */
   readonly settings: RuleSet['settings'];
 }
 

@@ -1,4 +1,4 @@
-/** What people are told of a delivery that cannot be decided, and of data that does not fit. */
+/** Incidents of deliveries that cannot be decided, and of customer data that is invalid. */
 import { endIncidents, openDetail, openIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';

@@ -1,4 +1,6 @@
-/** One delivery under the rules: its facts, what the rules say of them, and what that rests on. */
+/**
+ * A delivery under the rules: its facts, the evaluation, and a digest of what the outcome rests on.
+ */
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Operand } from '../rules/cel/operands.ts';
 import type { Outcome } from '../rules/combine.ts';
@@ -11,12 +13,12 @@ import { armedRuleIds } from './reject/arming.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 /**
- * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `paused` is
- * observing for as long as decisions are paused.
+ * How far decisions may go: `observe` and `paused` (while decisions are paused) push nothing,
+ * `shadow` makes no rule live.
  */
 export type DecisionMode = 'observe' | 'shadow' | 'live' | 'paused';
 
-/** What a decision depends on besides the database. */
+/** Inputs of a decision besides the database. */
 export interface RulesContext {
   readonly rules: LoadedRuleSet;
   readonly mode: DecisionMode;
@@ -24,7 +26,7 @@ export interface RulesContext {
   readonly now: number;
 }
 
-/** What made the delivery due, for the journal. */
+/** The cause that made the delivery due, for the journal. */
 export type Trigger =
   | 'new'
   | 'changed'
@@ -51,7 +53,7 @@ export interface Asked {
   readonly evaluation: Evaluation;
   /** The values behind these rules. */
   readonly valuesOf: (ruleIds: readonly string[]) => readonly Operand[];
-  /** Who held the delivery when the rules were asked. */
+  /** The holds when the rules were asked. */
   readonly holds: readonly HoldRow[];
 }
 
@@ -72,7 +74,7 @@ export function rulesKey(mode: DecisionMode, { ruleSet }: LoadedRuleSet): string
 }
 
 /**
- * What the rules say of a delivery, with what is armed and which holds have lasted their time.
+ * Evaluates the rules for a delivery, with the armed reject rules and the holds that have lapsed.
  * `operands` false leaves the values behind the clauses out of the evaluation.
  */
 export async function askRules(

@@ -45,7 +45,7 @@ export interface Reevaluation {
   evaluate(orderDeliveryId: number): Promise<DueDelivery | undefined>;
 }
 
-/** What decides besides the facts. */
+/** Changes when the rules, the mode or the armings do. */
 async function rulesVersion(store: Store, { rules, mode, now }: RulesContext): Promise<string> {
   const armed = await store.snapshot((tx) => armedRuleIds(tx, rules.ruleSet, now));
   return [rulesKey(mode, rules), ...armed].join(' ');

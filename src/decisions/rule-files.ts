@@ -60,7 +60,7 @@ function unreadIn(directory: string, below: string, deep: number): readonly stri
   });
 }
 
-/** What looks like rules and is not read: in a folder below, or with `.txt` at its end. */
+/** Files that look like rules but are not read: in a subfolder, or with `.txt` at their end. */
 export function unreadRuleFiles(directory: string): readonly string[] {
   return unreadIn(directory, '', 0);
 }

@@ -27,7 +27,7 @@ const LIST_INCIDENT = 'rules_list';
 const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
 
 export interface Reloaded {
-  /** What changed in effect; the hashes are the same when nothing did. */
+  /** Changes in effect; the hashes are equal when there are none. */
   readonly diff: RuleSetDiff;
   /** Reject rules that were armed in another text than this one: they only watch now. */
   readonly disarmed: readonly string[];
@@ -48,7 +48,7 @@ export interface RuleKeeper {
 
 interface From {
   readonly directory: string;
-  /** What else goes into the audit, as it is when the set is put in force. */
+  /** Further details for the audit, computed when the set is put in force. */
   readonly detail?: () => object;
   /** Called in the step that puts the set in force: what goes with it must not act without it. */
   readonly onInForce?: () => void;
@@ -58,7 +58,7 @@ export interface RuleKeeperDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where the rules are at the start. */
+  /** The directory of the rules at the start. */
   readonly directory: string;
 }
 
@@ -81,7 +81,7 @@ async function putInForce(
   return disarmChanged(tx, ruleSet, { reason, at });
 }
 
-/** What may be behind another text, where rules are read from files. */
+/** Reasons why a rule read from files can have another hash. */
 const CHANGED = 'the rule was changed or removed, or a list, table or setting that it reads was';
 
 /** The same for what was just read without mistakes from the directory. */

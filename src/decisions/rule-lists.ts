@@ -51,7 +51,7 @@ async function oddRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
     .executeTakeFirst();
 }
 
-/** What is left out because it is no text, in words; undefined when nothing is. */
+/** Says which row is left out because its value is not a text; undefined when none is. */
 async function leftOut(db: Db, column: string, where: string | undefined) {
   if (isOwn(column)) return undefined;
   const path = pathOf(column);
@@ -63,7 +63,7 @@ async function leftOut(db: Db, column: string, where: string | undefined) {
   return `${what}: left out, as all such are; ${next}`;
 }
 
-/** What is left out because nobody can tell whether it is chosen, in words, or undefined. */
+/** Says which row is left out because its true/false column holds something else, or undefined. */
 async function notChosen(db: Db, where: string | undefined) {
   if (where === undefined || where === 'blocked' || where === 'overdue') return undefined;
   const path = pathOf(where);
@@ -154,7 +154,7 @@ export interface FilledRuleSet extends LoadedRuleSet {
   readonly failed: readonly ListFailure[];
 }
 
-/** What the lists of a set that was filled before had. */
+/** Contents of the lists that were read from the database. */
 export function listsOf({ ruleSet }: LoadedRuleSet): ListsRead {
   const names = Object.keys(ruleSet.settings.list_sources);
   const { lists } = ruleSet.settings;

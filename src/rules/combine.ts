@@ -61,7 +61,7 @@ export interface Outcome {
   readonly code: OutcomeCode;
   /** Ids of the rules that decided, in alphabetical order. */
   readonly rules: readonly string[];
-  /** One sentence for people. */
+  /** A sentence for people. */
   readonly reason: string;
   /** Facts whose absence decided, in alphabetical order. */
   readonly missing: readonly string[];
@@ -91,7 +91,7 @@ function texts(results: readonly RuleResult[]): string {
   return results.map(textOf).join('; ');
 }
 
-/** What a rule to accept would have had to know. */
+/** Names the facts that an accept rule needed and that are unknown. */
 function notKnown(accepts: readonly RuleResult[]): string {
   const missing = new Set(accepts.flatMap((result) => result.missing));
   return missing.size === 0 ? '' : `; not known: ${[...missing].sort().join(', ')}`;

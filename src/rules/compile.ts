@@ -1,4 +1,4 @@
-/** One rule of a file: its conditions compiled, its timing parsed, its hash taken. */
+/** Compiles one rule of a file: its conditions, its timing and its hash. */
 import { invariant } from '../lib/errors.ts';
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
@@ -231,8 +231,8 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
 }
 
 /**
- * What the settings make of the facts that a rule reads: with other opening hours, another zone or
- * another kind of a field the same text says something else.
+ * Settings that change the facts a rule reads: with other opening hours, another zone or another
+ * field type the same text means something else.
  */
 export function settingsRead(reads: readonly string[], settings: Settings): object {
   const { timezone, calendar, customer_fields: fields } = settings;

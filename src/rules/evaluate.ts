@@ -81,7 +81,9 @@ export function truthOfClauses(
   return clauses.some(({ value }) => value === 'unknown') ? 'unknown' : true;
 }
 
-/** One rule whatever its mode, its time and the state of the delivery: what rule tests need. */
+/**
+ * Evaluates a rule whatever its mode, its time and the delivery's status, as rule tests need it.
+ */
 export function evaluateRule(
   rule: Rule,
   context: CelContext,
@@ -152,7 +154,7 @@ export function decidingValues(
 
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 
-/** What decides and cannot be read is in no rule's hands: an accept could rest on a guess. */
+/** A delivery with unreadable data that matters is held: an accept could rest on a guess. */
 function obstacleOf({ delivery: { unread, lines } }: Facts): Obstacle | undefined {
   if (unread && unread.length > 0) {
     return { code: 'unread', reason: `cannot be read: ${unread.join(', ')}` };

@@ -32,7 +32,7 @@ function itemText(item: Json): string {
     .join(', ');
 }
 
-/** One value behind a condition, such as `order.country = DK`. */
+/** Formats a value behind a condition, such as `order.country = DK`. */
 export function operandText(operand: Operand): string {
   if ('missing' in operand) return `${operand.text} = ? (${operand.missing} is not known)`;
   if ('value' in operand) return `${operand.text} = ${valueText(operand.value)}`;

@@ -31,7 +31,7 @@ interface Cell {
   node(): Node | undefined;
 }
 
-/** What was written; what was read from the database is its owner's affair. */
+/** Values written in `settings.yaml`; those read from the database are the ERP's affair. */
 function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
   const lists = Object.entries(settings.lists).flatMap(([name, read]) => {
     const from = settings.list_sources[name];
@@ -96,7 +96,7 @@ function wholeFile(file: RuleFile, message: string): Problem {
   return { severity: 'error', ...place, message };
 }
 
-/** One error and one warning per place; one cause per line that YAML could not read as meant. */
+/** Keeps one error and one warning per place, and only the cause on lines that are broken YAML. */
 function distinct(problems: readonly Problem[], yaml: readonly Problem[]): readonly Problem[] {
   const broken = new Set(
     yaml.flatMap(({ severity, file, line }) => (severity === 'error' ? [`${file}:${line}`] : [])),
@@ -220,8 +220,8 @@ function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
 }
 
 /**
- * What was read for the lists of the database, kept beside the texts that were written: together
- * they are the rule set, and give it again years later. JSON, texts by the name of the list.
+ * Contents of the lists that were read from the database, as JSON by list name. They are kept
+ * beside the written files, because only both together give the same rule set again.
  */
 export const LISTS_FILE = 'lists.json';
 

@@ -1,4 +1,6 @@
-/** What a test says of its delivery, and no delivery ever has: it proves less than it seems to. */
+/**
+ * Finds values in rule tests that no delivery can have; such a test proves less than it seems to.
+ */
 import { isJsonObject } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { SetTypes } from './cel/environment.ts';

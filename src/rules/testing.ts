@@ -88,7 +88,7 @@ function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): 
 }
 
 export function runRuleTests(tested: RuleSet): TestReport {
-  // What the database says today must not make a test pass or fail.
+  // Tests see the samples, so that the database never makes one pass or fail.
   const ruleSet = { ...tested, variables: tested.samples };
   const tests: TestResult[] = [];
   const unproved: UnprovedClause[] = [];

@@ -53,7 +53,7 @@ async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> 
   return pace.pausedUntil > now + pauseMsOf(settings) ? { ...pace, pausedUntil: 0 } : pace;
 }
 
-/** That accepting pauses now, why and until when, for people. */
+/** Says to people that accepting pauses, why and until when; undefined while it does not. */
 export async function pauseOfAccepts(
   tx: Tx,
   settings: Settings,
@@ -74,7 +74,7 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
   const rows = await tx
     .selectFrom('outbox')
     .select('state')
-    // Behind a long backlog nothing has ended lately: no reason to walk through all of it.
+    // Only the latest rows count: behind a long backlog no push has ended lately.
     .where('outbox_id', '>', (eb) =>
       eb
         .selectFrom('outbox')
@@ -84,7 +84,7 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
     .where(sql<string>`+kind`, '=', 'delivery_status')
     .where('ended_at', 'is not', null)
     .where('created_at', '>', since)
-    // What was not sent, because it was overtaken or called off, says nothing of the service.
+    // Pushes that were never sent, such as canceled ones, say nothing about the service.
     .where((eb) => eb.or([eb('state', '=', 'confirmed'), REFUSED_BY_SERVICE]))
     .orderBy('outbox_id', 'desc')
     .limit(max)

@@ -25,7 +25,7 @@ import { recordDecision, rememberEvaluation } from '../record.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
-/** What has no tracking number after this long has left without one. */
+/** An accepted delivery without a tracking number counts as shipped after this long. */
 const REVOKED_WITHIN_MS = 14 * DAY_MS;
 const COOLDOWN_MS_DEFAULT = 3_600_000;
 
@@ -121,8 +121,8 @@ function judgeAccepted(
 }
 
 /**
- * What the rules say of an accepted delivery, as it is remembered: never that of a decision about a
- * pending one.
+ * The remembered basis of an accepted delivery; the prefix keeps it apart from that of a pending
+ * one.
  */
 function saidOf(judged: Judged): string {
   return `accepted ${basisOf(judged)}`;
@@ -161,7 +161,7 @@ export async function wouldReconsider(
   const judged = judgeAccepted(context, subject, accept);
   const change = await changeOf(tx, judged);
   if (change === 'none') return isRevokedTooOften(tx, orderDeliveryId);
-  // What may not be revoked now is not remembered either.
+  // An outcome that may not be acted on now is not remembered, so that it is found again later.
   return context.mode === 'live' || judged.outcome.code !== 'hold_rule';
 }
 
@@ -228,7 +228,8 @@ export async function outcomeAfterCooldown(
   if (outcome.kind !== 'accept') return { outcome, until: undefined };
   const until = await cooldownEnd(tx, orderDeliveryId, settings, now);
   if (until === undefined) return { outcome, until: undefined };
-  const reason = `its accept was revoked; not accepted again until ${new Date(until).toISOString()}`;
+  const time = new Date(until).toISOString();
+  const reason = `its accept was revoked; not accepted again until ${time}`;
   const waiting = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
   return { outcome: waiting, until };
 }

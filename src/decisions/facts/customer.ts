@@ -1,4 +1,4 @@
-/** What the ERP says of the buyer, and what is left of the credit after our own accepts. */
+/** The facts of the customer: figures of the ERP, and the credit left after our own accepts. */
 import { isJsonObject } from '../../lib/json.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -22,7 +22,7 @@ function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
   return typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value));
 }
 
-/** What the engine refuses in the place of this kind: it is not known, but neither is it absent. */
+/** A value that the CEL engine refuses in a field of this kind: the fact is unknown, not absent. */
 function oddValue(value: unknown, kind: ExtraFields[string]): ExtraValue {
   if (kind !== 'text') return `no ${kind}: ${shown(value)}`;
   return typeof value === 'number' ? value : value === true;

@@ -56,7 +56,9 @@ function seasonOf(head: string | null, lines: readonly OrderLine[]): string | nu
   return ahead && other === undefined ? (season ?? null) : null;
 }
 
-/** What a decision goes by of an order: its content, and whether the service still has it. */
+/**
+ * SQL: the version of an order that a decision rests on: its content, and whether it still exists.
+ */
 export function orderHash(order: string): RawBuilder<string> {
   const column = (name: string) => sql.ref(`${order}.${name}`);
   return sql<string>`${column('content_hash')}
@@ -65,7 +67,7 @@ export function orderHash(order: string): RawBuilder<string> {
 
 interface MirroredOrder {
   readonly facts: Facts['order'];
-  /** What of it decides and could not be read. */
+  /** Paths that matter to a decision and could not be read. */
   readonly unread: readonly string[];
   readonly hash: string;
   /** The service no longer has it. */

@@ -10,7 +10,7 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 
-/** What an order that names no currency takes from the variants of its lines. */
+/** Facts that come from the variants of the lines when an order names no currency. */
 const BY_CURRENCY = ['delivery.currency', 'order.currency', 'delivery.amount', 'order.amount'];
 
 const lines = (...names: string[]): string[] => names.map((name) => `delivery.lines.${name}`);
@@ -68,7 +68,7 @@ async function runToWaitFor(
   const runs = await changedRuns(tx);
   if (runs.length === 0) return undefined;
   const streams = streamsRead(ruleSet);
-  // What can be ordered ahead tells nothing of other orders.
+  // Only pre-orders read the season's stream.
   const isRead = (stream: string): boolean =>
     streams.includes(stream) && (stream !== 'season' || facts.order.season !== null);
   return runs.find(({ stream }) => isRead(stream));
@@ -80,7 +80,7 @@ function told({ run_id: runId, stream, outcome }: ChangedRun): string {
   return `${what}; see "selvedge sync show ${runId}", then: selvedge sync accept-change ${runId}`;
 }
 
-/** What the decision waits for, in words; undefined when it need not wait. */
+/** Says which run the decision waits for; undefined when it need not wait. */
 export async function waitsForChanges(
   tx: Tx,
   ruleSet: RuleSet,

@@ -66,7 +66,7 @@ function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
     if (mode !== 'live') continue;
     const timing = timings.get(id) ?? DEFAULT_TIMING;
     if (action === 'hold' && value === true) holders.push({ id, hash, timing });
-    // What is not known is never accepted by the mere passing of time.
+    // An unknown fact never leads to an accept merely because time passes.
     else if (unclear.includes(id)) {
       const afterwards = timing.afterwards === 'accept' ? 'escalate' : timing.afterwards;
       holders.push({ id, hash, timing: { ...timing, afterwards } });
@@ -118,7 +118,7 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
 /** A hold that has lasted its time and needs a person: an incident, open until it is over. */
 const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'delivery' } as const;
 
-/** Who holds a delivery, before and after an evaluation. */
+/** The holds of a delivery before and after an evaluation. */
 export interface HoldPlan {
   readonly before: readonly HoldRow[];
   readonly rows: readonly HoldRow[];
@@ -132,7 +132,7 @@ export async function endHolds(tx: Tx, ids: readonly number[], now: number): Pro
   await endIncidents(tx, HOLD_EXPIRED, ids.map(String), now);
 }
 
-/** Who holds the delivery from now on; writes nothing. */
+/** Computes the holds of the delivery from now on; writes nothing. */
 export function planHolds(
   ruleSet: RuleSet,
   before: readonly HoldRow[],

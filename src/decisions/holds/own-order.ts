@@ -50,7 +50,9 @@ async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined
   return { detail: `${what}: ${first}${others}; ${way}` };
 }
 
-/** It was answered and is read back, or it may be a document whose outcome is unknown. */
+/**
+ * A document of ours that may be this order: one that is read back, or whose outcome is unknown.
+ */
 async function openDocument(
   tx: Tx,
   orderId: number,

@@ -31,7 +31,7 @@ interface ReportInput {
   readonly deliveries: number;
   /** Hashes of the rules on trial, by their ids. */
   readonly rules: Readonly<Record<string, string>>;
-  /** As `selvedge rules backtest --json` gives it. */
+  /** The report in the form of `selvedge rules backtest --json`. */
   readonly report: unknown;
 }
 

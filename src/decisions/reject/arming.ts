@@ -1,6 +1,6 @@
 /**
- * Which reject rules may act: those that a person armed in exactly their present text (with the
- * lists and tables they read), whose arming has not run out, while the breaker is whole.
+ * Reject rules that may act: a person armed exactly their present text (with the lists and tables
+ * they read), the arming has not expired, and the breaker has not tripped.
  */
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';

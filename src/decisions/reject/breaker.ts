@@ -16,7 +16,7 @@ const INCIDENT = { kind: 'reject_breaker', entity: 'rules', key: 'reject' } as c
 
 const BREAKER = z.object({ at: z.number(), safeguard: z.string(), detail: z.string() });
 
-/** What tripped it, and when. */
+/** The cause and the time of the trip. */
 export type Breaker = z.output<typeof BREAKER>;
 
 /** Undefined while it is whole. */

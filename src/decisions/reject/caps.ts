@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MEDIAN_DAYS = 30;
 
-/** What is counted of a reject. */
+/** The parts of a reject that the caps count. */
 interface Counted {
   readonly accountNo: string | null;
   /** In units (lib/money.ts); null: not known. */
@@ -39,7 +39,7 @@ interface Intent {
   readonly currency: string | null;
 }
 
-/** Of the last 30 days and the present one. */
+/** Rejects that were sent to the outbox since then. */
 async function intentsSince(tx: Tx, since: number): Promise<Intent[]> {
   const rows = await tx
     .selectFrom('reject_entry')
@@ -60,7 +60,7 @@ async function decidedToday(tx: Tx, now: number): Promise<number> {
   return Number(row.count);
 }
 
-/** Of the numbers of 30 days, most of which are usually zero. */
+/** Median of the daily counts of 30 days, most of which are usually zero. */
 function medianOf(counts: readonly number[]): number {
   const sorted = counts.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -76,7 +76,7 @@ function countsByDay(intents: readonly Intent[], now: number): readonly number[]
   return counts;
 }
 
-/** What is over its limit in words; undefined when nothing is. */
+/** Says how a count exceeds its limit; undefined when it does not. */
 function over(what: string, count: number, max: number | undefined): string | undefined {
   return max !== undefined && count > max ? `${what}: ${count}, allowed are ${max}` : undefined;
 }

@@ -1,11 +1,11 @@
 /**
- * Carries out rejects whose grace is over. For each: the delivery is read at the service, then, in
- * one transaction, the rules are asked anew on fresh facts, every safeguard is asked, and either the
- * push is meant (and counted by the caps) or the safeguard's hold is journaled. The push itself is sent
- * by the outbox, which looks once more, compares the row to the letter, and reads back.
+ * Carries out rejects whose grace period is over. For each, it reads the delivery at the service;
+ * then one transaction evaluates the rules on fresh facts, checks every safeguard, and either
+ * enqueues the push (which the caps count) or journals the hold of the safeguard. The outbox sends
+ * the push: it looks the delivery up once more, compares it exactly, and reads the result back.
  *
- * A timeout leaves the push in doubt, where only a look leads on: nothing is repeated blindly.
- * Level-triggered: what waits, what is due and what came of a push all follow from the database.
+ * A timeout leaves the push with an unknown outcome, which only a lookup resolves: nothing is
+ * repeated blindly. All state is in the database, so a kill loses nothing.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -65,12 +65,12 @@ const SLEEP_MS_MAX = 30_000;
 /** How soon what was put off is looked at again, if no safeguard says when. */
 const LOOK_AGAIN_MS = 300_000;
 
-/** What followed from the end of a grace. */
+/** The result of a grace period that is over. */
 type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Stop };
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
-/** What the safeguard leads to, besides the journal entry. */
+/** Ends or postpones the entry as the safeguard demands, and trips the breaker. */
 async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Judged) {
   const { safeguard, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {

@@ -1,4 +1,4 @@
-/** What became of the pushes of rejects, and whether too many of them failed. */
+/** Ends the entries of rejects whose push has ended, and counts the pushes that failed. */
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';

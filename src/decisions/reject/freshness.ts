@@ -67,7 +67,9 @@ function readsCustomer({ reads }: Rule, { list_sources: sources }: Settings): bo
   return reads.some((path) => path.startsWith('customer.') || lists.has(path));
 }
 
-/** What the ERP leaves out so that this rule may never reject; undefined when nothing. */
+/**
+ * Says why this rule may never reject for lack of customer data; undefined when nothing is missing.
+ */
 export async function lackOfCustomers(
   tx: Tx,
   rule: Rule,
@@ -87,7 +89,7 @@ export async function lackOfCustomers(
 
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
 
-/** What is too old for this rule, in words; undefined when nothing is. */
+/** Says which data is too old for this rule; undefined when none is. */
 export async function notFresh(
   tx: Tx,
   rule: Rule,

@@ -1,7 +1,7 @@
 /**
- * What becomes of the rules' word where rejects are concerned: a reject begins its grace instead of
- * being sent, one that a safeguard stopped is held for people, and one that the rules no longer want is
- * withdrawn. Called for every pending delivery that is decided, in that transaction.
+ * The outcome where rejects are concerned: a reject begins its grace period instead of being sent,
+ * one that a safeguard stopped is held, and one that the rules no longer want is withdrawn. Called
+ * in the transaction of every pending delivery that is decided.
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Rule } from '../../rules/rule.ts';
@@ -10,7 +10,7 @@ import type { Subject } from '../facts.ts';
 import type { Judgement } from '../judgement.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 
-/** The hold that a safeguard makes of an outcome; the safeguard's name is the reason's first word. */
+/** The hold that a safeguard turns an outcome into; its name begins the reason. */
 export function safeguardHold(
   ruleId: string | undefined,
   { safeguard, detail }: { readonly safeguard: string; readonly detail: string },
@@ -39,10 +39,9 @@ async function hasSpoken(tx: Tx, entry: RejectEntry): Promise<boolean> {
 }
 
 /**
- * The outcome behind what safeguards have decided already, as far as is settled (see `settle.ts`). What
- * the service has no order of is nobody's to decide, whatever the rules say. A delivery that a safeguard
- * stopped is not accepted behind its back: it stays held until a person has spoken or it has
- * changed. One that a safeguard only puts off is held while the rules go on to want the reject.
+ * The outcome after earlier decisions of safeguards. A delivery whose order is gone is held,
+ * whatever the rules say. One that a safeguard stopped stays held until a person has decided or it
+ * has changed; one that a safeguard only postpones is held while the rules want the reject.
  */
 export async function outcomeBehindSafeguards(
   tx: Tx,
@@ -76,8 +75,8 @@ export async function outcomeBehindSafeguards(
 }
 
 /**
- * Of the deciding reject rules the one that must stand till the end: that with the longest grace,
- * whatever the order of the files; of equal ones the first by its id.
+ * The deciding reject rule with the longest grace period, in whatever order the files are; among
+ * equal ones the first by its id.
  */
 function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
   const graceOf = ({ reject }: Rule): number => reject?.graceMs ?? 0;

@@ -10,12 +10,12 @@ type EntryState = 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'wit
 
 interface End {
   /**
-   * `stopped` by a person, here or in the service; `held` by a safeguard, until a person has spoken or
-   * the delivery has changed; `withdrawn`: the rules say otherwise by now, are other ones or may
-   * not reject any more, or the delivery has changed or is gone.
+   * `stopped`: by a person, here or in the service. `held`: by a safeguard, until a person has
+   * decided or the delivery has changed. `withdrawn`: the rules decide otherwise, have changed or
+   * may not reject any more, or the delivery has changed or is gone.
    */
   readonly state: 'stopped' | 'held' | 'withdrawn';
-  /** Who a person is, as far as that is known; `external` in the service; or `daemon`. */
+  /** A person's name as far as it is known, `external` for somebody in the service, or `daemon`. */
   readonly by: string;
   /** The safeguard that ended it, if one did. */
   readonly safeguard?: string;
@@ -127,7 +127,7 @@ export function entryById(tx: Tx, entryId: number): Promise<RejectEntry | undefi
   return entries(tx).where('entry_id', '=', entryId).executeTakeFirst();
 }
 
-/** What waits, the first to be rejected first. */
+/** Entries in their grace period, the next to be rejected first. */
 export function waitingEntries(db: Db): Promise<RejectEntry[]> {
   return entries(db)
     .where('ended_at', 'is', null)

@@ -1,7 +1,7 @@
 /**
- * The safeguards of a reject whose grace is over, in the order in which they are asked. Each one that
- * stands in the way makes a hold of the reject, with its name as the reason; what follows is part
- * of the safeguard: wait and be asked again, be decided anew, be left to a person, or trip the breaker.
+ * The safeguards of a reject whose grace period is over, in the order in which they are checked.
+ * The first that objects turns the reject into a hold with its name as the reason, and says what
+ * follows: wait and check again, decide again, leave it to a person, or trip the breaker.
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
@@ -26,7 +26,7 @@ export interface Inspection {
   /** The rule of the entry, if the set still has it. */
   readonly rule: Rule | undefined;
   readonly entry: RejectEntry;
-  /** As it was read at the service a moment ago. */
+  /** The delivery as the service showed it a moment ago. */
   readonly subject: Subject;
   readonly evaluation: Evaluation;
 }

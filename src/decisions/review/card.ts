@@ -1,4 +1,4 @@
-/** One delivery for the review queue: what is in it, and everything that was said about it. */
+/** A delivery for the review queue: its content, its holds and every decision about it. */
 import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
 import { type DecisionRecord, decisionsOf, deliveryIdOf } from './deliveries.ts';
@@ -111,9 +111,9 @@ export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly lines: Awaited<ReturnType<typeof linesOf>>;
   /** The last word of a person, if one spoke. */
   readonly review: Awaited<ReturnType<typeof reviewOf>>;
-  /** What waits or waited to be rejected by a rule, the latest first. */
+  /** Its reject entries, open or ended, the latest first. */
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
-  /** Who holds it now, for how long, and what follows. */
+  /** Its open holds, until when they last, and what follows. */
   readonly holds: Awaited<ReturnType<typeof holdsOf>>;
   /** The latest first. */
   readonly decisions: readonly DecisionRecord[];

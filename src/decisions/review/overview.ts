@@ -1,4 +1,6 @@
-/** What reject rules are about to do, for people: armed rules, the breaker, the queue. */
+/**
+ * The reject queue for people: armed rules, the breaker, and the deliveries about to be rejected.
+ */
 import { ConfigError } from '../../lib/errors.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
@@ -75,7 +77,7 @@ async function waitingRejects(db: Db) {
     /** The safeguard that puts it off, if one does, and what it says. */
     safeguard: row.safeguard,
     detail: row.detail,
-    /** Of the rule. */
+    /** The message of the rule. */
     reason: row.reason,
   }));
 }

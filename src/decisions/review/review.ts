@@ -43,13 +43,13 @@ export interface ReviewRequest extends Asker {
   readonly action: ReviewAction;
   /** Id or number of the delivery. */
   readonly delivery: string;
-  /** Of a release. */
+  /** For a release. */
   readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
-  /** Of a release: the rules decide again, as if nobody had said anything. */
+  /** For a release: the rules decide again, as if nobody had decided. */
   readonly toRules?: boolean | undefined;
-  /** Of a hold: only where a reject waits, which it stops. */
+  /** For a hold: refused unless a reject waits, which it stops. */
   readonly ifRejectWaits?: boolean | undefined;
-  /** Of a reject: the numbers that the person typed. */
+  /** For a reject: the delivery numbers that the person typed. */
   readonly confirmed?: readonly string[] | undefined;
 }
 
@@ -63,7 +63,7 @@ interface Reviewed {
   readonly doubt?: string;
 }
 
-/** One delivery of a request for several. */
+/** The answer for each delivery of a bulk request. */
 type ReviewAnswer =
   | ({ readonly delivery: string; readonly ok: true } & Reviewed)
   | {
@@ -86,7 +86,7 @@ export interface ReviewDeps {
 
 export interface Review {
   act(request: ReviewRequest): Promise<Reviewed>;
-  /** One transaction and one answer for each. */
+  /** Acts on each delivery in its own transaction, and answers for each. */
   actOnAll(
     request: Omit<ReviewRequest, 'delivery'>,
     deliveries: readonly string[],
@@ -160,7 +160,7 @@ async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: num
   refuse('not_held', 'nothing holds it', hint);
 }
 
-/** Who stops a reject must not hold, or take back, another delivery and think it done. */
+/** A person who stops a reject must not hold another delivery by mistake. */
 async function checkRejectWaits(tx: Tx, { ifRejectWaits }: ReviewRequest, id: number) {
   if (ifRejectWaits !== true || (await latestEntry(tx, id))?.state === 'waiting') return;
   refuse('no_reject', 'no reject waits for it', 'selvedge rules queue shows what waits');
@@ -190,7 +190,7 @@ async function remember(
   await writeAudit(tx, { actor, reason, ...act, detail }, at);
 }
 
-/** What the rules say of it now: shown beside what the person decided. */
+/** Evaluates the rules, to show their result beside the person's decision. */
 async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: number, at: number) {
   const rules = deps.rules();
   const { ruleSet } = rules;
@@ -221,7 +221,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const by = { actor: `person:${actor}`, trigger: 'person' };
   const decisionId = await recordDecision(tx, judgement, by);
   await remember(tx, request, judgement.subject, decisionId, at);
-  // It may never be due for the rules again.
+  // The rules may never decide it again, so its evaluation error ends here.
   await resolveEvaluationErrors(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
   if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };

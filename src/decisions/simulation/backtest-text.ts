@@ -51,7 +51,7 @@ function useLines({ uses }: Backtest): readonly string[] {
   );
 }
 
-/** What one condition alone kept from being accepted: where an accept rule could be wider. */
+/** Conditions that alone prevented accepts: places where an accept rule could be wider. */
 function missLines({ misses }: Backtest): readonly string[] {
   if (misses.length === 0) return ['   none'];
   return columns(

@@ -1,12 +1,12 @@
 /**
- * What a rule set would have made of the past. Replays the facts that were stored with every
- * decision, exactly as the daemon saw them, and compares with what the rules of that time said, or
- * with another set. Only whether somebody was at work is counted anew: the calendar is a part of
- * the rules on trial, not of the past. Reads the journal, decides nothing.
+ * Replays the past under another rule set. It evaluates the facts that were stored with every
+ * decision, and compares the outcomes with those of the rules of that time, or of a second set.
+ * Only the clock facts are computed again, because the calendar is part of the rules on trial.
+ * Reads the journal, decides nothing.
  *
  * A delivery ends at the first facts on which it is accepted or rejected; else its last ones count.
- * Reject rules are taken as armed: the question is what they would do. What people had touched is
- * left to people here as well.
+ * Reject rules count as armed: the question is what they would do. Deliveries that people decided
+ * are left to people here as well.
  */
 
 import { sql } from 'kysely';
@@ -71,7 +71,7 @@ async function actualOutcomesOf(
 export interface BacktestOptions {
   /** The rules on trial. */
   readonly rules: RuleSet;
-  /** What they are compared with; the journal when left out. */
+  /** The rules to compare with; the journal when left out. */
   readonly against?: RuleSet | undefined;
   /** Rules that only watch count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
@@ -93,9 +93,9 @@ interface Change {
 }
 
 interface Agreement {
-  /** What the rules on trial say. */
+  /** Outcome under the rules on trial. */
   readonly outcome: DecisionOutcome;
-  /** What became of the delivery, and by whom. */
+  /** Final status of the delivery, and who brought it about. */
   readonly ending: ActualOutcome;
   readonly deliveries: number;
 }

@@ -7,7 +7,7 @@ import { openPush } from '../push.ts';
 import { deliveryIdOf } from '../review/deliveries.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
-/** What the rules would be asked about this delivery at `now`. */
+/** Reads the facts of a delivery at `now`, for commands that only show. */
 export async function presentSubject(
   store: Store,
   delivery: string,

@@ -19,7 +19,7 @@ export interface PastDecision {
   readonly decisionId: number;
   readonly at: number;
   readonly facts: Facts;
-  /** What the rules of that time said. */
+  /** Outcome of the rules of that time. */
   readonly said: DecisionOutcome;
   /** The daemon held it for people, whatever the rules said: they had touched it. */
   readonly leftToPeople: boolean;

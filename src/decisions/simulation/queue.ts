@@ -72,8 +72,8 @@ function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
 type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
 
 /**
- * What the accepts of this trial have taken of each customer's credit, in units (lib/money.ts);
- * null where it cannot be summed up, as in `reservedCredit`.
+ * Credit that the accepts of this simulation have used by customer, in units (lib/money.ts); null
+ * where it cannot be summed up, as in `reservedCredit`.
  */
 type Taken = Map<string, number | null>;
 
@@ -106,7 +106,7 @@ async function answerFor(
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
   const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
   if (!subject) return { after: null, rules: [], reason: 'its order is not mirrored yet' };
-  // What a push of it claims is in the facts of the others already.
+  // A delivery with a push under way is skipped: the facts of the others include its claim.
   const left = await leftAlone(tx, subject);
   if (left !== undefined) return { after: before, rules: [], reason: left };
   const facts = afterAccepts(subject.facts, taken);
@@ -121,7 +121,7 @@ async function answerFor(
   return { after: kind, rules, reason };
 }
 
-/** What the prospects do not tell, for people: that some were left out, that accepting pauses. */
+/** Remarks for people: deliveries left out, a pause of accepts, changes that wait for a person. */
 async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOptions) {
   const { pending } = await isPending(tx)
     .select((eb) => eb.fn.countAll<number>().as('pending'))

@@ -21,12 +21,12 @@ export interface Replay {
   readonly actor: string;
   readonly mode: string;
   readonly ruleSetHash: string;
-  /** What came of it; not what the rules had said where people, or a safeguard, decided. */
+  /** The journaled outcome; people or a safeguard may have decided other than the rules. */
   readonly outcome: string;
   readonly reason: string;
   readonly recorded: Evaluation;
   readonly replayed: Evaluation;
-  /** One sentence each; empty when the replay gave the identical outcome. */
+  /** Sentences that each name one difference; empty when the replay gave the identical outcome. */
   readonly differences: readonly string[];
 }
 
@@ -66,7 +66,7 @@ function outcomeDifference(which: string, before: Outcome, after: Outcome): read
   return [`${which}: ${outcomeText(before)} -> ${outcomeText(after)}`];
 }
 
-/** What a rule decided, without the words and values that are shown to people. */
+/** The result of a rule without the texts and values that are only shown. */
 function essence({ clauses, title, owner, message, record, ...rule }: RuleResult): string {
   return canonicalJson({ ...rule, clauses: clauses.map(({ text, value }) => ({ text, value })) });
 }
@@ -87,7 +87,10 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
   ];
 }
 
-/** What was not always part of the hash of a rule: its times, the settings behind its facts. */
+/**
+ * Whether the hash of a rule covers parts that it lacked in earlier versions: its times, and the
+ * settings behind its facts.
+ */
 function hasLaterParts(rule: Rule, { settings }: RuleSet): boolean {
   const { effectiveFrom, effectiveUntil, action, reads } = rule;
   if (effectiveFrom !== undefined || effectiveUntil !== undefined) return true;

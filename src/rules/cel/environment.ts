@@ -19,7 +19,7 @@ import { addExact, compareExact, Decimal, Money, multiplyExact } from './decimal
 const DURATION = 'google.protobuf.Duration';
 const TIMESTAMP = 'google.protobuf.Timestamp';
 
-/** What a list or a table of `settings.yaml` holds. */
+/** Type of the values of a list or table in `settings.yaml`. */
 export type ElementType = 'string' | 'Decimal' | 'bool';
 
 export interface SetTypes {

@@ -143,7 +143,7 @@ function operandNodes(node: ASTNode): readonly ASTNode[] {
   return [node];
 }
 
-/** One program per operand of the condition, in the order of the text. */
+/** Compiles each operand of the condition as a program, in the order of the text. */
 export function operandsOf(program: Program, language: Language): readonly OperandProgram[] {
   const seen = new Set<string>();
   const programs: OperandProgram[] = [];

@@ -10,7 +10,7 @@ import { Money, parseDecimal } from '../cel/decimal.ts';
 import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
-/** One class per record: the CEL engine tells the type of a value by its constructor. */
+/** Each record has its own class: the CEL engine tells types apart by their constructor. */
 class RecordBase {
   constructor(values: Readonly<Record<string, unknown>>) {
     Object.assign(this, values);
@@ -36,7 +36,7 @@ export const RECORD_CLASSES = {
   clock: ClockRecord,
 } as const;
 
-/** Types of the fields that the ERP adds to its customers, by their names below `customer.extra`. */
+/** Types of the fields that the ERP adds to its customers, by name below `customer.extra`. */
 export type ExtraTypes = Readonly<Record<string, 'string' | 'bool' | 'int' | 'Decimal'>>;
 
 const MILLISECONDS_PER_SECOND = 1_000;
@@ -60,7 +60,7 @@ function celExtra(value: unknown, types: ExtraTypes): ExtraRecord {
   const values: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(isJsonObject(value) ? value : {})) {
     if (member === null || !Object.hasOwn(types, name)) continue;
-    // What is no number stays a text, which the engine refuses: it is not absent.
+    // A value that is no number stays a text, which the engine refuses: the fact is not absent.
     if (types[name] === 'Decimal') values[name] = parseDecimal(String(member)) ?? String(member);
     else values[name] = Number.isSafeInteger(member) ? BigInt(String(member)) : member;
   }
@@ -73,7 +73,7 @@ function celScalar(
   currency: string,
   conversion: Conversion,
 ): unknown {
-  // What is no whole number keeps its type, which the engine refuses: the condition is unknown.
+  // A value that is no whole number keeps its type, so that the engine makes the condition unknown.
   if (Number.isSafeInteger(value) && typeof value === 'number') {
     if (field.type === 'int') return BigInt(value);
     if (field.type === 'money') return new Money(BigInt(value), AMOUNT_DECIMALS, currency);

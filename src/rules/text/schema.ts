@@ -57,7 +57,7 @@ const reject = z.strictObject({
   max_amount_per_day: z.number().positive().optional(),
 });
 
-/** What holds where a rule has no such block. */
+/** Defaults for rules without such a block. */
 export const HOLD_DEFAULT = hold.parse({});
 export const REJECT_DEFAULT = reject.parse({});
 
@@ -88,7 +88,9 @@ const rule = z.strictObject({
   tests: z.array(ruleTest).max(TESTS_MAX).default([]),
 });
 
-/** What can still be checked of a rule whose shape is wrong: every problem is told at once. */
+/**
+ * A lenient schema for a rule of the wrong shape, so that its conditions are checked all the same.
+ */
 const text = z.string().catch('true');
 export const SALVAGED_RULE = rule.extend({
   id: z.string().catch('?'),

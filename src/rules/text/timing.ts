@@ -19,7 +19,7 @@ export type Span =
   | { readonly kind: 'business-days'; readonly days: number }
   | { readonly kind: 'business-hours'; readonly hours: number };
 
-/** What ends a hold before its time is up. */
+/** Events that end a hold before its time is up. */
 export type Until =
   | Span
   | { readonly kind: 'business-open' }

@@ -13,7 +13,7 @@ import { Shortage } from './shortage.ts';
 
 /** How long the row of a customer may take on its way into the facts. */
 const ROW_MS = 240_000;
-/** How long what was decided may wait before it is sent (safeguards.freshness.mirror, and a minute). */
+/** How long what was decided may wait before it is sent (safeguards.freshness.mirror + 1 min). */
 const SENT_MS = 16 * 60_000;
 /** Between its look and its push somebody may act in the service: nobody could know. */
 const RACE_MS = 2_000;
