@@ -1,6 +1,6 @@
 /**
  * The calendar of the business: the clock facts, opening hours on working days, and spans of
- * business time, all in its own zone. A change of the clocks moves nothing on the wall: a hold of
+ * business time, all in its own zone. A change of the clocks moves nothing on the localTime: a hold of
  * two business days from Friday 15:00 ends on Tuesday at 15:00, whatever lies between.
  */
 import type { Facts } from '../rules/facts/plain.ts';
@@ -19,18 +19,18 @@ interface LocalTime {
 }
 
 /** Gives the local date and time at a moment in epoch milliseconds. */
-export type Wall = (at: number) => LocalTime;
+export type LocalClock = (at: number) => LocalTime;
 
-const walls = new Map<string, Wall>();
+const localClocks = new Map<string, LocalClock>();
 
-/** The wall of an IANA zone; daylight saving is the zone's own affair. Costly to make, so kept. */
-export function wallOf(timeZone: string): Wall {
-  const wall = walls.get(timeZone) ?? createWall(timeZone);
-  walls.set(timeZone, wall);
-  return wall;
+/** The localTime of an IANA zone; daylight saving is the zone's own affair. Costly to make, so kept. */
+export function localClockOf(timeZone: string): LocalClock {
+  const localTime = localClocks.get(timeZone) ?? createLocalClock(timeZone);
+  localClocks.set(timeZone, localTime);
+  return localTime;
 }
 
-function createWall(timeZone: string): Wall {
+function createLocalClock(timeZone: string): LocalClock {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     hourCycle: 'h23',
@@ -62,9 +62,9 @@ function worksOn(date: string, { calendar }: Settings): boolean {
 export function clockFacts(
   now: number,
   settings: Settings,
-  wall: Wall = wallOf(settings.timezone),
+  localTime: LocalClock = localClockOf(settings.timezone),
 ): ClockFacts {
-  const { date, time } = wall(now);
+  const { date, time } = localTime(now);
   const { from, to } = settings.calendar;
   const works = worksOn(date, settings) && time >= from && time < to;
   return { now, business_hours: works, weekday: weekdayOf(date) };
@@ -84,19 +84,19 @@ const MINUTE_MS = 60_000;
 /** A calendar that has no working day within this many days has none. */
 const DAYS_MAX = 400;
 
-/** How far the wall is ahead of UTC. */
-function offsetAt(at: number, wall: Wall): number {
-  const { date, time } = wall(at);
+/** How far the localTime is ahead of UTC. */
+function offsetAt(at: number, localTime: LocalClock): number {
+  const { date, time } = localTime(at);
   return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
 }
 
-/** When the wall shows this; a time that the wall skips is the moment after the gap. */
-function utcOf(date: string, time: string, wall: Wall): number {
+/** When the localTime shows this; a time that the localTime skips is the moment after the gap. */
+function utcOf(date: string, time: string, localTime: LocalClock): number {
   const shown = Date.parse(`${date}T${time}:00Z`);
-  const guess = shown - offsetAt(shown, wall);
-  const at = shown - offsetAt(guess, wall);
+  const guess = shown - offsetAt(shown, localTime);
+  const at = shown - offsetAt(guess, localTime);
   // West of Greenwich a time that is skipped comes out before the gap.
-  return wall(at).time === time ? at : Math.max(at, guess);
+  return localTime(at).time === time ? at : Math.max(at, guess);
 }
 
 function dayAfter(date: string): string {
@@ -104,13 +104,13 @@ function dayAfter(date: string): string {
 }
 
 /** The opening hours of working days, from the one of `from`'s own date on. */
-function* periods(from: number, settings: Settings, wall: Wall): Generator<Period> {
+function* periods(from: number, settings: Settings, localTime: LocalClock): Generator<Period> {
   const { calendar } = settings;
-  let { date } = wall(from);
+  let { date } = localTime(from);
   for (let day = 0; day < DAYS_MAX; day += 1) {
     if (worksOn(date, settings)) {
-      const opens = utcOf(date, calendar.from, wall);
-      const closes = utcOf(date, calendar.to, wall);
+      const opens = utcOf(date, calendar.from, localTime);
+      const closes = utcOf(date, calendar.to, localTime);
       if (closes > opens) yield { date, opens, closes };
     }
     date = dayAfter(date);
@@ -121,17 +121,17 @@ function* periods(from: number, settings: Settings, wall: Wall): Generator<Perio
 export function nextOpening(
   now: number,
   settings: Settings,
-  wall: Wall = wallOf(settings.timezone),
+  localTime: LocalClock = localClockOf(settings.timezone),
 ): number | undefined {
-  for (const { opens } of periods(now, settings, wall)) if (opens > now) return opens;
+  for (const { opens } of periods(now, settings, localTime)) if (opens > now) return opens;
   return undefined;
 }
 
 /** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
 export function nextCalendarChange(now: number, settings: Settings): number {
-  const wall = wallOf(settings.timezone);
-  const midnight = utcOf(dayAfter(wall(now).date), '00:00', wall);
-  for (const { opens, closes } of periods(now, settings, wall)) {
+  const localTime = localClockOf(settings.timezone);
+  const midnight = utcOf(dayAfter(localTime(now).date), '00:00', localTime);
+  for (const { opens, closes } of periods(now, settings, localTime)) {
     if (opens > now) return Math.min(opens, midnight);
     if (closes > now) return Math.min(closes, midnight);
   }
@@ -139,28 +139,28 @@ export function nextCalendarChange(now: number, settings: Settings): number {
 }
 
 /** From when business time runs: now while somebody is at work, else the next opening. */
-function businessStart(from: number, settings: Settings, wall: Wall): number {
-  if (clockFacts(from, settings, wall).business_hours) return from;
-  return nextOpening(from, settings, wall) ?? from;
+function businessStart(from: number, settings: Settings, localTime: LocalClock): number {
+  if (clockFacts(from, settings, localTime).business_hours) return from;
+  return nextOpening(from, settings, localTime) ?? from;
 }
 
 function afterBusinessDays(from: number, days: number, settings: Settings): number {
-  const wall = wallOf(settings.timezone);
-  const start = businessStart(from, settings, wall);
-  const { date: first, time } = wall(start);
+  const localTime = localClockOf(settings.timezone);
+  const start = businessStart(from, settings, localTime);
+  const { date: first, time } = localTime(start);
   let left = days;
-  for (const { date } of periods(start, settings, wall)) {
+  for (const { date } of periods(start, settings, localTime)) {
     if (date === first) continue;
     left -= 1;
-    // The wall shows whole minutes, and a hold must not end before its time.
-    if (left === 0) return utcOf(date, time, wall) + (start % MINUTE_MS);
+    // The localTime shows whole minutes, and a hold must not end before its time.
+    if (left === 0) return utcOf(date, time, localTime) + (start % MINUTE_MS);
   }
   return from + days * DAY_MS;
 }
 
 function afterBusinessHours(from: number, hours: number, settings: Settings): number {
   let left = hours * HOUR_MS;
-  for (const { opens, closes } of periods(from, settings, wallOf(settings.timezone))) {
+  for (const { opens, closes } of periods(from, settings, localClockOf(settings.timezone))) {
     const start = Math.max(opens, from);
     if (closes <= start) continue;
     if (left <= closes - start) return start + left;

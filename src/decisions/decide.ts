@@ -42,8 +42,8 @@ import {
   waitedTooLong,
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
-import { settlePushed } from './reject/finish-reject.ts';
-import { followReject, outcomeBehindSafeguards } from './reject/outcome.ts';
+import { finishPushedRejects } from './reject/finish-reject.ts';
+import { outcomeBehindSafeguards, updateRejectEntry } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
@@ -163,7 +163,7 @@ export async function decide(
   if (subject?.delivery.status !== 'pending') return undefined;
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   await reportInvalidFields(tx, subject, now);
-  await settlePushed(tx, now);
+  await finishPushedRejects(tx, now);
   const judged = await judge(tx, context, subject, true);
   if (await hasManualDecision(tx, subject)) {
     await endHolds(tx, [orderDeliveryId], now);
@@ -179,11 +179,11 @@ export async function decide(
   const last = judgement === judged ? stands : await unchanged(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement);
-    await followReject(tx, judgement, last);
+    await updateRejectEntry(tx, judgement, last);
     return undefined;
   }
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
-  const rejectAt = await followReject(tx, judgement, decisionId);
+  const rejectAt = await updateRejectEntry(tx, judgement, decisionId);
   if (outcome.kind === 'accept' && mode === 'live') {
     await pushAccept(tx, judgement, decisionId);
     onPush();

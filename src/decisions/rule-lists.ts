@@ -41,7 +41,7 @@ function chosenBy(column: string | undefined) {
 }
 
 /** A row of which this is true, with what it has there, where a row is left out because of it. */
-async function oddRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
+async function invalidRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
   return db
     .selectFrom('erp_customer')
     .select(['account_no as account', sql<string>`substr(extra->${path}, 1, 80)`.as('value')])
@@ -56,7 +56,7 @@ async function leftOut(db: Db, column: string, where: string | undefined) {
   if (isOwn(column)) return undefined;
   const path = pathOf(column);
   const isOdd = sql<boolean>`json_type(extra, ${path}) not in ('text', 'null')`;
-  const row = await oddRow(db, path, sql<boolean>`${chosenBy(where)} and ${isOdd}`);
+  const row = await invalidRow(db, path, sql<boolean>`${chosenBy(where)} and ${isOdd}`);
   if (!row) return undefined;
   const what = `${column} of ${row.account} should be a text, it is ${row.value}`;
   const next = 'the ERP must write it in quotes in the extra of its erp_customer row';
@@ -69,7 +69,7 @@ async function notChosen(db: Db, where: string | undefined) {
   const path = pathOf(where);
   const isOdd = sql<boolean>`json_type(extra, ${path}) not in ('true', 'false', 'null')
     and extra->>${path} not in (0, 1)`;
-  const row = await oddRow(db, path, isOdd);
+  const row = await invalidRow(db, path, isOdd);
   if (!row) return undefined;
   const what = `${where} of ${row.account} should be true or false, it is ${row.value}`;
   const next = 'the ERP must write it so, without quotes, in the extra of its erp_customer row';

@@ -51,7 +51,7 @@ function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
 }
 
 /** Warnings: another rule, or the next one, may mean them. */
-function neverMet(
+function impossibleValues(
   source: YamlSource,
   settings: Settings,
   rules: readonly CompiledRule[],
@@ -139,7 +139,7 @@ function duplicateIds(rules: readonly RuleSource[]): readonly Problem[] {
 }
 
 /** Warnings: a copy was perhaps to be edited; of hold rules the time of one is that of both. */
-function sayTheSame(
+function duplicateRules(
   rules: readonly RuleSource[],
   compiled: readonly CompiledRule[],
 ): readonly Problem[] {
@@ -259,8 +259,9 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
     compileRule(rule, language, settings, wasInForce),
   );
   for (const result of compiled) problems.push(...result.problems);
-  problems.push(...sayTheSame(rawRules, compiled));
-  if (settingsSource) problems.push(...neverMet(settingsSource, settings.settings, compiled));
+  problems.push(...duplicateRules(rawRules, compiled));
+  if (settingsSource)
+    problems.push(...impossibleValues(settingsSource, settings.settings, compiled));
   const told = distinct(problems, yaml);
   if (told.some(({ severity }) => severity === 'error')) return { problems: told };
   const rules = compiled.flatMap(({ rule }) => (rule ? [rule] : []));

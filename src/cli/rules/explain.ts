@@ -4,7 +4,7 @@ import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
 import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
 import { type DecisionRecord, decisionsOf } from '../../decisions/review/deliveries.ts';
-import { leftAlone, presentSubject } from '../../decisions/simulation/current.ts';
+import { currentSubject, whyLeftToPeople } from '../../decisions/simulation/current.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { visible } from '../../lib/text/visible.ts';
 import { evaluate } from '../../rules/evaluate.ts';
@@ -72,13 +72,13 @@ async function explainNow(
     context,
     async (db, store) => {
       const ruleSet = await namedRuleSet(db, options.rules ?? directory);
-      const subject = await presentSubject(store, asked, ruleSet, now);
+      const subject = await currentSubject(store, asked, ruleSet, now);
       const { facts } = subject;
       const { delivery } = facts;
       const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
         armed: await armedRuleIds(tx, ruleSet, now),
         lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
-        left: await leftAlone(tx, subject),
+        left: await whyLeftToPeople(tx, subject),
         pause: await pauseOfAccepts(tx, ruleSet.settings, now),
       }));
       const most = mode === 'shadow' ? 'shadow' : 'live';

@@ -124,7 +124,7 @@ function judgeAccepted(
  * The remembered basis of an accepted delivery; the prefix keeps it apart from that of a pending
  * one.
  */
-function saidOf(judged: Judged): string {
+function acceptedBasis(judged: Judged): string {
   return `accepted ${basisOf(judged)}`;
 }
 
@@ -142,7 +142,7 @@ async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'word' | 'non
   // An empty key: its revocation was called off.
   const key = last?.rules_key ?? '';
   if (key !== '' && !key.endsWith(rules.ruleSet.hash)) return 'rules';
-  return last?.basis === saidOf(judged) ? 'none' : 'word';
+  return last?.basis === acceptedBasis(judged) ? 'none' : 'word';
 }
 
 /** Whether {@link reconsiderAccepted} would change anything. Writes nothing. */
@@ -186,7 +186,7 @@ export async function reconsiderAccepted(
   const isHeld = outcome.code === 'hold_rule' && !(await hasManualDecision(tx, subject));
   if (!isHeld) await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   if (!isHeld || change === 'rules') {
-    await rememberEvaluation(tx, judged, { basis: saidOf(judged) });
+    await rememberEvaluation(tx, judged, { basis: acceptedBasis(judged) });
     return undefined;
   }
   if (change === 'none' || mode !== 'live') return undefined;

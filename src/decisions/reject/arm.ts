@@ -15,9 +15,9 @@ import { runRuleTests } from '../../rules/testing.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { openArmings, runOutRuleIds } from './arming.ts';
+import { expiredArmings, openArmings } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
-import { recallPushed } from './finish-reject.ts';
+import { cancelDisallowedRejects } from './finish-reject.ts';
 import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries } from './queue.ts';
@@ -198,14 +198,17 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: 
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
   const end = { state: 'withdrawn', by: who.actor, safeguard: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
-  const disarmed: Disarmed = { withdrawn, canceled: await recallPushed(tx, ruleSet, at) };
+  const disarmed: Disarmed = {
+    withdrawn,
+    canceled: await cancelDisallowedRejects(tx, ruleSet, at),
+  };
   const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail: disarmed };
   await writeAudit(tx, { ...who, ...act }, at);
   return disarmed;
 }
 
 /** Disarms what no person disarms; the reason stands in the audit too, and with what waited. */
-async function disarmUnasked(
+async function disarmAutomatically(
   tx: Tx,
   ruleSet: RuleSet,
   ruleIds: readonly string[],
@@ -226,7 +229,7 @@ async function disarmUnasked(
     await writeAudit(tx, { ...who, ...act }, at);
   }
   if (ruleIds.length === 0) return;
-  await recallPushed(tx, ruleSet, at);
+  await cancelDisallowedRejects(tx, ruleSet, at);
 }
 
 /**
@@ -240,7 +243,7 @@ export async function disarmChanged(
 ): Promise<readonly string[]> {
   const open = await openArmings(tx, ruleSet);
   const changed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
-  await disarmUnasked(tx, ruleSet, changed, because);
+  await disarmAutomatically(tx, ruleSet, changed, because);
   return changed;
 }
 
@@ -248,17 +251,17 @@ export async function disarmChanged(
  * Disarms the rules that were armed until now or earlier; gives them. By the clock alone no rule
  * acts any longer than that; but this is for good, and the clock may be ahead for a while.
  */
-export async function disarmRunOut(
+export async function disarmExpired(
   { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,
   ruleSet: RuleSet,
 ): Promise<readonly string[]> {
   const until = await trustedNow({ store, clock });
   // Mostly there is none, and a transaction would keep other writers waiting.
-  if ((await runOutRuleIds(store.db, until)).length === 0) return [];
+  if ((await expiredArmings(store.db, until)).length === 0) return [];
   return store.transaction(async (tx) => {
-    const runOut = await runOutRuleIds(tx, until);
+    const runOut = await expiredArmings(tx, until);
     const because = { reason: 'the time it was armed for is over', at: clock.now() };
-    await disarmUnasked(tx, ruleSet, runOut, because);
+    await disarmAutomatically(tx, ruleSet, runOut, because);
     return runOut;
   });
 }

@@ -28,7 +28,7 @@ export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly 
 }
 
 /** Rules whose arming has run out, and that nobody has written down as disarmed yet. */
-export async function runOutRuleIds(db: Db | Tx, until: number): Promise<readonly string[]> {
+export async function expiredArmings(db: Db | Tx, until: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('arming')
     .select('rule_id')

@@ -19,20 +19,20 @@ import { askRules, type DecisionMode, type Judgement } from '../judgement.ts';
 import { sendBefore } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
-import { disarmRunOut } from './arm.ts';
+import { disarmExpired } from './arm.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
-import { hasPushed, recallPushed, settlePushed } from './finish-reject.ts';
+import { cancelDisallowedRejects, finishPushedRejects, hasPushed } from './finish-reject.ts';
 import { safeguardHold } from './outcome.ts';
 import {
   endEntries,
   endEntry,
   entryById,
-  putOff,
+  postponeEntry,
   type RejectEntry,
   waitingEntries,
 } from './queue.ts';
-import { firstStop, type Stop } from './safeguards.ts';
+import { firstObjection, type Stop } from './safeguards.ts';
 
 export interface RejectDeps {
   readonly store: Store;
@@ -74,7 +74,7 @@ type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Judged) {
   const { safeguard, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {
-    await putOff(tx, entry.entryId, { safeguard, detail, until });
+    await postponeEntry(tx, entry.entryId, { safeguard, detail, until });
     return;
   }
   const end = { by: 'daemon', safeguard, detail, at };
@@ -84,7 +84,7 @@ async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Jud
   await tripBreaker(tx, { at, safeguard, detail });
   const tripped = { safeguard: 'breaker', detail: `it tripped: ${safeguard}, ${detail}` };
   await endEntries(tx, undefined, { ...end, ...tripped, state: 'held' });
-  await recallPushed(tx, rules.ruleSet, at);
+  await cancelDisallowedRejects(tx, rules.ruleSet, at);
 }
 
 /** A safeguard stands in the way: the hold with its name, once for each change of the reason. */
@@ -137,7 +137,7 @@ async function decide(
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
-  await settlePushed(tx, now);
+  await finishPushedRejects(tx, now);
   // The decider may not have come to a status change in the service yet.
   await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
@@ -153,7 +153,7 @@ async function decide(
   const judged = { rules, mode, subject, ...asked, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
   const inspection = { ...judged, now, ruleSet, rule, entry };
-  const stop = unreadable ?? (await firstStop(tx, inspection));
+  const stop = unreadable ?? (await firstObjection(tx, inspection));
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
 
@@ -193,7 +193,7 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
 
 async function disarm(deps: RejectDeps): Promise<void> {
   const { log, rules, onDecided } = deps;
-  const disarmed = await disarmRunOut(deps, rules().ruleSet);
+  const disarmed = await disarmExpired(deps, rules().ruleSet);
   if (disarmed.length === 0) return;
   log.warn({ disarmed }, 'the time that rules were armed for is over');
   onDecided();
@@ -203,8 +203,8 @@ async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
   // Mostly there is none, and a transaction would keep other writers waiting.
   if (!(await hasPushed(store.db))) return;
   await store.transaction(async (tx) => {
-    await settlePushed(tx, clock.now());
-    await recallPushed(tx, rules().ruleSet, clock.now());
+    await finishPushedRejects(tx, clock.now());
+    await cancelDisallowedRejects(tx, rules().ruleSet, clock.now());
   });
 }
 

@@ -17,13 +17,13 @@ function pushed(db: Db | Tx) {
     .where('r.state', '=', 'pushing');
 }
 
-/** Whether there is anything for {@link settlePushed}. */
+/** Whether there is anything for {@link finishPushedRejects}. */
 export async function hasPushed(db: Db): Promise<boolean> {
   return (await pushed(db).select('r.entry_id').limit(1).executeTakeFirst()) !== undefined;
 }
 
 /** Ends the entries whose push has come to its end. */
-export async function settlePushed(tx: Tx, at: number): Promise<void> {
+export async function finishPushedRejects(tx: Tx, at: number): Promise<void> {
   const ended = await pushed(tx)
     .select(['r.entry_id', 'outbox.state', 'outbox.last_error'])
     .where('outbox.ended_at', 'is not', null)
@@ -48,7 +48,11 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
  * watching, or behind the breaker. What was not sent is canceled, and what was is not sent again.
  * Gives how many were canceled.
  */
-export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promise<number> {
+export async function cancelDisallowedRejects(
+  tx: Tx,
+  ruleSet: RuleSet,
+  at: number,
+): Promise<number> {
   let canceled = 0;
   const armed = await armedRuleIds(tx, ruleSet, at);
   const may = new Map(

@@ -26,7 +26,7 @@ export function safeguardHold(
 }
 
 /** A person has decided since the reject was meant, and left it to the rules again. */
-async function hasSpoken(tx: Tx, entry: RejectEntry): Promise<boolean> {
+async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolean> {
   const row = await tx
     .selectFrom('decision')
     .select('decision_id')
@@ -57,7 +57,7 @@ export async function outcomeBehindSafeguards(
   if (entry === undefined || entry.safeguard === null) return outcome;
   const { state, safeguard, detail, ruleId } = entry;
   const stands = async () =>
-    entry.deliveryHash === delivery.content_hash && !(await hasSpoken(tx, entry));
+    entry.deliveryHash === delivery.content_hash && !(await hasPersonDecidedSince(tx, entry));
   const held = safeguardHold(ruleId, { safeguard, detail: detail ?? '' });
   // By the latest entry, as the table in docs/mechanisms.md has it.
   switch (state) {
@@ -90,7 +90,7 @@ function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
  * Begins, keeps or ends the wait of a reject; call it once the decision is recorded. Gives when a
  * reject that begins to wait will be due.
  */
-export async function followReject(
+export async function updateRejectEntry(
   tx: Tx,
   judgement: Judgement,
   decisionId: number,

@@ -138,7 +138,7 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
 }
 
 /** A safeguard is in its way for now: it is looked at again at `until`. */
-export async function putOff(
+export async function postponeEntry(
   tx: Tx,
   entryId: number,
   stop: { readonly safeguard: string; readonly detail: string; readonly until: number },

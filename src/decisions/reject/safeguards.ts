@@ -139,7 +139,7 @@ const SAFEGUARDS: readonly Safeguard[] = [
 ];
 
 /** The first safeguard that stands in the way; undefined: the reject may go. */
-export async function firstStop(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+export async function firstObjection(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
   for (const safeguard of SAFEGUARDS) {
     const stop = await safeguard(tx, inspection);
     if (stop) return stop;

@@ -18,7 +18,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts, wallOf } from '../calendar.ts';
+import { clockFacts, localClockOf } from '../calendar.ts';
 import { MAY_HAVE_ARRIVED } from '../push.ts';
 import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
 import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
@@ -153,12 +153,12 @@ interface Side {
 function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
   const { settings } = ruleSet;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  const wall = wallOf(settings.timezone);
+  const localTime = localClockOf(settings.timezone);
   return {
     ruleSet,
     options: { armed, operands: false },
     shadowAsLive,
-    factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, wall) }),
+    factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, localTime) }),
   };
 }
 
@@ -263,7 +263,7 @@ export async function backtest(
   for await (const history of histories(db, period)) {
     const before = endOf(history, judgeBefore);
     const after = endOf(history, judgeAfter);
-    use.endStory();
+    use.endHistory();
     if (!before || !after) continue;
     counts.deliveries += 1;
     counts.decisions += history.decisions.length;

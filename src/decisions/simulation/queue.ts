@@ -17,7 +17,7 @@ import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { outcomeBehindSafeguards } from '../reject/outcome.ts';
-import { leftAlone } from './current.ts';
+import { whyLeftToPeople } from './current.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
@@ -107,7 +107,7 @@ async function answerFor(
   const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
   if (!subject) return { after: null, rules: [], reason: 'its order is not mirrored yet' };
   // A delivery with a push under way is skipped: the facts of the others include its claim.
-  const left = await leftAlone(tx, subject);
+  const left = await whyLeftToPeople(tx, subject);
   if (left !== undefined) return { after: before, rules: [], reason: left };
   const facts = afterAccepts(subject.facts, taken);
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);

@@ -92,7 +92,7 @@ export function createRuleUse(rules: readonly Rule[]) {
         if (value !== false) story[value === true ? 'true' : 'unknown'].add(id);
       }
     },
-    endStory(): void {
+    endHistory(): void {
       if (last) misses.add(last);
       last = undefined;
       for (const value of ['true', 'unknown'] as const) {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createReview } from '../../../src/decisions/review/review.ts';
 import { nearestMisses } from '../../../src/decisions/simulation/near-misses.ts';
-import { createHouse, loadedRules } from '../support.ts';
+import { createDeciderFixture, loadedRules } from '../support.ts';
 
 const RULES = `
 rules:
@@ -16,20 +16,20 @@ rules:
 `;
 
 it('names the one condition in the way of an accept rule, with the value it had', async () => {
-  const house = await createHouse();
+  const fixture = await createDeciderFixture();
   const rules = loadedRules(RULES);
-  await house.order(1, { comment: '' });
-  await house.order(2, { comment: 'wait' });
-  await house.order(3, { comment: '', currency: 'SEK' });
+  await fixture.order(1, { comment: '' });
+  await fixture.order(2, { comment: 'wait' });
+  await fixture.order(3, { comment: '', currency: 'SEK' });
   const no = (deliveryNo: string) => ({ more: { deliveryNo } });
-  await house.delivery({ id: 1, order: 1, lines: [['a', 30]], ...no('D-1') });
-  await house.delivery({ id: 2, order: 2, lines: [['a', 3]], ...no('D-2') });
+  await fixture.delivery({ id: 1, order: 1, lines: [['a', 30]], ...no('D-1') });
+  await fixture.delivery({ id: 2, order: 2, lines: [['a', 3]], ...no('D-2') });
   // Two conditions in the way, and none: no near misses.
-  await house.delivery({ id: 3, order: 3, lines: [['a', 40]], ...no('D-3') });
-  await house.delivery({ id: 4, order: 1, lines: [['a', 4]], ...no('D-4') });
-  await house.delivery({ id: 5, order: 1, lines: [['a', 31]], ...no('D-5') });
-  await house.decide({ rules: () => rules });
-  const { db } = house.store;
+  await fixture.delivery({ id: 3, order: 3, lines: [['a', 40]], ...no('D-3') });
+  await fixture.delivery({ id: 4, order: 1, lines: [['a', 4]], ...no('D-4') });
+  await fixture.delivery({ id: 5, order: 1, lines: [['a', 31]], ...no('D-5') });
+  await fixture.decide({ rules: () => rules });
+  const { db } = fixture.store;
   expect(await nearestMisses(db, 0)).toEqual([
     {
       ...{ rule: 'accept-small', line: 7, clause: 'delivery.quantity <= 20' },
@@ -44,22 +44,22 @@ it('names the one condition in the way of an accept rule, with the value it had'
     },
   ]);
   await expect(nearestMisses(db, 0, 'another-rule')).rejects.toThrow('no accept rule another-rule');
-  expect(await nearestMisses(db, house.clock.now() + 1)).toEqual([]);
+  expect(await nearestMisses(db, fixture.clock.now() + 1)).toEqual([]);
 });
 
 it('leaves out what a person or a rule that watches accepted, and what is gone', async () => {
-  const house = await createHouse();
+  const fixture = await createDeciderFixture();
   const rules = loadedRules(`${RULES}
   - { id: accept-huge, title: Huge, action: accept, when: [ delivery.quantity > 99 ] }
 `);
-  await house.order(1, { comment: '' });
+  await fixture.order(1, { comment: '' });
   const pieces = [30, 40, 100, 50] as const;
   for (const [at, count] of pieces.entries()) {
-    await house.delivery({ id: at + 1, lines: [['a', count]] });
+    await fixture.delivery({ id: at + 1, lines: [['a', count]] });
   }
-  await house.decide({ rules: () => rules });
+  await fixture.decide({ rules: () => rules });
   const nothing = () => undefined;
-  const { store, clock } = house;
+  const { store, clock } = fixture;
   const parts = { store, clock, rules: () => rules, onPush: nothing, onReviewed: nothing };
   const who = { actor: 'ada', reason: 'agreed' };
   await createReview(parts).act({ ...who, action: 'accept', delivery: '1' });
@@ -70,12 +70,12 @@ it('leaves out what a person or a rule that watches accepted, and what is gone',
 });
 
 it('is silent where a second condition could not be evaluated', async () => {
-  const house = await createHouse();
+  const fixture = await createDeciderFixture();
   const blocked = 'unless:\n      - customer.blocked';
   const rules = loadedRules(RULES.replace('unless:', blocked));
-  await house.order(1, { comment: '' });
-  await house.delivery({ id: 1, lines: [['a', 30]] });
-  await house.delivery({ id: 2, lines: [['a', 3]] });
-  await house.decide({ rules: () => rules });
-  expect(await nearestMisses(house.store.db, 0)).toEqual([]);
+  await fixture.order(1, { comment: '' });
+  await fixture.delivery({ id: 1, lines: [['a', 30]] });
+  await fixture.delivery({ id: 2, lines: [['a', 3]] });
+  await fixture.decide({ rules: () => rules });
+  expect(await nearestMisses(fixture.store.db, 0)).toEqual([]);
 });
