@@ -1,7 +1,7 @@
 /**
  * The calendar of the business: the clock facts, opening hours on working days, and spans of
- * business time, all in its own zone. A change of the clocks moves nothing on the localTime: a hold of
- * two business days from Friday 15:00 ends on Tuesday at 15:00, whatever lies between.
+ * business time, all in its own zone. A hold of two business days from
+ * Friday 15:00 ends on Tuesday at 15:00 local time, also across a change of the clocks.
  */
 import type { Facts } from '../rules/facts/plain.ts';
 import { WEEKDAYS } from '../rules/facts/table.ts';
@@ -23,7 +23,7 @@ export type LocalClock = (at: number) => LocalTime;
 
 const localClocks = new Map<string, LocalClock>();
 
-/** The localTime of an IANA zone; daylight saving is the zone's own affair. Costly to make, so kept. */
+/** Local clock of an IANA zone, kept because it is costly to make. */
 export function localClockOf(timeZone: string): LocalClock {
   const localTime = localClocks.get(timeZone) ?? createLocalClock(timeZone);
   localClocks.set(timeZone, localTime);
@@ -84,13 +84,13 @@ const MINUTE_MS = 60_000;
 /** A calendar that has no working day within this many days has none. */
 const DAYS_MAX = 400;
 
-/** How far the localTime is ahead of UTC. */
+/** How far local time is ahead of UTC, in milliseconds. */
 function offsetAt(at: number, localTime: LocalClock): number {
   const { date, time } = localTime(at);
   return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
 }
 
-/** When the localTime shows this; a time that the localTime skips is the moment after the gap. */
+/** The moment of a local time; a time that daylight saving skips is the moment after the gap. */
 function utcOf(date: string, time: string, localTime: LocalClock): number {
   const shown = Date.parse(`${date}T${time}:00Z`);
   const guess = shown - offsetAt(shown, localTime);

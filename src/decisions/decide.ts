@@ -52,18 +52,21 @@ const DAY_MS = 86_400_000;
 type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
 /**
- * The last decision, if it need not be taken again. An accept that waited for too long, or met
- * other lines, was not sent: it is due once more, the latter where they have changed back before
- * anybody decided on them.
+ * The latest decision, if it still holds. An accept that was not sent, because it waited too long or
+ * the lines changed, is decided again; after a change only when the lines have changed back.
  */
-async function unchanged(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
+async function isUnchangedDecision(
+  tx: Tx,
+  judged: Judged,
+  trigger: string,
+): Promise<number | undefined> {
   const last = await unchangedDecision(tx, judged);
   if (last === undefined || judged.outcome.kind !== 'accept') return last;
   const by = await overtakenBy(tx, last);
   return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
 }
 
-/** The same, or the hold in the place of an accept while accepting pauses. */
+/** Replaces an accept by a hold while accepting pauses. */
 async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
@@ -93,7 +96,7 @@ async function judge(
   const rested = await outcomeAfterCooldown(tx, id, waiting.outcome, settings, now);
   const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
   const lookAt = until ?? rested.until ?? waiting.lookAt ?? holdsEndAt(plan);
-  // Nothing should need the day: it is when a fault in the passes would show.
+  // A day at most, so that a fault in the passes cannot leave a delivery forgotten.
   const dueAt = Math.min(lookAt ?? Infinity, now + DAY_MS);
   return { rules, mode, subject, ...asked, plan, outcome, at: now, dueAt };
 }
@@ -115,7 +118,7 @@ function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number
 
 /**
  * Whether {@link decide} would change anything about a delivery whose own row and order are as they
- * were. Writes nothing, so it needs no turn to write.
+ * were. Writes nothing.
  */
 export async function wouldDecide(
   tx: Tx,
@@ -137,14 +140,14 @@ export async function wouldDecide(
   // A reject in its grace period is checked each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
   if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
-  if ((await unchanged(tx, judged, 'facts')) !== undefined) return false;
+  if ((await isUnchangedDecision(tx, judged, 'facts')) !== undefined) return false;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
   const paused = await pausedAccept(tx, outcome, rules.ruleSet.settings, at);
   if (!paused) return true;
   return (await unchangedDecision(tx, { ...judged, outcome: paused.outcome })) === undefined;
 }
 
-/** Undefined when there was nothing new to decide. `onPush` is told before the commit. */
+/** Gives undefined when nothing changed. Calls `onPush` before the commit. */
 export async function decide(
   tx: Tx,
   context: DecisionContext,
@@ -152,7 +155,7 @@ export async function decide(
   onPush: () => void,
 ): Promise<Decided | undefined> {
   const { now, trigger, mode } = context;
-  // Since it was found due, a person or the end of a grace may have meant one.
+  // A person or the end of a grace period may have enqueued a push meanwhile.
   if (await openPush(tx, orderDeliveryId)) return undefined;
   await noteExternal(tx, context, orderDeliveryId);
   const subject = await subjectOf(tx, context, orderDeliveryId);
@@ -173,10 +176,10 @@ export async function decide(
     return undefined;
   }
   await storeHolds(tx, orderDeliveryId, judged.plan, now);
-  const stands = await unchanged(tx, judged, trigger);
-  const judgement = stands === undefined ? await withPace(tx, judged) : judged;
+  const decided = await isUnchangedDecision(tx, judged, trigger);
+  const judgement = decided === undefined ? await withPace(tx, judged) : judged;
   const { outcome } = judgement;
-  const last = judgement === judged ? stands : await unchanged(tx, judgement, trigger);
+  const last = judgement === judged ? decided : await isUnchangedDecision(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement);
     await updateRejectEntry(tx, judgement, last);

@@ -26,7 +26,7 @@ export interface DueDelivery {
 }
 
 export interface Due {
-  /** New, changed, or with a push that came to nothing; the oldest first. */
+  /** New, changed, or with a push that failed; the oldest first. */
   readonly first: readonly DueDelivery[];
   /** Their time has come again; the oldest first. */
   readonly later: readonly DueDelivery[];
@@ -34,18 +34,18 @@ export interface Due {
   readonly nextAt: number;
 }
 
-/** Pending deliveries that are looked through before others have their turn. */
+/** Pending deliveries searched at a time, before other work gets its turn. */
 const LOOK_ROWS = 2_000;
 /** Deliveries evaluated again beside new ones, so that neither keeps the other waiting. */
 const AGAIN_BESIDE_NEW = 10;
 
-/** Ids of deliveries: behind `after`, up to `upTo` and with it. */
+/** Ids of deliveries above `after`, up to and including `upTo`. */
 interface Span {
   readonly after: number;
   readonly upTo: number;
 }
 
-/** All that is pending, the oldest first; there may be tens of thousands that are held. */
+/** Spans of pending deliveries, the oldest first; tens of thousands may be held. */
 async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const end = await db
@@ -64,7 +64,7 @@ async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   }
 }
 
-/** Future timestamps were written before the clock was set back, and tell of no change. */
+/** Ignores future timestamps: they were written before the clock was set back. */
 function hasChanged(now: number): RawBuilder<boolean> {
   return sql<boolean>`(e.delivery_hash <> d.content_hash or e.order_hash <> ${orderHash('o')}
     or (d.changed_at > e.evaluated_at and d.changed_at <= ${now}))`;
@@ -103,7 +103,7 @@ function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): 
   return has_failed === 1 ? 'push' : (due_why ?? 'hold');
 }
 
-/** The next time at which a delivery is to be evaluated again that waits for one. */
+/** When the next evaluation is due; Infinity when none is planned. */
 async function nextDueAt(db: Db, now: number): Promise<number> {
   const row = await db
     .selectFrom('evaluation')
@@ -126,7 +126,7 @@ export async function dueDeliveries(
   for await (const span of pendingSpans(db)) {
     for (const row of await dueIn(db, span, now, failed)) {
       const settledAt = row.changed_at + settleMs;
-      // A clock that was set back since makes none wait longer than its own delay.
+      // After the clock was set back no delivery waits longer than its own delay.
       const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
       const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
       if (aside.has(row.id)) continue;

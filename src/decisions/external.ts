@@ -133,7 +133,7 @@ export async function noteExternal(
       .execute();
     return;
   }
-  // Put back before we read our own push back: the mirror never showed another status.
+  // Somebody put it back before our push was read back: the mirror never showed another status.
   if (await undonePush(tx, orderDeliveryId)) await record(tx, context, orderDeliveryId, 'pending');
 }
 

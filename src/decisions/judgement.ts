@@ -68,7 +68,7 @@ export interface Judgement extends Asked {
   readonly dueAt: number | null;
 }
 
-/** By which rules, and how strong. */
+/** Identifies the mode and the rules of an evaluation. */
 export function rulesKey(mode: DecisionMode, { ruleSet }: LoadedRuleSet): string {
   return `${mode}:${ruleSet.hash}`;
 }
@@ -96,9 +96,9 @@ export async function askRules(
 }
 
 /**
- * A digest of what a decision rests on: where it is the same, nothing was decided that the journal
- * does not tell. An accept and a reject act, so they are others in another mode, and an accept for
- * another content. A reject rule that only watches is told by its text: arming counts its matches.
+ * Digest of what a decision rests on: while it is unchanged, nothing new is journaled. It contains
+ * the mode for accepts and rejects, which act, the content for accepts, and the hashes of matching
+ * reject rules, because arming counts their matches.
  */
 export function basisOf({ mode, subject, outcome, evaluation, valuesOf }: Judgement): string {
   const { kind, rules, reason } = outcome;

@@ -3,7 +3,7 @@
  * the oldest first, in passes. Nobody works out which change concerns which delivery.
  *
  * A pass begins at once when other rules, another mode or other armings hold; after a pause when
- * the mirror has changed, or a push came to nothing; every `reconsider`; and when the calendar or
+ * the mirror has changed, or a push failed; every `reconsider`; and when the calendar or
  * the time of a rule says so. The pause is three times as long as the last pass took: passes never
  * take more than a quarter of a core, however many deliveries are held.
  *
@@ -25,7 +25,7 @@ import { type RulesContext, rulesKey, type Trigger } from './judgement.ts';
 import { armedRuleIds } from './reject/arming.ts';
 
 const PAUSE = 3;
-/** Deliveries move each other's facts: a hundred accepts in a row make one pass, not a hundred. */
+/** Deliveries change each other's facts: a hundred accepts in a row make one pass. */
 const PAUSE_MS_MIN = 2_000;
 
 export interface ReevaluationDeps {
@@ -91,7 +91,7 @@ interface Pass {
   /** By the wall, and by the clock that only goes forward. */
   readonly begunAt: number;
   readonly begun: number;
-  /** The time alone begins the next one then. */
+  /** When time alone begins the next pass. */
   readonly nextAt: number;
 }
 

@@ -23,7 +23,7 @@ function isOfTools(name: string): boolean {
   return name.startsWith('.');
 }
 
-/** Not so the locks of editors and the like, which have the ending of the file they stand for. */
+/** Lock files of editors have the same ending, and are not rule files. */
 function isRuleFile(name: string): boolean {
   return name.endsWith('.yaml') && !name.startsWith('.#') && !name.startsWith('._');
 }

@@ -1,8 +1,8 @@
 /**
  * The rules in force. They are loaded at the start and whenever somebody asks for it: all of the
  * new set is checked first, and only a set without a mistake takes the place of the old one, in
- * one step. A set with mistakes changes nothing; it is told in the log and by an incident that
- * stays open until a load succeeds.
+ * one step. A set with mistakes changes nothing; the log and an incident name them, and the
+ * incident stays open until a load succeeds.
  *
  * A start without a good set observes only, with the last set that was good: nothing is pushed,
  * and everybody can see why.
@@ -115,7 +115,7 @@ function readsLists({ ruleSet }: LoadedRuleSet): boolean {
   return Object.keys(ruleSet.settings.list_sources).length > 0;
 }
 
-/** Tells which lists cannot be read, and takes back what is over. */
+/** Opens and ends the incidents of lists that cannot be read. */
 async function reportLists(
   { store, clock, log }: RuleKeeperDeps,
   failed: readonly ListFailure[],
@@ -159,7 +159,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   };
   let inForce: LoadedRuleSet;
   let provisional = false;
-  // Each goes by what is in force: the slower one of two would put back what the other replaced.
+  // One after the other: else the slower of two loads could put back what the other replaced.
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);
@@ -203,8 +203,8 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       const { from, to } = diff;
       const ids = await putFilesInForce(tx, next, deps, `rules reload by ${who.actor}`);
       const act = { action: 'rules.reload', subject: 'rules' };
-      const told = { from, to, disarmed: ids, ...detail?.() };
-      await writeAudit(tx, { ...who, ...act, detail: told }, clock.now());
+      const audited = { from, to, disarmed: ids, ...detail?.() };
+      await writeAudit(tx, { ...who, ...act, detail: audited }, clock.now());
       return ids;
     });
     onInForce?.();

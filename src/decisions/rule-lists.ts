@@ -1,7 +1,7 @@
 /**
- * Lists that conditions name and that are read from what the ERP tells of its customers. A source
- * is a column and at most one true/false column that chooses the rows: there is no text that could
- * become SQL. What was read is part of the rule set, so that another content is another hash.
+ * Lists that are read from the ERP's customers. A source is a column and at most one true/false
+ * column that chooses the rows, so no text can become SQL. The contents are part of the rule set:
+ * other contents give another hash.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../lib/errors.ts';
@@ -76,7 +76,7 @@ async function notChosen(db: Db, where: string | undefined) {
   return `${what}: left out, as all such are; ${next}`;
 }
 
-/** The ERP has told of no customers at all: nobody can be missing from a list yet. */
+/** The ERP has sent no customers yet, so an empty list says nothing about who is blocked. */
 const NO_CUSTOMERS = 'rules.list_empty';
 
 function columnOf({ from }: ListSource): string {
@@ -93,7 +93,7 @@ async function readList(db: Db, list: string, source: ListSource): Promise<reado
     .limit(1)
     .executeTakeFirst();
   // An empty list would quietly mean that nobody is blocked.
-  if (!any) throw new SelvedgeError(NO_CUSTOMERS, 'the ERP has told of no customers yet');
+  if (!any) throw new SelvedgeError(NO_CUSTOMERS, 'the ERP has sent no customers yet');
   const rows = await db
     .selectFrom('erp_customer')
     .select(columnValue(column).as('value'))

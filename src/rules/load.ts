@@ -64,10 +64,10 @@ function impossibleValues(
     if (typeof value !== 'string') return [];
     const plain = value.trim();
     const spaces = `"${value}" has a space at its beginning or end, which counts`;
-    const told = (lookups.get(data ?? '') ?? []).map((lookup) => lookup.never(value));
+    const reasons = (lookups.get(data ?? '') ?? []).map((lookup) => lookup.never(value));
     const never =
       value === plain
-        ? told.every((one) => one !== undefined) && told[0]
+        ? reasons.every((one) => one !== undefined) && reasons[0]
         : { message: spaces, hint: `write "${plain}"` };
     if (!never) return [];
     const [start = 0, end = 0] = node()?.range ?? [];
@@ -262,8 +262,8 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
   problems.push(...duplicateRules(rawRules, compiled));
   if (settingsSource)
     problems.push(...impossibleValues(settingsSource, settings.settings, compiled));
-  const told = distinct(problems, yaml);
-  if (told.some(({ severity }) => severity === 'error')) return { problems: told };
+  const found = distinct(problems, yaml);
+  if (found.some(({ severity }) => severity === 'error')) return { problems: found };
   const rules = compiled.flatMap(({ rule }) => (rule ? [rule] : []));
   return {
     ruleSet: {
@@ -274,7 +274,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
       variables: settings.variables,
       samples: settings.samples,
       extra: settings.types.extra,
-      warnings: told,
+      warnings: found,
     },
   };
 }

@@ -48,7 +48,7 @@ function neverIn(
   });
 }
 
-/** Warnings: a test may be about what is odd. */
+/** Only warnings: a test may want an impossible value. */
 export function neverGiven(
   given: Readonly<Record<string, unknown>>,
   { extra }: SetTypes,

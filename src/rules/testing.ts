@@ -80,10 +80,10 @@ function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): 
   const armed = new Set(scenario.armed);
   const facts = factsOfTest(scenario.given);
   const { live } = evaluate(ruleSet, facts, { armed, operands: false });
-  const told = (kind: string, rules: readonly string[] | undefined): string =>
+  const describe = (kind: string, rules: readonly string[] | undefined): string =>
     rules === undefined ? kind : `${kind} by ${rules.toSorted().join(', ') || 'no rule'}`;
-  const expected = told(scenario.expect, scenario.rules);
-  const actual = told(live.kind, scenario.rules === undefined ? undefined : live.rules);
+  const expected = describe(scenario.expect, scenario.rules);
+  const actual = describe(live.kind, scenario.rules === undefined ? undefined : live.rules);
   return { name: scenario.name, expected, actual, ok: expected === actual, outcome: live };
 }
 

@@ -470,7 +470,7 @@ describe('many deliveries', () => {
     const stop = new AbortController();
     const done = nudging.run(stop.signal);
     for (let turn = 0; turn < 2_000 && order.length < 2; turn += 1) {
-      nudging.nudge();
+      nudging.wake();
       await new Promise(setImmediate);
     }
     stop.abort();

@@ -93,7 +93,7 @@ describe('a pass', () => {
     const worker = running(fixture);
     await worker.after(0);
     await pullStock(fixture, 10);
-    worker.decider.nudge();
+    worker.decider.wake();
     const noted = await worker.after(10_000);
     expect(noted.length).toBeGreaterThan(30);
     expect(new Set(noted)).toEqual(new Set(['evaluated']));
@@ -123,7 +123,7 @@ rules:
     const worker = running(fixture, { rules: () => rules });
     expect(await worker.after(0)).not.toContain('written');
     rules = near('DK', 'DE');
-    worker.decider.nudge();
+    worker.decider.wake();
     const noted = await worker.after(0);
     expect(noted.filter((text) => /\d/.test(text))).toEqual(['2 accept', '4 accept']);
     const journal = (await fixture.decisions()).slice(4);
@@ -137,7 +137,7 @@ rules:
     await pullStock(fixture, 100_000);
     await fixture.stock({ 'sku-50': 2, new: 2 });
     await fixture.delivery({ id: 51, order: 51, lines: [['new', 2]] });
-    worker.decider.nudge();
+    worker.decider.wake();
     const noted = await worker.after(10_000);
     // Before it, at most the armings were asked for.
     const before = noted.slice(0, noted.indexOf('51 accept'));
@@ -155,7 +155,7 @@ rules:
     await fixture.stock({ new: 2 });
     await fixture.delivery({ id: 51, order: 51, lines: [['new', 2]] });
     worker.noted.length = 0;
-    worker.decider.nudge();
+    worker.decider.wake();
     await fixture.clock.advance(0);
     await fixture.clock.advance(0);
     expect(worker.noted.indexOf('51 accept')).toBeLessThan(8);
@@ -169,10 +169,10 @@ rules:
     const looks = (noted: readonly string[]) => noted.filter((what) => what === 'evaluated').length;
     expect(looks(await worker.after(60_000))).toBeLessThan(10);
     await pullStock(fixture, 1);
-    worker.decider.nudge();
+    worker.decider.wake();
     expect(looks(await worker.after(0))).toBeGreaterThanOrEqual(10);
     await pullStock(fixture, 1);
-    worker.decider.nudge();
+    worker.decider.wake();
     expect(looks(await worker.after(1_500))).toBeLessThan(10);
     expect(looks(await worker.after(1_000))).toBeGreaterThanOrEqual(10);
   });

@@ -1,9 +1,8 @@
 /**
- * The softer breaker of accepts. More of them in an hour than anybody expects, or many in a row
- * that the service did not take: an incident tells people, and accepting pauses for a while. What
- * the rules would accept meanwhile is held, and looked at again when the pause is over.
+ * Limits accepts: after too many in an hour, or many in a row that the service refused, an incident
+ * is opened and accepting pauses for a while. Accepts by the rules are held until the pause is over.
  *
- * Hours are those of the clock; the count is a row, so that a restart does not forget it.
+ * Hours are those of the clock; the count is stored, so that a restart keeps it.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -69,7 +68,7 @@ function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
   return writeStateAt(tx, KEY, JSON.stringify(pace), now);
 }
 
-/** Whether the last pushes of accepts, all of them sent after `since`, came to nothing. */
+/** Whether the last `max` pushes of accepts since then all failed. */
 async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
   const rows = await tx
     .selectFrom('outbox')
@@ -80,7 +79,7 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
         .selectFrom('outbox')
         .select(sql<number>`coalesce(max(outbox_id), 0) - ${ROWS_LOOKED_AT}`.as('from')),
     )
-    // With the plus by its number: else SQLite goes through all that was ever decided.
+    // The plus makes SQLite search by number instead of through every push ever made.
     .where(sql<string>`+kind`, '=', 'delivery_status')
     .where('ended_at', 'is not', null)
     .where('created_at', '>', since)
@@ -127,8 +126,8 @@ function pausedBy(accept: Outcome, why: string, until: number): Paused {
 }
 
 /**
- * Counts an accept that is about to be meant, or gives the hold in its place while accepting
- * pauses. Call it in the transaction that means it. `isCounted`: it was meant before, and not sent.
+ * Counts an accept that is about to be enqueued, or gives the hold in its place while accepting
+ * pauses. Call it in the transaction that enqueues. `isCounted`: it was counted and never sent.
  */
 export async function paceAccept(
   tx: Tx,

@@ -2,7 +2,7 @@
  * Revocation: a live hold rule with `applies_to: [pending, accepted]` may send back to pending what
  * the rules of this daemon accepted, as long as it has not shipped, and only so often a day. A
  * delivery whose accept was revoked is not accepted again before its cooldown is over: whatever
- * made the rules waver must have passed. A delivery that cannot be evaluated is not revoked.
+ * caused it must have passed. A delivery that cannot be evaluated is not revoked.
  */
 import { sql } from 'kysely';
 import { parseDuration } from '../../lib/units.ts';
@@ -36,8 +36,8 @@ interface Revocations {
 
 /**
  * How often the rules revoked the accept of this delivery in the last `ms`, and when last. A
- * revocation with a future timestamp was before the clock was set back: to wait for it would have
- * no end.
+ * revocation with a future timestamp was before the clock was set back and does not count: the
+ * cooldown would never end.
  */
 async function revocationsWithin(
   tx: Tx,
@@ -59,7 +59,7 @@ async function revocationsWithin(
   return { count: Number(row.count), lastAt: row.last_at };
 }
 
-/** Nothing about this delivery is ours to decide any more. */
+/** Plans no further evaluation of a delivery that the rules did not accept, or that has shipped. */
 async function forgetAccepted(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   await tx
@@ -110,7 +110,7 @@ function judgeAccepted(
   const seen = factsInContext(ruleSet, subject.facts);
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
-    // A hold that had lasted its time, and then spoke for the accept, does not revoke it.
+    // A hold that lapsed, and then led to the accept, does not revoke it.
     lapsed: new Set(accept.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : []))),
     seen,
   });
@@ -129,20 +129,20 @@ function acceptedBasis(judged: Judged): string {
 }
 
 /**
- * How the rules' word differs from what is remembered. New rules do not go through what was
- * accepted before: their first word is remembered, and only another one later revokes an accept.
+ * How the result of the rules differs from the remembered one. New rules do not revoke earlier
+ * accepts: their first result is remembered, and only a later change revokes.
  */
-async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'word' | 'none'> {
+async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'result' | 'none'> {
   const { rules, subject } = judged;
   const last = await tx
     .selectFrom('evaluation')
     .select(['rules_key', 'basis'])
     .where('order_delivery_id', '=', subject.delivery.order_delivery_id)
     .executeTakeFirst();
-  // An empty key: its revocation was called off.
+  // The key is empty after its revocation was canceled.
   const key = last?.rules_key ?? '';
   if (key !== '' && !key.endsWith(rules.ruleSet.hash)) return 'rules';
-  return last?.basis === acceptedBasis(judged) ? 'none' : 'word';
+  return last?.basis === acceptedBasis(judged) ? 'none' : 'result';
 }
 
 /** Whether {@link reconsiderAccepted} would change anything. Writes nothing. */

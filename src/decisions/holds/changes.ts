@@ -74,7 +74,7 @@ async function runToWaitFor(
   return runs.find(({ stream }) => isRead(stream));
 }
 
-function told({ run_id: runId, stream, outcome }: ChangedRun): string {
+function describe({ run_id: runId, stream, outcome }: ChangedRun): string {
   const what = `run ${runId} of ${stream} changed most of its rows at once`;
   if (outcome === 'running') return `${what} so far; waits for its end`;
   return `${what}; see "selvedge sync show ${runId}", then: selvedge sync accept-change ${runId}`;
@@ -87,7 +87,7 @@ export async function waitsForChanges(
   subject: Pick<Subject, 'facts'>,
 ): Promise<string | undefined> {
   const run = await runToWaitFor(tx, ruleSet, subject);
-  return run && told(run);
+  return run && describe(run);
 }
 
 interface Waiting {
@@ -107,10 +107,10 @@ export async function outcomeBehindChanges(
   if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return { outcome, lookAt: null };
   const run = await runToWaitFor(tx, ruleSet, subject);
   if (!run) return { outcome, lookAt: null };
-  const reason = `safeguard changes: ${told(run)}`;
+  const reason = `safeguard changes: ${describe(run)}`;
   return {
     outcome: { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason },
-    // Such a run may begin and end between two looks at which are open.
+    // Such a run may begin and end between two passes.
     lookAt: run.outcome === 'running' ? now + RUN_LOOK_MS : null,
   };
 }

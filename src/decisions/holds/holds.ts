@@ -3,9 +3,9 @@
  * `until` says when the rules are asked again although nothing changed, `at_most` when its time is
  * up, `then` what follows:
  *
- * - escalate: it stays held, and an incident tells people;
- * - re-evaluate: the rules are asked again, and a rule that still matches holds anew;
- * - accept: the rule now speaks for accepting; every other rule still has its say.
+ * - escalate: it stays held, and an incident is opened;
+ * - re-evaluate: the rules are asked again, and a rule that still matches begins a new hold;
+ * - accept: the rule now accepts; every other rule still counts.
  *
  * Everything is a row: after a kill, a hold ends when it would have ended.
  */
@@ -29,14 +29,14 @@ export interface HoldRow {
   readonly lapsed_at: number | null;
 }
 
-/** Somebody who holds: a rule, or the outcome itself where no single rule does. */
+/** The cause of a hold: a rule, or the outcome itself where no single rule holds. */
 interface Holder {
   readonly id: string;
   readonly hash: string;
   readonly timing: HoldTiming;
 }
 
-/** How long what no hold rule decided waits for people. */
+/** Timing of a hold that no hold rule asked for. */
 const DEFAULT_TIMING: HoldTiming = {
   atMost: { kind: 'business-days', days: 3 },
   afterwards: 'escalate',
@@ -182,6 +182,6 @@ export async function storeHolds(tx: Tx, id: number, plan: HoldPlan, now: number
     return { rule, since, expiresAt };
   });
   const detail = { reason: plan.reason, holds };
-  // Told once, however often the delivery is evaluated.
+  // An open incident is not opened twice, however often the delivery is evaluated.
   await openIncident(tx, { ...HOLD_EXPIRED, key: String(id), detail }, now);
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps deliveries of our own orders from being accepted while it is not known that the order was
- * taken in as it was sent: goods could leave months early, go elsewhere, or twice. Read from the
- * outbox's tables, each time anew; a person ends it there (`selvedge outbox resolve`).
+ * Holds deliveries of our own orders until it is known that the service created the order as it was
+ * sent: else goods could leave months early, go elsewhere, or leave twice. Reads the outbox's tables
+ * each time; a person ends it there (`selvedge outbox resolve`).
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -12,12 +12,12 @@ import type { OutboxState } from '../../store/tables.ts';
 import type { Subject } from '../facts.ts';
 import { safeguardHold } from '../reject/outcome.ts';
 
-/** Nothing tells when a person has noted a difference, or a look has ended. */
+/** Checked again this often: no event says that a person noted a difference or a lookup ended. */
 const RELOOK_MS = 30_000;
 /** An order that was just answered is read back within moments. */
 const READ_BACK_MS = 1_000;
 
-/** Something about the order is open, told in words. */
+/** An open question about the order, in words. */
 interface Open {
   readonly detail: string;
   /** When to look at it again; without it, {@link RELOOK_MS}. */
@@ -26,7 +26,7 @@ interface Open {
 
 const detailSchema = z.object({ holds: z.literal(true), differences: z.array(z.string()) });
 
-/** Since it was read back, a difference is known that nobody has noted yet. */
+/** A difference found when the order was read back, which nobody has noted yet. */
 async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined> {
   const row = await tx
     .selectFrom('outbox as o')
@@ -83,8 +83,8 @@ async function openDocument(
 }
 
 /**
- * Since this order was first seen, no look has said whether it is a document of these goods that
- * may have arrived: the next one will.
+ * A document with the same goods whose outcome is unknown, and for which no lookup has ended since
+ * this order was first seen: the next one decides.
  */
 async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   const { rows } = await sql<{ readonly outbox_id: number }>`
@@ -111,7 +111,7 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
 
 export interface BehindOrder {
   readonly outcome: Outcome;
-  /** When it is to be looked at again; null: nothing stands in the way. Epoch milliseconds. */
+  /** When to check again; null: nothing is open. Epoch milliseconds. */
   readonly until: number | null;
 }
 

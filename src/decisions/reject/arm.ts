@@ -2,8 +2,8 @@
  * Arming and disarming of reject rules, and the breaker's reset: what a person may do, each in one
  * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
  * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
- * looked at. What is missing is told all at once, with a RefusedError that changes nothing. Another
- * text, and the end of its time, disarm by themselves, with an audit row as well.
+ * looked at. A RefusedError lists everything that is missing, and changes nothing. A changed text and
+ * the end of its time disarm by themselves, with an audit row as well.
  */
 
 import { sql } from 'kysely';
@@ -82,7 +82,7 @@ export interface RejectOperationsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly ruleSet: () => RuleSet;
-  /** Deliveries have to be decided anew. */
+  /** Deliveries must be decided again. */
   readonly onChanged: () => void;
 }
 
@@ -155,7 +155,7 @@ async function arm(
   }
   const at = deps.clock.now();
   const expiresAt = at + lastsMs;
-  await endArming(tx, ruleId, { actor: who.actor, reason: 'armed anew' }, at);
+  await endArming(tx, ruleId, { actor: who.actor, reason: 'armed again' }, at);
   await tx
     .insertInto('arming')
     .values({
@@ -207,7 +207,7 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: 
   return disarmed;
 }
 
-/** Disarms what no person disarms; the reason stands in the audit too, and with what waited. */
+/** Disarms without a person; the reason goes into the audit and to the withdrawn entries. */
 async function disarmAutomatically(
   tx: Tx,
   ruleSet: RuleSet,
@@ -248,15 +248,15 @@ export async function disarmChanged(
 }
 
 /**
- * Disarms the rules that were armed until now or earlier; gives them. By the clock alone no rule
- * acts any longer than that; but this is for good, and the clock may be ahead for a while.
+ * Disarms the rules whose arming has expired, and gives them. Disarming cannot be undone, so it goes
+ * by trusted time: the clock may be ahead for a while.
  */
 export async function disarmExpired(
   { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,
   ruleSet: RuleSet,
 ): Promise<readonly string[]> {
   const until = await trustedNow({ store, clock });
-  // Mostly there is none, and a transaction would keep other writers waiting.
+  // Usually there is none, and a transaction would make other writers wait.
   if ((await expiredArmings(store.db, until)).length === 0) return [];
   return store.transaction(async (tx) => {
     const runOut = await expiredArmings(tx, until);

@@ -14,7 +14,7 @@ interface OpenArming {
   readonly expiresAt: number;
 }
 
-/** Armings that have not ended; by a clock that is ahead for a while, they may have run out. */
+/** Armings that were not ended; some may have expired. */
 export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
   const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
   const rows = await tx
@@ -27,7 +27,7 @@ export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly 
   });
 }
 
-/** Rules whose arming has run out, and that nobody has written down as disarmed yet. */
+/** Rules whose arming expired and was not ended yet. */
 export async function expiredArmings(db: Db | Tx, until: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('arming')

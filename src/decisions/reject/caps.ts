@@ -1,8 +1,8 @@
 /**
- * How many rejects may go out: by the hour, the day, the customer, the amount, the share of what is
- * decided, and against what is usual. Counted from the intents in the database, in the transaction
- * that writes the next one: a restart forgets none, and two of them never count past each other.
- * A day is any 24 hours. What was meant counts, whatever became of it.
+ * Limits of rejects by hour, day, customer, amount, share of all deliveries, and against the usual
+ * number. Rejects are counted from the database, in the transaction that enqueues the next one: a
+ * restart forgets none, and two of them never miss each other. A day is any 24 hours. A reject
+ * counts once it is enqueued, whatever the service answers.
  */
 import { sql } from 'kysely';
 import { AMOUNT_DECIMALS, formatAmount, sumOfUnits } from '../../lib/money.ts';
@@ -109,7 +109,7 @@ async function shareOver(
   safeguards: RuleSet['settings']['safeguards']['reject'],
 ): Promise<string | undefined> {
   const { max_share_of_day: max, share_floor: floor } = safeguards;
-  // Below it nothing is counted: that goes through all that was ever decided.
+  // Counted only above the floor, because the count reads every evaluation.
   if (rejects <= floor) return undefined;
   const decided = Math.max(rejects, await decidedToday(tx, now));
   if (rejects * 100 <= max * decided) return undefined;

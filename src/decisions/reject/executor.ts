@@ -32,7 +32,7 @@ import {
   type RejectEntry,
   waitingEntries,
 } from './queue.ts';
-import { firstObjection, type Stop } from './safeguards.ts';
+import { firstObjection, type Objection } from './safeguards.ts';
 
 export interface RejectDeps {
   readonly store: Store;
@@ -40,7 +40,7 @@ export interface RejectDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
-  /** Reads the delivery at the service into the mirror; throws when it cannot be told. */
+  /** Reads the delivery at the service into the mirror; throws when the service cannot be asked. */
   readonly readDelivery: (
     orderId: number,
     orderDeliveryId: number,
@@ -48,37 +48,37 @@ export interface RejectDeps {
   ) => Promise<unknown>;
   /** A push was put into the outbox. */
   readonly onPush: () => void;
-  /** Deliveries have to be decided anew. */
+  /** Deliveries must be decided again. */
   readonly onDecided: () => void;
 }
 
 export interface RejectExecutor {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** The queue has changed. */
-  nudge(): void;
-  /** Calls off what was not sent of rules that may not reject any more. */
+  /** Looks for due entries at once. */
+  wake(): void;
+  /** Cancels unsent rejects by rules that may not reject any more. */
   recall(): Promise<void>;
 }
 
 const SLEEP_MS_MAX = 30_000;
-/** How soon what was put off is looked at again, if no safeguard says when. */
+/** How soon a postponed entry is checked again, if no safeguard says when. */
 const LOOK_AGAIN_MS = 300_000;
 
 /** The result of a grace period that is over. */
-type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Stop };
+type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Objection };
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
 /** Ends or postpones the entry as the safeguard demands, and trips the breaker. */
-async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Judged) {
+async function applyObjection(tx: Tx, entry: RejectEntry, stop: Objection, { at, rules }: Judged) {
   const { safeguard, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {
     await postponeEntry(tx, entry.entryId, { safeguard, detail, until });
     return;
   }
   const end = { by: 'daemon', safeguard, detail, at };
-  const state = next === 'anew' ? 'withdrawn' : 'held';
+  const state = next === 'decide-again' ? 'withdrawn' : 'held';
   await endEntry(tx, entry.orderDeliveryId, { ...end, state });
   if (next !== 'trip') return;
   await tripBreaker(tx, { at, safeguard, detail });
@@ -87,16 +87,16 @@ async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Jud
   await cancelDisallowedRejects(tx, rules.ruleSet, at);
 }
 
-/** A safeguard stands in the way: the hold with its name, once for each change of the reason. */
-async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): Promise<Step> {
+/** Journals the hold of the safeguard, once for each change of its reason. */
+async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Objection): Promise<Step> {
   const { at } = judged;
   const outcome = safeguardHold(entry.ruleId, stop);
   if (entry.safeguard !== stop.safeguard || stop.next !== 'wait') {
-    const dueAt = stop.next === 'anew' ? at : at + LOOK_AGAIN_MS;
+    const dueAt = stop.next === 'decide-again' ? at : at + LOOK_AGAIN_MS;
     const by = { actor: 'daemon', trigger: 'grace' };
     await recordDecision(tx, { ...judged, outcome, dueAt }, by);
   }
-  await follow(tx, entry, stop, judged);
+  await applyObjection(tx, entry, stop, judged);
   return { pushed: false, stop };
 }
 
@@ -128,17 +128,17 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   return { pushed: true };
 }
 
-/** The end of a grace; undefined when the entry is gone by now. */
+/** Decides at the end of a grace period; undefined when the entry has ended meanwhile. */
 async function decide(
   deps: RejectDeps,
   tx: Tx,
   { entryId, orderDeliveryId }: RejectEntry,
-  unreadable: Stop | undefined,
+  unreadable: Objection | undefined,
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
   await finishPushedRejects(tx, now);
-  // The decider may not have come to a status change in the service yet.
+  // The decider may not have noted a status change in the service yet.
   await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
@@ -157,16 +157,20 @@ async function decide(
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
 
-/** The look at the service; a safeguard of its own when it cannot be had. */
+/** Looks the delivery up at the service; the objection when that is not possible. */
 async function lookUp(
   deps: RejectDeps,
   { orderId, orderDeliveryId }: RejectEntry,
   signal: AbortSignal,
-): Promise<Stop | undefined> {
+): Promise<Objection | undefined> {
   try {
     const found = await deps.readDelivery(orderId, orderDeliveryId, signal);
     if (found !== undefined) return undefined;
-    return { safeguard: 're-read', detail: 'the service does not know it any more', next: 'anew' };
+    return {
+      safeguard: 're-read',
+      detail: 'the service does not know it any more',
+      next: 'decide-again',
+    };
   } catch (thrown) {
     if (isStoreUnusable(thrown) || signal.aborted) throw thrown;
     const detail = `the service cannot be asked: ${toError(thrown).message}`;
@@ -200,7 +204,7 @@ async function disarm(deps: RejectDeps): Promise<void> {
 }
 
 async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
-  // Mostly there is none, and a transaction would keep other writers waiting.
+  // Usually there is none, and a transaction would make other writers wait.
   if (!(await hasPushed(store.db))) return;
   await store.transaction(async (tx) => {
     await finishPushedRejects(tx, clock.now());
@@ -213,7 +217,7 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
   let wake = new AbortController();
   return {
     name: 'rejects',
-    nudge: () => wake.abort(),
+    wake: () => wake.abort(),
     recall: () => recall(deps),
     async run(signal) {
       while (!signal.aborted) {

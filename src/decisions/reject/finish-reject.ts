@@ -8,7 +8,7 @@ import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Entries whose push was meant and is not settled yet, each with its push. */
+/** Entries whose push is in the outbox and was not finished yet, each with its push. */
 function pushed(db: Db | Tx) {
   return db
     .selectFrom('reject_entry as r')
@@ -22,7 +22,7 @@ export async function hasPushed(db: Db): Promise<boolean> {
   return (await pushed(db).select('r.entry_id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Ends the entries whose push has come to its end. */
+/** Ends the entries whose push has ended. */
 export async function finishPushedRejects(tx: Tx, at: number): Promise<void> {
   const ended = await pushed(tx)
     .select(['r.entry_id', 'outbox.state', 'outbox.last_error'])
@@ -44,9 +44,8 @@ export async function finishPushedRejects(tx: Tx, at: number): Promise<void> {
 }
 
 /**
- * Calls off the pushes of rules that may not reject any more: disarmed, with another text, only
- * watching, or behind the breaker. What was not sent is canceled, and what was is not sent again.
- * Gives how many were canceled.
+ * Cancels the pushes of rules that may not reject any more: disarmed, changed, not live, or behind
+ * the breaker. A push that was sent is not sent again. Gives how many were canceled.
  */
 export async function cancelDisallowedRejects(
   tx: Tx,
@@ -72,8 +71,8 @@ export async function cancelDisallowedRejects(
 }
 
 /**
- * Pushes of a day that were sent and came to nothing, since `after`; one that was not, because
- * somebody was faster or it was called off in time, is none of them.
+ * Says that too many pushes failed within a day since `after`. A push that was canceled, or whose
+ * delivery changed before it was sent, does not count.
  */
 export async function failuresExceeded(
   tx: Tx,

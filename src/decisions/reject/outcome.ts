@@ -25,7 +25,7 @@ export function safeguardHold(
   };
 }
 
-/** A person has decided since the reject was meant, and left it to the rules again. */
+/** Whether a person has decided since the reject, and left the delivery to the rules again. */
 async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolean> {
   const row = await tx
     .selectFrom('decision')
@@ -56,10 +56,9 @@ export async function outcomeBehindSafeguards(
   const entry = await latestEntry(tx, delivery.order_delivery_id);
   if (entry === undefined || entry.safeguard === null) return outcome;
   const { state, safeguard, detail, ruleId } = entry;
-  const stands = async () =>
+  const isStillHeld = async () =>
     entry.deliveryHash === delivery.content_hash && !(await hasPersonDecidedSince(tx, entry));
   const held = safeguardHold(ruleId, { safeguard, detail: detail ?? '' });
-  // By the latest entry, as the table in docs/mechanisms.md has it.
   switch (state) {
     case 'rejected':
     case 'stopped':
@@ -67,10 +66,10 @@ export async function outcomeBehindSafeguards(
     case 'pushing':
       return outcome;
     case 'waiting':
-      return outcome.kind === 'reject' && (await stands()) ? held : outcome;
+      return outcome.kind === 'reject' && (await isStillHeld()) ? held : outcome;
     case 'held':
     case 'failed':
-      return (await stands()) ? held : outcome;
+      return (await isStillHeld()) ? held : outcome;
   }
 }
 

@@ -58,7 +58,7 @@ export interface Begin {
   readonly at: number;
 }
 
-/** Lets a reject wait out its grace; gives when that is over. */
+/** Begins the grace period of a reject; gives when it ends. */
 export async function beginEntry(tx: Tx, begin: Begin): Promise<number> {
   const { subject, rule, decisionId, at } = begin;
   const { delivery } = subject;
@@ -137,7 +137,7 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
     .execute();
 }
 
-/** A safeguard is in its way for now: it is looked at again at `until`. */
+/** Postpones an entry that a safeguard objects to; it is checked again at `until`. */
 export async function postponeEntry(
   tx: Tx,
   entryId: number,

@@ -31,92 +31,102 @@ export interface Inspection {
   readonly evaluation: Evaluation;
 }
 
-export interface Stop {
+export interface Objection {
   readonly safeguard: string;
   readonly detail: string;
   /**
-   * `wait`: asked again at `until`, or soon. `anew`: the rules decide again at once. `person`: held
-   * until somebody has looked. `trip`: the same, and no rule rejects until the breaker is reset.
+   * `wait`: checked again at `until`, or soon. `decide-again`: the rules decide at once. `person`:
+   * held for a person. `trip`: the same, and no rule rejects until the breaker is reset.
    */
-  readonly next: 'wait' | 'anew' | 'person' | 'trip';
+  readonly next: 'wait' | 'decide-again' | 'person' | 'trip';
   readonly until?: number | undefined;
 }
 
-type Safeguard = (tx: Tx, inspection: Inspection) => Promise<Stop | undefined> | Stop | undefined;
+type Safeguard = (
+  tx: Tx,
+  inspection: Inspection,
+) => Promise<Objection | undefined> | Objection | undefined;
 
-function modeSafeguard(_tx: Tx, { mode }: Inspection): Stop | undefined {
+function modeSafeguard(_tx: Tx, { mode }: Inspection): Objection | undefined {
   if (mode === 'live') return undefined;
   return { safeguard: 'mode', detail: `the daemon only watches (mode ${mode})`, next: 'wait' };
 }
 
-async function personSafeguard(tx: Tx, { subject }: Inspection): Promise<Stop | undefined> {
+async function personSafeguard(tx: Tx, { subject }: Inspection): Promise<Objection | undefined> {
   if (!(await hasManualDecision(tx, subject))) return undefined;
   return { safeguard: 'person', detail: 'a person has decided about it', next: 'person' };
 }
 
-async function breakerSafeguard(tx: Tx): Promise<Stop | undefined> {
+async function breakerSafeguard(tx: Tx): Promise<Objection | undefined> {
   const breaker = await readBreaker(tx);
   if (!breaker) return undefined;
   const detail = `it tripped: ${breaker.safeguard}, ${breaker.detail}`;
   return { safeguard: 'breaker', detail, next: 'person' };
 }
 
-async function armingSafeguard(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+async function armingSafeguard(tx: Tx, inspection: Inspection): Promise<Objection | undefined> {
   const { entry, rule, ruleSet, now } = inspection;
   const changed = rule?.hash !== entry.ruleHash;
   if (!changed && (await armedRuleIds(tx, ruleSet, now)).has(entry.ruleId)) return undefined;
   const what = changed ? 'has changed' : 'is not armed any more';
-  return { safeguard: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'anew' };
+  return { safeguard: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'decide-again' };
 }
 
-function rereadSafeguard(_tx: Tx, { entry, subject }: Inspection): Stop | undefined {
+function rereadSafeguard(_tx: Tx, { entry, subject }: Inspection): Objection | undefined {
   const { status, content_hash: contentHash } = subject.delivery;
-  const [safeguard, next] = ['re-read', 'anew'] as const;
+  const [safeguard, next] = ['re-read', 'decide-again'] as const;
   if (status !== 'pending') return { safeguard, detail: `it is ${status} by now`, next };
   if (contentHash === entry.deliveryHash) return undefined;
   return { safeguard, detail: 'the delivery has changed while it waited', next };
 }
 
-function told({ kind, rules, reason }: Outcome): string {
+function describe({ kind, rules, reason }: Outcome): string {
   return `${kind} by ${rules.join(', ') || 'no rule'}: ${reason}`;
 }
 
 async function changesSafeguard(
   tx: Tx,
   { ruleSet, subject }: Inspection,
-): Promise<Stop | undefined> {
+): Promise<Objection | undefined> {
   const detail = await waitsForChanges(tx, ruleSet, subject);
   return detail === undefined ? undefined : { safeguard: 'changes', detail, next: 'wait' };
 }
 
-function rulesSafeguard(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined {
+function rulesSafeguard(_tx: Tx, { entry, evaluation }: Inspection): Objection | undefined {
   const { live } = evaluation;
   if (live.kind === 'reject' && live.rules.includes(entry.ruleId)) return undefined;
-  return { safeguard: 're-evaluation', detail: `the rules now say ${told(live)}`, next: 'anew' };
+  return {
+    safeguard: 're-evaluation',
+    detail: `the rules now say ${describe(live)}`,
+    next: 'decide-again',
+  };
 }
 
 async function freshnessSafeguard(
   tx: Tx,
   { rule, ruleSet, subject, now }: Inspection,
-): Promise<Stop | undefined> {
+): Promise<Objection | undefined> {
   const detail = rule && (await notFresh(tx, rule, subject, ruleSet.settings, now));
   return detail === undefined ? undefined : { safeguard: 'freshness', detail, next: 'wait' };
 }
 
-function hoursSafeguard(_tx: Tx, { ruleSet, subject, now }: Inspection): Stop | undefined {
+function hoursSafeguard(_tx: Tx, { ruleSet, subject, now }: Inspection): Objection | undefined {
   const { business_hours_only: only } = ruleSet.settings.safeguards.reject;
   if (!only || subject.facts.clock.business_hours) return undefined;
   const detail = 'nobody is at work; it goes on when somebody is';
   return { safeguard: 'hours', detail, next: 'wait', until: nextOpening(now, ruleSet.settings) };
 }
 
-async function failuresSafeguard(tx: Tx, { ruleSet, now }: Inspection): Promise<Stop | undefined> {
+async function failuresSafeguard(
+  tx: Tx,
+  { ruleSet, now }: Inspection,
+): Promise<Objection | undefined> {
   const since = await breakerResetAt(tx);
   const detail = await failuresExceeded(tx, ruleSet.settings, now, since);
   return detail === undefined ? undefined : { safeguard: 'failures', detail, next: 'trip' };
 }
 
-async function capSafeguard(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+async function capSafeguard(tx: Tx, inspection: Inspection): Promise<Objection | undefined> {
   const { rule, ruleSet, subject, now } = inspection;
   if (!rule) return undefined;
   const counted = countedOf(subject.facts);
@@ -138,11 +148,14 @@ const SAFEGUARDS: readonly Safeguard[] = [
   capSafeguard,
 ];
 
-/** The first safeguard that stands in the way; undefined: the reject may go. */
-export async function firstObjection(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+/** The first objection of a safeguard; undefined: the reject may be sent. */
+export async function firstObjection(
+  tx: Tx,
+  inspection: Inspection,
+): Promise<Objection | undefined> {
   for (const safeguard of SAFEGUARDS) {
-    const stop = await safeguard(tx, inspection);
-    if (stop) return stop;
+    const objection = await safeguard(tx, inspection);
+    if (objection) return objection;
   }
   return undefined;
 }

@@ -109,7 +109,7 @@ async function rejectsOf(db: Db, id: number) {
 
 export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly lines: Awaited<ReturnType<typeof linesOf>>;
-  /** The last word of a person, if one spoke. */
+  /** The manual decision, if there is one. */
   readonly review: Awaited<ReturnType<typeof reviewOf>>;
   /** Its reject entries, open or ended, the latest first. */
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;

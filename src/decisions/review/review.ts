@@ -1,6 +1,6 @@
 /**
  * The review queue's actions: a person accepts, rejects, holds or releases a delivery. Each is one
- * transaction of journal entry, audit row, the person's last word (`review`) and, where the service
+ * transaction of journal entry, audit row, manual decision (`review`) and, where the service
  * must hear of it, the push. From then on the rules leave the delivery alone until its lines
  * change; a reject that waited for it is stopped.
  *
@@ -28,7 +28,7 @@ import { writeReview } from './manual-decision.ts';
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
 export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
 
-/** Why something was let go: a short list, because it is the material of the next rule. */
+/** Reasons for a release: a short list, because the next rule is made from them. */
 export const RELEASE_REASONS = [
   'checked',
   'customer-confirmed',
@@ -57,7 +57,7 @@ interface Reviewed {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   readonly decisionId: number;
-  /** The push that tells the service; null when it need not know. */
+  /** The push to the service; null when its status need not change. */
   readonly outboxId: number | null;
   /** Why the service may refuse that push all the same. */
   readonly doubt?: string;
@@ -80,7 +80,7 @@ export interface ReviewDeps {
   readonly rules: () => LoadedRuleSet;
   /** A push was put into the outbox. */
   readonly onPush: () => void;
-  /** Something may have become due. */
+  /** Called after each action: a delivery may have become due. */
   readonly onReviewed: () => void;
 }
 
@@ -95,7 +95,7 @@ export interface Review {
 
 const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'release' } as const;
 
-/** The status that the service is to show, and none where it need not change. */
+/** The status that the service must show; undefined where it need not change. */
 function wantedStatus(action: ReviewAction, status: string): DeliveryStatus | undefined {
   if (action === 'accept') return 'accepted';
   if (action === 'reject') return 'rejected';
@@ -112,14 +112,14 @@ function checkStatus({ action }: ReviewRequest, delivery: Subject['delivery']) {
   const final = status === 'rejected' || status === 'canceled';
   const hint = final
     ? 'that is final; a new delivery comes when the order is packed again'
-    : `selvedge deliveries hold ${id} --reason "…" takes it back, as long as it has not shipped`;
+    : `selvedge deliveries hold ${id} --reason "…" revokes it, as long as it has not shipped`;
   const since = new Date(changed_at).toISOString();
   refuse('status', `it is ${status} already, unchanged since ${since}`, hint);
 }
 
 /**
- * A tracking number is no proof that the goods have left, so it refuses nothing here; the service,
- * which knows, takes back nothing that has shipped.
+ * A tracking number does not prove that the goods have left, so it only warns; the service knows,
+ * and refuses to revoke what has shipped.
  */
 function doubtAbout(to: DeliveryStatus, { tracking_numbers }: Subject['delivery']) {
   if (to !== 'pending' || tracking_numbers === '[]') return {};
@@ -207,7 +207,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const { action, actor } = request;
   const at = deps.clock.now();
   const orderDeliveryId = await deliveryIdOf(tx, request.delivery);
-  // Told later it would be the last word.
+  // An external change that were journaled later would override this decision.
   await noteExternal(tx, { rules: deps.rules(), mode: 'live', now: at }, orderDeliveryId);
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
@@ -238,7 +238,7 @@ function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
     return { delivery, ok: false, code: 'review.unknown_status', message: thrown.message };
   }
   if (isStoreUnusable(thrown)) throw thrown;
-  // A write that failed: those before it stand, and who asked must know which.
+  // A failed write does not undo those before it, so the caller learns which one failed.
   if (!(thrown instanceof SelvedgeError)) {
     const hint = 'nothing was decided about this one; ask for it again';
     return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message, hint };

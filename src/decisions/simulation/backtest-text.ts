@@ -68,8 +68,8 @@ function missLines({ misses }: Backtest): readonly string[] {
 
 function rejectLines({ evaluation, outcome, isNew, decisionId }: WouldBeReject): readonly string[] {
   const head = `${isNew ? 'new: ' : ''}${outcome.reason} (facts of decision ${decisionId})`;
-  const told = explain(evaluation).split('\n');
-  return ['', `   ${head}`, ...told.map((line) => `   ${line}`)];
+  const lines = explain(evaluation).split('\n');
+  return ['', `   ${head}`, ...lines.map((line) => `   ${line}`)];
 }
 
 function decimals(amounts: Amounts): Amounts {

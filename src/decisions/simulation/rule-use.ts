@@ -61,7 +61,7 @@ function createMisses() {
 /** Any two rules match together once. */
 const TOGETHER_MIN = 2;
 
-/** Rules that nothing tells apart: each evaluation parts those that match from the others. */
+/** Finds rules that always match together: each evaluation splits the groups that differ. */
 function createTogether(ids: readonly string[]) {
   let groups: readonly (readonly string[])[] = [ids];
   return {

@@ -62,7 +62,7 @@ const HABITS: readonly Habit[] = [
   { pattern: /\bis\b(?! (?:not|in)\b)/i, hint: () => 'write == instead of "is"' },
 ];
 
-/** The number for CEL; undefined where it cannot be told which one is meant. */
+/** The number for CEL; undefined where it is ambiguous. */
 function plain(text: string): string | undefined {
   const number = text.replaceAll(' ', '');
   if (/^\d+(\.\d+)?$/.test(number)) return number;

@@ -48,7 +48,7 @@ function decidesBy(reads: readonly string[]): boolean {
 const CONNECTIVES: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:']);
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=', 'in']);
 
-/** A list of records is told by its length: whole, it would fill the journal and say no more. */
+/** Shows a list of records as its length: in full it would fill the journal. */
 function countText(value: unknown, record: string): string {
   const count = Array.isArray(value) ? value.length : 0;
   return `${count} ${record}${count === 1 ? '' : 's'}`;

@@ -1,6 +1,6 @@
 /**
  * Plain facts → the typed values that conditions see: exact amounts with their currency, durations,
- * times, and one class per record, by which the CEL engine tells types apart. Absent data is left
+ * times, and one class per record, by which the CEL engine distinguishes types. Absent data is left
  * out, so that reading it is an error in CEL and the condition becomes unknown.
  */
 import { Duration } from '@marcbachmann/cel-js/evaluator';
@@ -10,7 +10,7 @@ import { Money, parseDecimal } from '../cel/decimal.ts';
 import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
-/** Each record has its own class: the CEL engine tells types apart by their constructor. */
+/** Each record has its own class: the CEL engine distinguishes types by constructor. */
 class RecordBase {
   constructor(values: Readonly<Record<string, unknown>>) {
     Object.assign(this, values);

@@ -63,7 +63,9 @@ const rejectSafeguards = z.strictObject({
 
 const acceptSafeguards = z.strictObject({
   max_per_hour: count.default(5000),
-  refused_in_a_row: count.default(20).describe('Pushes of accepts that came to nothing.'),
+  refused_in_a_row: count
+    .default(20)
+    .describe('Pushes of accepts in a row that the service refused.'),
   pause: duration.default('1h').describe('How long accepts wait after either of these.'),
 });
 
@@ -74,8 +76,10 @@ const safeguards = z.strictObject({
     .strictObject({
       max_per_day: count
         .default(2)
-        .describe('How often rules for accepted deliveries may take one back in 24 hours.'),
-      cooldown: duration.default('1h').describe('How long it is not accepted again after that.'),
+        .describe('How often rules for accepted deliveries may revoke an accept in 24 hours.'),
+      cooldown: duration
+        .default('1h')
+        .describe('How long a delivery is not accepted again after that.'),
     })
     .prefault({}),
   freshness: z
@@ -91,7 +95,7 @@ const listSource = z.strictObject({
   from: z
     .string()
     .regex(/^erp_customer\.[a-z][a-z0-9_]*$/, 'write erp_customer.account_no or another text field')
-    .describe('A column of what the ERP tells of its customers.'),
+    .describe('A column of the customers that the ERP sends.'),
   where: z
     .string()
     .regex(/^[a-z][a-z0-9_]*$/)

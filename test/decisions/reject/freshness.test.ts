@@ -131,7 +131,7 @@ rules:
     const rejects = await createRejectFixture(BLOCKED, settingsWith({ matches_seen: 0 }));
     const warnings = async () => (await rejects.arm()).warnings;
     expect(await warnings()).toEqual([
-      'the ERP has told of no customer yet: until then it rejects nothing',
+      'the ERP has sent no customer yet: until then it rejects nothing',
     ]);
     await rejects.customer({ asOf: null });
     expect(await warnings()).toEqual([
