@@ -7,10 +7,10 @@ import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
 import type { Tx } from '../store/store.ts';
 import { hourBegan, paceAccept, pausedAccept } from './accept/pace.ts';
-import { outcomeAfterCooldown, reconsiderAccepted, wouldReconsider } from './accept/revocation.ts';
+import { holdForCooldown, reconsiderAccepted, wouldReconsider } from './accept/revocation.ts';
 import { noteExternal } from './external.ts';
 import { readSubject, type Subject } from './facts.ts';
-import { outcomeBehindChanges } from './holds/changes.ts';
+import { holdForChanges } from './holds/changes.ts';
 import {
   endHolds,
   type HoldPlan,
@@ -19,7 +19,7 @@ import {
   planHolds,
   storeHolds,
 } from './holds/holds.ts';
-import { outcomeBehindOrder } from './holds/own-order.ts';
+import { holdForOwnOrder } from './holds/own-order.ts';
 import {
   invalidFieldsChange,
   reportInvalidFields,
@@ -43,7 +43,7 @@ import {
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
 import { finishPushedRejects } from './reject/finish-reject.ts';
-import { outcomeBehindSafeguards, updateRejectEntry } from './reject/outcome.ts';
+import { holdOfSafeguard, updateRejectEntry } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
@@ -52,8 +52,8 @@ const DAY_MS = 86_400_000;
 type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
 /**
- * The latest decision, if it still holds. An accept that was not sent, because it waited too long or
- * the lines changed, is decided again; after a change only when the lines have changed back.
+ * The latest decision, if it still holds. An accept that was not sent, because it waited too long
+ * or the lines changed, is decided again; after a change only when the lines have changed back.
  */
 async function isUnchangedDecision(
   tx: Tx,
@@ -78,6 +78,9 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
+/** Reasons to hold an accept or a reject, in the order in which they are checked. */
+const PRECAUTIONS = [holdOfSafeguard, holdForChanges, holdForCooldown, holdForOwnOrder];
+
 /** Evaluates a pending delivery; writes nothing. `operands` false: not to be journaled. */
 async function judge(
   tx: Tx,
@@ -87,15 +90,15 @@ async function judge(
 ): Promise<Judged> {
   const { rules, mode, now } = context;
   const { ruleSet } = rules;
-  const id = subject.delivery.order_delivery_id;
   const asked = await askRules(tx, context, subject, operands);
   const plan = planHolds(ruleSet, asked.holds, asked.evaluation, now);
-  const guarded = await outcomeBehindSafeguards(tx, subject, asked.evaluation.live);
-  const { settings } = ruleSet;
-  const waiting = await outcomeBehindChanges(tx, ruleSet, subject, guarded, now);
-  const rested = await outcomeAfterCooldown(tx, id, waiting.outcome, settings, now);
-  const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
-  const lookAt = until ?? rested.until ?? waiting.lookAt ?? holdsEndAt(plan);
+  let outcome = asked.evaluation.live;
+  let lookAt = holdsEndAt(plan);
+  for (const precaution of PRECAUTIONS) {
+    const held = await precaution(tx, { subject, ruleSet, outcome, now });
+    outcome = held?.outcome ?? outcome;
+    lookAt = held?.lookAt ?? lookAt;
+  }
   // A day at most, so that a fault in the passes cannot leave a delivery forgotten.
   const dueAt = Math.min(lookAt ?? Infinity, now + DAY_MS);
   return { rules, mode, subject, ...asked, plan, outcome, at: now, dueAt };

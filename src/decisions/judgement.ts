@@ -5,6 +5,7 @@ import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Operand } from '../rules/cel/operands.ts';
 import type { Outcome } from '../rules/combine.ts';
 import { decidingValues, type Evaluation, evaluate, factsInContext } from '../rules/evaluate.ts';
+import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
 import type { Subject } from './facts.ts';
@@ -66,6 +67,22 @@ export interface Judgement extends Asked {
   readonly at: number;
   /** When it is to be evaluated again at the latest; null: not before something changes. */
   readonly dueAt: number | null;
+}
+
+/** A pending delivery with the outcome so far. */
+export interface Candidate {
+  readonly subject: Subject;
+  readonly ruleSet: RuleSet;
+  readonly outcome: Outcome;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** A hold in the place of an accept or a reject. */
+export interface Precaution {
+  readonly outcome: Outcome;
+  /** When to check again, in epoch milliseconds; undefined: once something changes. */
+  readonly lookAt?: number;
 }
 
 /** Identifies the mode and the rules of an evaluation. */

@@ -1,7 +1,7 @@
 /**
- * Records a decision: the journal entry, and the latest evaluation of the delivery, which tells when
- * it must be decided again. The rules, the safeguards of a reject and people all record through
- * here, inside their own transaction.
+ * Records a decision: the journal entry, and the latest evaluation of the delivery, which tells
+ * when it must be decided again. The rules, the safeguards of a reject and people all record
+ * through here, inside their own transaction.
  */
 import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';

@@ -159,7 +159,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   };
   let inForce: LoadedRuleSet;
   let provisional = false;
-  // One after the other: else the slower of two loads could put back what the other replaced.
+  // Loads run in turn: else the slower of two could put back what the other replaced.
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);

@@ -234,7 +234,7 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
  * Settings that change the facts a rule reads: with other opening hours, another zone or another
  * field type the same text means something else.
  */
-export function settingsRead(reads: readonly string[], settings: Settings): object {
+function settingsRead(reads: readonly string[], settings: Settings): object {
   const { timezone, calendar, customer_fields: fields } = settings;
   const made: Record<string, unknown> = {
     'clock.weekday': timezone,

@@ -1,6 +1,7 @@
 /**
  * Limits accepts: after too many in an hour, or many in a row that the service refused, an incident
- * is opened and accepting pauses for a while. Accepts by the rules are held until the pause is over.
+ * is opened and accepting pauses for a while. Accepts by the rules are held until the pause is
+ * over.
  *
  * Hours are those of the clock; the count is stored, so that a restart keeps it.
  */

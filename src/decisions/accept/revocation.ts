@@ -16,9 +16,11 @@ import { waitsForChanges } from '../holds/changes.ts';
 import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
 import {
   basisOf,
+  type Candidate,
   type Decided,
   type DecisionContext,
   type Judgement,
+  type Precaution,
   type RulesContext,
 } from '../judgement.ts';
 import { recordDecision, rememberEvaluation } from '../record.ts';
@@ -205,31 +207,19 @@ export async function reconsiderAccepted(
   return { decisionId, orderDeliveryId, outcome };
 }
 
-/** When the cooldown after a revoked accept is over; undefined when there is none. */
-async function cooldownEnd(
+/** Holds an accept until the cooldown after a revocation is over. */
+export async function holdForCooldown(
   tx: Tx,
-  orderDeliveryId: number,
-  { safeguards }: RuleSet['settings'],
-  now: number,
-): Promise<number | undefined> {
-  const cooldown = parseDuration(safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
-  const { lastAt } = await revocationsWithin(tx, orderDeliveryId, cooldown, now);
-  return lastAt === null ? undefined : lastAt + cooldown;
-}
-
-/** The outcome of a pending delivery: a hold until the cooldown after a revoked accept is over. */
-export async function outcomeAfterCooldown(
-  tx: Tx,
-  orderDeliveryId: number,
-  outcome: Outcome,
-  settings: RuleSet['settings'],
-  now: number,
-): Promise<{ readonly outcome: Outcome; readonly until: number | undefined }> {
-  if (outcome.kind !== 'accept') return { outcome, until: undefined };
-  const until = await cooldownEnd(tx, orderDeliveryId, settings, now);
-  if (until === undefined) return { outcome, until: undefined };
-  const time = new Date(until).toISOString();
+  { subject, ruleSet: { settings }, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept') return undefined;
+  const cooldown = parseDuration(settings.safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
+  const { order_delivery_id: id } = subject.delivery;
+  const { lastAt } = await revocationsWithin(tx, id, cooldown, now);
+  if (lastAt === null) return undefined;
+  const lookAt = lastAt + cooldown;
+  const time = new Date(lookAt).toISOString();
   const reason = `its accept was revoked; not accepted again until ${time}`;
-  const waiting = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
-  return { outcome: waiting, until };
+  const held = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
+  return { outcome: held, lookAt };
 }

@@ -5,10 +5,10 @@
  * they were.
  */
 import { sql } from 'kysely';
-import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
+import type { Candidate, Precaution } from '../judgement.ts';
 
 /** Facts that come from the variants of the lines when an order names no currency. */
 const BY_CURRENCY = ['delivery.currency', 'order.currency', 'delivery.amount', 'order.amount'];
@@ -90,27 +90,16 @@ export async function waitsForChanges(
   return run && describe(run);
 }
 
-interface Waiting {
-  readonly outcome: Outcome;
-  /** When it is to be looked at again; null: when something changes. */
-  readonly lookAt: number | null;
-}
-
-/** The outcome, or the hold in the place of an accept or a reject that must wait. */
-export async function outcomeBehindChanges(
+/** Holds an accept or a reject while the change of a run waits for a person. */
+export async function holdForChanges(
   tx: Tx,
-  ruleSet: RuleSet,
-  subject: Pick<Subject, 'facts'>,
-  outcome: Outcome,
-  now: number,
-): Promise<Waiting> {
-  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return { outcome, lookAt: null };
+  { ruleSet, subject, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return undefined;
   const run = await runToWaitFor(tx, ruleSet, subject);
-  if (!run) return { outcome, lookAt: null };
+  if (!run) return undefined;
   const reason = `safeguard changes: ${describe(run)}`;
-  return {
-    outcome: { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason },
-    // Such a run may begin and end between two passes.
-    lookAt: run.outcome === 'running' ? now + RUN_LOOK_MS : null,
-  };
+  const held = { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason } as const;
+  // Such a run may begin and end between two passes.
+  return { outcome: held, ...(run.outcome === 'running' ? { lookAt: now + RUN_LOOK_MS } : {}) };
 }

@@ -1,15 +1,14 @@
 /**
  * Holds deliveries of our own orders until it is known that the service created the order as it was
- * sent: else goods could leave months early, go elsewhere, or leave twice. Reads the outbox's tables
- * each time; a person ends it there (`selvedge outbox resolve`).
+ * sent: else goods could leave months early, go elsewhere, or leave twice. Reads the outbox's
+ * tables each time; a person ends it there (`selvedge outbox resolve`).
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
-import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
-import type { Subject } from '../facts.ts';
+import type { Candidate, Precaution } from '../judgement.ts';
 import { safeguardHold } from '../reject/outcome.ts';
 
 /** Checked again this often: no event says that a person noted a difference or a lookup ended. */
@@ -109,29 +108,19 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   };
 }
 
-export interface BehindOrder {
-  readonly outcome: Outcome;
-  /** When to check again; null: nothing is open. Epoch milliseconds. */
-  readonly until: number | null;
-}
-
-/** The hold in the place of an accept, while something is open about the order. */
-export async function outcomeBehindOrder(
+/** Holds an accept while something is open about the order. */
+export async function holdForOwnOrder(
   tx: Tx,
-  { delivery, facts }: Pick<Subject, 'delivery' | 'facts'>,
-  outcome: Outcome,
-  now: number,
-): Promise<BehindOrder> {
-  if (outcome.kind !== 'accept') return { outcome, until: null };
+  { subject: { delivery, facts }, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept') return undefined;
   const { order_id: orderId } = delivery;
   const open =
     (await openDifference(tx, orderId)) ??
     (await openDocument(tx, orderId, facts.order.reference ?? null)) ??
     (await unjudged(tx, orderId));
-  if (!open) return { outcome, until: null };
+  if (!open) return undefined;
   const { detail, againMs = RELOOK_MS } = open;
-  return {
-    outcome: safeguardHold(undefined, { safeguard: 'document', detail }),
-    until: now + againMs,
-  };
+  const held = safeguardHold(undefined, { safeguard: 'document', detail });
+  return { outcome: held, lookAt: now + againMs };
 }

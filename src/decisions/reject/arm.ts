@@ -2,8 +2,8 @@
  * Arming and disarming of reject rules, and the breaker's reset: what a person may do, each in one
  * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
  * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
- * looked at. A RefusedError lists everything that is missing, and changes nothing. A changed text and
- * the end of its time disarm by themselves, with an audit row as well.
+ * looked at. A RefusedError lists everything that is missing, and changes nothing. A changed text
+ * and the end of its time disarm by themselves, with an audit row as well.
  */
 
 import { sql } from 'kysely';
@@ -248,8 +248,8 @@ export async function disarmChanged(
 }
 
 /**
- * Disarms the rules whose arming has expired, and gives them. Disarming cannot be undone, so it goes
- * by trusted time: the clock may be ahead for a while.
+ * Disarms the rules whose arming has expired, and gives them. Disarming cannot be undone, so it
+ * goes by trusted time: the clock may be ahead for a while.
  */
 export async function disarmExpired(
   { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,

@@ -6,8 +6,7 @@
 import type { Outcome } from '../../rules/combine.ts';
 import type { Rule } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import type { Subject } from '../facts.ts';
-import type { Judgement } from '../judgement.ts';
+import type { Candidate, Judgement, Precaution } from '../judgement.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 
 /** The hold that a safeguard turns an outcome into; its name begins the reason. */
@@ -39,38 +38,27 @@ async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolea
 }
 
 /**
- * The outcome after earlier decisions of safeguards. A delivery whose order is gone is held,
- * whatever the rules say. One that a safeguard stopped stays held until a person has decided or it
- * has changed; one that a safeguard only postpones is held while the rules want the reject.
+ * Holds a delivery because of an earlier objection. One whose order is gone is held whatever the
+ * rules say. One that a safeguard stopped stays held until a person has decided or it has changed;
+ * one that a safeguard only postpones is held while the rules want the reject.
  */
-export async function outcomeBehindSafeguards(
+export async function holdOfSafeguard(
   tx: Tx,
-  { delivery, orderIsGone }: Pick<Subject, 'delivery' | 'orderIsGone'>,
-  outcome: Outcome,
-): Promise<Outcome> {
+  { subject: { delivery, orderIsGone }, outcome }: Candidate,
+): Promise<Precaution | undefined> {
   if (orderIsGone) {
     const detail = `the service no longer has order ${delivery.order_id}`;
-    return safeguardHold(undefined, { safeguard: 'order', detail });
+    return { outcome: safeguardHold(undefined, { safeguard: 'order', detail }) };
   }
-  if (outcome.kind === 'hold') return outcome;
+  if (outcome.kind === 'hold') return undefined;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
-  if (entry === undefined || entry.safeguard === null) return outcome;
+  if (entry === undefined || entry.safeguard === null) return undefined;
   const { state, safeguard, detail, ruleId } = entry;
-  const isStillHeld = async () =>
-    entry.deliveryHash === delivery.content_hash && !(await hasPersonDecidedSince(tx, entry));
-  const held = safeguardHold(ruleId, { safeguard, detail: detail ?? '' });
-  switch (state) {
-    case 'rejected':
-    case 'stopped':
-    case 'withdrawn':
-    case 'pushing':
-      return outcome;
-    case 'waiting':
-      return outcome.kind === 'reject' && (await isStillHeld()) ? held : outcome;
-    case 'held':
-    case 'failed':
-      return (await isStillHeld()) ? held : outcome;
-  }
+  const isPostponed = state === 'waiting' && outcome.kind === 'reject';
+  if (!isPostponed && state !== 'held' && state !== 'failed') return undefined;
+  if (entry.deliveryHash !== delivery.content_hash) return undefined;
+  if (await hasPersonDecidedSince(tx, entry)) return undefined;
+  return { outcome: safeguardHold(ruleId, { safeguard, detail: detail ?? '' }) };
 }
 
 /**

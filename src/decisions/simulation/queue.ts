@@ -12,11 +12,11 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
-import { outcomeAfterCooldown } from '../accept/revocation.ts';
+import { holdForCooldown } from '../accept/revocation.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
-import { outcomeBehindSafeguards } from '../reject/outcome.ts';
+import { holdOfSafeguard } from '../reject/outcome.ts';
 import { whyLeftToPeople } from './current.ts';
 
 export interface QueueOptions {
@@ -113,10 +113,9 @@ async function answerFor(
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
   const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-  const guarded = await outcomeBehindSafeguards(tx, subject, wanted);
-  const { settings } = ruleSet;
-  const { outcome } = await outcomeAfterCooldown(tx, orderDeliveryId, guarded, settings, now);
-  const { kind, rules, reason } = outcome;
+  const prospect = { subject, ruleSet, outcome: wanted, now };
+  const held = (await holdOfSafeguard(tx, prospect)) ?? (await holdForCooldown(tx, prospect));
+  const { kind, rules, reason } = held?.outcome ?? wanted;
   if (kind === 'accept') take(facts, taken);
   return { after: kind, rules, reason };
 }

@@ -7,9 +7,8 @@
 import { SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson } from '../../lib/json.ts';
 import type { Outcome, RuleResult } from '../../rules/combine.ts';
-import { settingsRead } from '../../rules/compile.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
-import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
@@ -87,24 +86,6 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
   ];
 }
 
-/**
- * Whether the hash of a rule covers parts that it lacked in earlier versions: its times, and the
- * settings behind its facts.
- */
-function hasLaterParts(rule: Rule, { settings }: RuleSet): boolean {
-  const { effectiveFrom, effectiveUntil, action, reads } = rule;
-  if (effectiveFrom !== undefined || effectiveUntil !== undefined) return true;
-  return action === 'reject' && Object.keys(settingsRead(reads, settings)).length > 0;
-}
-
-/** Rules whose hash had fewer parts then have it as of now. */
-function withHashesOfNow(recorded: Evaluation, ruleSet: RuleSet): Evaluation {
-  const later = ruleSet.rules.filter((rule) => hasLaterParts(rule, ruleSet));
-  const hashes = new Map(later.map(({ id, hash }) => [id, hash]));
-  const hashOf = ({ id, hash }: RuleResult): string => hashes.get(id) ?? hash;
-  return { ...recorded, rules: recorded.rules.map((rule) => ({ ...rule, hash: hashOf(rule) })) };
-}
-
 async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
   const row = await db
     .selectFrom('decision')
@@ -123,9 +104,8 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
   const ruleSet = await ruleSets(row.rule_set_hash);
-  const before = withHashesOfNow(recorded, ruleSet);
-  const armed = new Set(before.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
-  const lapsed = new Set(before.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
+  const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
+  const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
   const replayed = evaluate(ruleSet, facts, { mode, armed, lapsed });
   return {
@@ -139,7 +119,7 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
     reason: row.reason,
     recorded,
     replayed,
-    differences: differencesOf(before, replayed),
+    differences: differencesOf(recorded, replayed),
   };
 }
 

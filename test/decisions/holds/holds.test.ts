@@ -36,7 +36,9 @@ rules:
   return { rules: () => loaded };
 }
 
-/** A fixture in which it is Friday 2026-11-20, 15:00 in Copenhagen, with a delivery that is held. */
+/**
+ * A fixture in which it is Friday 2026-11-20, 15:00 in Copenhagen, with a delivery that is held.
+ */
 async function houseWithHold(hold: string, when?: string) {
   const fixture = await createDeciderFixture();
   await fixture.clock.advance(Date.parse('2026-11-20T14:00:00Z') - fixture.clock.now());
