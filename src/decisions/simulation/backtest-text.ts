@@ -97,7 +97,7 @@ export function formatBacktest(report: Backtest): string {
     'changed decisions',
     ...changeLines(report),
     'what the rules say / what became of it',
-    ...columns(report.agreement.map((row) => [row.outcome, row.ending, String(row.deliveries)])),
+    ...columns(report.agreement.map((row) => [row.outcome, row.actual, String(row.deliveries)])),
     'rules that matched',
     ...useLines(report),
     `never matched: ${silent.join(', ') || 'none'}`,

@@ -96,7 +96,7 @@ interface Agreement {
   /** Outcome under the rules on trial. */
   readonly outcome: DecisionOutcome;
   /** Final status of the delivery, and who brought it about. */
-  readonly ending: ActualOutcome;
+  readonly actual: ActualOutcome;
   readonly deliveries: number;
 }
 
@@ -286,7 +286,7 @@ export async function backtest(
     changes: changes.rows().map(({ a, b, tally }) => ({ from: a, to: b, ...tally })),
     agreement: agreement
       .rows()
-      .map(({ a, b, tally }) => ({ outcome: a, ending: b, deliveries: tally.deliveries })),
+      .map(({ a, b, tally }) => ({ outcome: a, actual: b, deliveries: tally.deliveries })),
     ...use.result(),
     rejects,
     rejectCount: stake.deliveries,

@@ -330,7 +330,7 @@ describe('a backtest', () => {
       .execute();
     for (const id of [1, 2, 4]) await pack(id, 10, { status: 'accepted' });
     const { agreement } = await run({ rules: rulesOf(limit(5)) });
-    const rows = agreement.map((row) => `${row.outcome} / ${row.ending} ${row.deliveries}`);
+    const rows = agreement.map((row) => `${row.outcome} / ${row.actual} ${row.deliveries}`);
     expect(rows.sort()).toEqual([
       'hold / accepted by people 2',
       'hold / accepted by the rules 1',
@@ -370,7 +370,7 @@ describe('a backtest', () => {
     await gone.where('order_delivery_id', '=', 3).execute();
     await pack(4, 30, { status: 'accepted' });
     const { agreement } = await run({ rules: rulesOf(ACCEPT_SMALL) });
-    expect(agreement.map((row) => `${row.outcome} / ${row.ending}`).sort()).toEqual([
+    expect(agreement.map((row) => `${row.outcome} / ${row.actual}`).sort()).toEqual([
       'accept / accepted by the rules',
       'accept / gone',
       'accept / rejected by people',
