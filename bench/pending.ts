@@ -136,7 +136,7 @@ async function packMeanwhile(everyMs: number): Promise<readonly number[]> {
     const id = late++;
     await pack(id, 1);
     const from = performance.now();
-    decider.nudge();
+    decider.wake();
     await until(() => decidedAt.has(id));
     waits.push((decidedAt.get(id) ?? 0) - from);
     await clock.sleep(everyMs);
@@ -196,7 +196,7 @@ const last = DELIVERIES - (DELIVERIES % 100);
 await measured(`one value of a list that decides ${Math.floor(DELIVERIES / 100)}`, async () => {
   rules = rulesWith('AE, ');
   decidedAt.delete(last);
-  decider.nudge();
+  decider.wake();
   const waits = await packMeanwhile(200);
   await until(() => decidedAt.has(last));
   return waits;

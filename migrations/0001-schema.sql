@@ -855,7 +855,7 @@ CREATE TABLE decision (
   rule_set_hash TEXT NOT NULL,
   facts_digest TEXT NOT NULL,
   mode TEXT NOT NULL,
-  outcome TEXT NOT NULL CHECK (outcome IN ('accept', 'hold', 'reject', 'nothing')),
+  outcome TEXT NOT NULL CHECK (outcome IN ('accept', 'hold', 'reject', 'release', 'no_rule')),
   reason TEXT NOT NULL,
   rules TEXT NOT NULL,
   shadow TEXT NOT NULL,
@@ -985,13 +985,13 @@ CREATE TABLE reject_entry (
   delivery_hash TEXT NOT NULL,
   decision_id INTEGER NOT NULL,
   queued_at INTEGER NOT NULL,
-  -- When it is looked at next: the end of the grace, or later where a rail puts it off.
+  -- When it is looked at next: the end of the grace, or later where a safeguard puts it off.
   due_at INTEGER NOT NULL,
   state TEXT NOT NULL CHECK (
     state IN ('waiting', 'pushing', 'rejected', 'stopped', 'held', 'withdrawn', 'failed')
   ),
-  -- The rail that is or was in its way, and what it says.
-  rail TEXT,
+  -- The safeguard that is or was in its way, and what it says.
+  safeguard TEXT,
   detail TEXT,
   -- Known from the moment the push is meant: what the caps count.
   intent_at INTEGER,

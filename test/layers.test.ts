@@ -45,8 +45,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   reference: ['lib'],
 };
 
-/** The one door between siblings: a decision puts its order to push into the outbox. */
-const DOORS = new Set(['decisions -> src/outbox/enqueue.ts']);
+/** The doors between siblings: a decision enqueues its push, and cancels one that is not sent. */
+const DOORS = new Set([
+  'decisions -> src/outbox/enqueue.ts',
+  'decisions -> src/outbox/cancel-pushes.ts',
+]);
 
 interface Edge {
   readonly from: string;
@@ -66,6 +69,24 @@ function importsOf(path: string, text: string): Edge[] {
 }
 
 const sources = filesBelow('src', ['.ts']);
+
+/** Circles of files in which each imports the next, type imports included. */
+function circlesIn(edges: readonly Edge[]): string[] {
+  const imports = Map.groupBy(edges, ({ from }) => from);
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (file: string, above: readonly string[]): void => {
+    if (above.includes(file)) {
+      circles.push([...above.slice(above.indexOf(file)), file].join(' -> '));
+      return;
+    }
+    if (done.has(file)) return;
+    for (const { to } of imports.get(file) ?? []) visit(to, [...above, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  return circles;
+}
 
 /** What a program loads as it starts: its modules, and those of packages by their names. */
 function loadedBy(program: string): ReadonlySet<string> {
@@ -97,6 +118,17 @@ describe('layers', () => {
       })
       .map(({ from, to }) => `${from} must not import ${to}: see docs/architecture.md, "Rooms"`);
     expect(broken).toEqual([]);
+  });
+
+  it('has no files that import each other in a circle', () => {
+    const edges = sources.flatMap((file) => importsOf(file.path, file.text));
+    expect(circlesIn(edges)).toEqual([]);
+  });
+
+  it('finds a circle', () => {
+    const edge = (from: string, to: string): Edge => ({ from, to });
+    const edges = [edge('a.ts', 'b.ts'), edge('b.ts', 'c.ts'), edge('c.ts', 'b.ts')];
+    expect(circlesIn(edges)).toEqual(['b.ts -> c.ts -> b.ts']);
   });
 
   it('starts the thread that writes lists without what it does not need', () => {

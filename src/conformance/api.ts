@@ -1,11 +1,12 @@
 /** What a case may use: requests to V1 and V2 with a token, time that passes, checks of shapes. */
+
 import type { z } from 'zod';
 import type { Asker, PlainRequest } from '../client/asker.ts';
 import { headerText } from '../client/http/exchange.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { TokenWay } from '../probe/access.ts';
 import { V1_ANSWERS } from '../reference/openapi/v1-answers.ts';
-import { Differs, demand } from './case.ts';
+import { Differs, demand } from './findings.ts';
 
 /** How one of the two interfaces is reached, as the configuration has it. */
 export interface Side {

@@ -1,6 +1,8 @@
 /** Section 1 of the wire contract: limits, which these cases run into on purpose. */
+
 import type { Answer, Api } from './api.ts';
-import { type Case, define, demand, NotTried } from './case.ts';
+import { type Case, define } from './case.ts';
+import { demand, NotTried } from './findings.ts';
 
 /** More than a second's worth of requests at once. */
 const BURST = 40;

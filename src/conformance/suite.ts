@@ -1,6 +1,8 @@
 /** Runs cases against an account and says what came of each. */
+
 import { type Account, createApi, type Passing } from './api.ts';
-import { type Case, Differs, type Need, NotTried, type Remedy } from './case.ts';
+import type { Case, Need } from './case.ts';
+import { Differs, NotTried, type Remedy } from './findings.ts';
 import { limitCases } from './limit-cases.ts';
 import { v1AccessCases } from './v1-access-cases.ts';
 import { v1CatalogCases } from './v1-catalog-cases.ts';

@@ -1,7 +1,9 @@
 /** Sections 1 and 2 of the wire contract: log-in, headers, keys, envelope and errors of V1. */
+
 import { v1Invalid } from '../reference/openapi/v1-answers.ts';
 import { type Api, checkShape, TOKEN_HEADER } from './api.ts';
-import { type Case, define, demand, given } from './case.ts';
+import { type Case, define } from './case.ts';
+import { demand, given } from './findings.ts';
 
 const CATALOG_PATHS = ['/brands', '/freight', '/seasons', '/variants/stock?page=1&limit=1'];
 /** Numbers that no account has given yet. */

@@ -1,6 +1,8 @@
 /** Section 3 and 4 of the wire contract: brands, freight, seasons and variants of V1. */
+
 import type { Answer, Api, Row } from './api.ts';
-import { type Case, define, demand, given } from './case.ts';
+import { type Case, define } from './case.ts';
+import { demand, given } from './findings.ts';
 
 const STOCK = '/variants/stock';
 const page = (more: string): string => `${STOCK}?page=1&limit=20${more}`;

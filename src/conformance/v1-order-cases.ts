@@ -1,6 +1,8 @@
 /** Sections 3 and 4 of the wire contract: reading orders and what belongs to them. */
+
 import type { Api, Row } from './api.ts';
-import { type Case, define, demand, given } from './case.ts';
+import { type Case, define } from './case.ts';
+import { demand, given } from './findings.ts';
 
 /** Orders that are looked at for one that has deliveries or refunds. */
 const ORDERS_MAX = 25;

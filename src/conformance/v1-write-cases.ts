@@ -1,6 +1,8 @@
 /** Sections 3 and 4 of the wire contract: creating orders, deciding deliveries and refunds. */
+
 import type { Answer, Api, Row } from './api.ts';
-import { type Case, define, demand, given } from './case.ts';
+import { type Case, define } from './case.ts';
+import { demand, given } from './findings.ts';
 
 interface Line {
   readonly barcode: string;

@@ -1,7 +1,9 @@
 /** Section 5 of the wire contract: reading V2. */
+
 import { collectionSchema, errorsSchema, singleSchema } from '../reference/v2/schemas.ts';
 import { type Answer, type Api, checkShape, type Row, TOKEN_HEADER } from './api.ts';
-import { type Case, define, demand, given, type Mark } from './case.ts';
+import { type Case, define, type Mark } from './case.ts';
+import { demand, given } from './findings.ts';
 
 const MEDIA_TYPE = 'application/vnd.api+json';
 const COLLECTIONS = [

@@ -1,7 +1,9 @@
 /** Section 5 of the wire contract: writing through V2. */
+
 import { errorsSchema, portalAnswer, singleSchema } from '../reference/v2/schemas.ts';
 import { type Answer, type Api, checkShape, type Row } from './api.ts';
-import { type Case, define, demand, given } from './case.ts';
+import { type Case, define } from './case.ts';
+import { demand, given } from './findings.ts';
 
 function send(
   api: Api,

@@ -53,11 +53,11 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const rejects = createRejectExecutor({
     ...{ store, log, rules, mode, onPush, clock: pulse.clockOf('rejects') },
     readDelivery: createDeliveryReader(deps, 'reject'),
-    onDecided: decider.nudge,
+    onDecided: decider.wake,
   });
   const nudge = (): void => {
-    decider.nudge();
-    rejects.nudge();
+    decider.wake();
+    rejects.wake();
   };
   const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
   const reload: RulesInForce['reload'] = async (who) => {

@@ -1,7 +1,12 @@
-/** The clock facts: what time it is where the business is, and whether somebody is at work. */
+/**
+ * The calendar of the business: the clock facts, opening hours on working days, and spans of
+ * business time, all in its own zone. A hold of two business days from
+ * Friday 15:00 ends on Tuesday at 15:00 local time, also across a change of the clocks.
+ */
 import type { Facts } from '../rules/facts/plain.ts';
 import { WEEKDAYS } from '../rules/facts/table.ts';
 import type { RuleSet } from '../rules/rule.ts';
+import type { Span } from '../rules/text/timing.ts';
 
 type ClockFacts = Facts['clock'];
 type Settings = RuleSet['settings'];
@@ -13,19 +18,19 @@ interface LocalTime {
   readonly time: string;
 }
 
-/** What the wall shows at a moment, in epoch milliseconds. */
-export type Wall = (at: number) => LocalTime;
+/** Gives the local date and time at a moment in epoch milliseconds. */
+export type LocalClock = (at: number) => LocalTime;
 
-const walls = new Map<string, Wall>();
+const localClocks = new Map<string, LocalClock>();
 
-/** The wall of an IANA zone; daylight saving is the zone's own affair. Costly to make, so kept. */
-export function wallOf(timeZone: string): Wall {
-  const wall = walls.get(timeZone) ?? createWall(timeZone);
-  walls.set(timeZone, wall);
-  return wall;
+/** Local clock of an IANA zone, kept because it is costly to make. */
+export function localClockOf(timeZone: string): LocalClock {
+  const localTime = localClocks.get(timeZone) ?? createLocalClock(timeZone);
+  localClocks.set(timeZone, localTime);
+  return localTime;
 }
 
-function createWall(timeZone: string): Wall {
+function createLocalClock(timeZone: string): LocalClock {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     hourCycle: 'h23',
@@ -50,17 +55,124 @@ function weekdayOf(date: string): ClockFacts['weekday'] {
 }
 
 /** Whether the business is open at all on this local date. */
-export function worksOn(date: string, { calendar }: Settings): boolean {
+function worksOn(date: string, { calendar }: Settings): boolean {
   return calendar.days.includes(weekdayOf(date)) && !calendar.holidays.includes(date);
 }
 
 export function clockFacts(
   now: number,
   settings: Settings,
-  wall: Wall = wallOf(settings.timezone),
+  localTime: LocalClock = localClockOf(settings.timezone),
 ): ClockFacts {
-  const { date, time } = wall(now);
+  const { date, time } = localTime(now);
   const { from, to } = settings.calendar;
   const works = worksOn(date, settings) && time >= from && time < to;
   return { now, business_hours: works, weekday: weekdayOf(date) };
+}
+
+interface Period {
+  /** Local date, `2026-11-21`. */
+  readonly date: string;
+  /** Epoch milliseconds. */
+  readonly opens: number;
+  readonly closes: number;
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** A calendar that has no working day within this many days has none. */
+const DAYS_MAX = 400;
+
+/** How far local time is ahead of UTC, in milliseconds. */
+function offsetAt(at: number, localTime: LocalClock): number {
+  const { date, time } = localTime(at);
+  return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
+}
+
+/** The moment of a local time; a time that daylight saving skips is the moment after the gap. */
+function utcOf(date: string, time: string, localTime: LocalClock): number {
+  const shown = Date.parse(`${date}T${time}:00Z`);
+  const guess = shown - offsetAt(shown, localTime);
+  const at = shown - offsetAt(guess, localTime);
+  // West of Greenwich a time that is skipped comes out before the gap.
+  return localTime(at).time === time ? at : Math.max(at, guess);
+}
+
+function dayAfter(date: string): string {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+}
+
+/** The opening hours of working days, from the one of `from`'s own date on. */
+function* periods(from: number, settings: Settings, localTime: LocalClock): Generator<Period> {
+  const { calendar } = settings;
+  let { date } = localTime(from);
+  for (let day = 0; day < DAYS_MAX; day += 1) {
+    if (worksOn(date, settings)) {
+      const opens = utcOf(date, calendar.from, localTime);
+      const closes = utcOf(date, calendar.to, localTime);
+      if (closes > opens) yield { date, opens, closes };
+    }
+    date = dayAfter(date);
+  }
+}
+
+/** The next moment at which the business opens; undefined when it never does. */
+export function nextOpening(
+  now: number,
+  settings: Settings,
+  localTime: LocalClock = localClockOf(settings.timezone),
+): number | undefined {
+  for (const { opens } of periods(now, settings, localTime)) if (opens > now) return opens;
+  return undefined;
+}
+
+/** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
+export function nextCalendarChange(now: number, settings: Settings): number {
+  const localTime = localClockOf(settings.timezone);
+  const midnight = utcOf(dayAfter(localTime(now).date), '00:00', localTime);
+  for (const { opens, closes } of periods(now, settings, localTime)) {
+    if (opens > now) return Math.min(opens, midnight);
+    if (closes > now) return Math.min(closes, midnight);
+  }
+  return midnight;
+}
+
+/** From when business time runs: now while somebody is at work, else the next opening. */
+function businessStart(from: number, settings: Settings, localTime: LocalClock): number {
+  if (clockFacts(from, settings, localTime).business_hours) return from;
+  return nextOpening(from, settings, localTime) ?? from;
+}
+
+function afterBusinessDays(from: number, days: number, settings: Settings): number {
+  const localTime = localClockOf(settings.timezone);
+  const start = businessStart(from, settings, localTime);
+  const { date: first, time } = localTime(start);
+  let left = days;
+  for (const { date } of periods(start, settings, localTime)) {
+    if (date === first) continue;
+    left -= 1;
+    // The localTime shows whole minutes, and a hold must not end before its time.
+    if (left === 0) return utcOf(date, time, localTime) + (start % MINUTE_MS);
+  }
+  return from + days * DAY_MS;
+}
+
+function afterBusinessHours(from: number, hours: number, settings: Settings): number {
+  let left = hours * HOUR_MS;
+  for (const { opens, closes } of periods(from, settings, localClockOf(settings.timezone))) {
+    const start = Math.max(opens, from);
+    if (closes <= start) continue;
+    if (left <= closes - start) return start + left;
+    left -= closes - start;
+  }
+  return from + hours * HOUR_MS;
+}
+
+/** When a span that begins at `from` is over. */
+export function endOfSpan(from: number, span: Span, settings: Settings): number {
+  if (span.kind === 'duration') return from + span.ms;
+  return span.kind === 'business-days'
+    ? afterBusinessDays(from, span.days, settings)
+    : afterBusinessHours(from, span.hours, settings);
 }

@@ -1,15 +1,16 @@
 /**
- * One delivery, one transaction: who changed it if somebody did, its facts, what the rules make of
- * them, how long it is held, the journal entry and, where the service must hear of it, the push.
+ * Decides one delivery in one transaction: notes a status change by somebody else, builds the
+ * facts, asks the rules, plans the holds, writes the journal entry and, for an accept, enqueues the
+ * push.
  */
 import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
 import type { Tx } from '../store/store.ts';
 import { hourBegan, paceAccept, pausedAccept } from './accept/pace.ts';
-import { outcomeAfterCooldown, reconsiderAccepted, wouldReconsider } from './accept/revocation.ts';
+import { holdForCooldown, reconsiderAccepted, wouldReconsider } from './accept/revocation.ts';
 import { noteExternal } from './external.ts';
 import { readSubject, type Subject } from './facts.ts';
-import { outcomeBehindChanges } from './holds/changes.ts';
+import { holdForChanges } from './holds/changes.ts';
 import {
   endHolds,
   type HoldPlan,
@@ -18,12 +19,12 @@ import {
   planHolds,
   storeHolds,
 } from './holds/holds.ts';
-import { outcomeBehindOrder } from './holds/own-order.ts';
+import { holdForOwnOrder } from './holds/own-order.ts';
 import {
-  misfitsChange,
+  invalidFieldsChange,
+  reportInvalidFields,
+  resolveEvaluationErrors,
   resolveRevokedTooOften,
-  resolveUndecidable,
-  tellMisfits,
 } from './incidents.ts';
 import {
   askRules,
@@ -41,9 +42,9 @@ import {
   waitedTooLong,
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
-import { followReject, outcomeBehindRails } from './reject/outcome.ts';
+import { finishPushedRejects } from './reject/finish-reject.ts';
+import { holdOfSafeguard, updateRejectEntry } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
-import { settlePushed } from './reject/settle.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
@@ -51,18 +52,21 @@ const DAY_MS = 86_400_000;
 type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
 /**
- * The last decision, if it need not be taken again. An accept that waited for too long, or met
- * other lines, was not sent: it is due once more, the latter where they have changed back before
- * anybody decided on them.
+ * The latest decision, if it still holds. An accept that was not sent, because it waited too long
+ * or the lines changed, is decided again; after a change only when the lines have changed back.
  */
-async function unchanged(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
+async function currentDecision(
+  tx: Tx,
+  judged: Judged,
+  trigger: string,
+): Promise<number | undefined> {
   const last = await unchangedDecision(tx, judged);
   if (last === undefined || judged.outcome.kind !== 'accept') return last;
   const by = await overtakenBy(tx, last);
   return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
 }
 
-/** The same, or the hold in the place of an accept while accepting pauses. */
+/** Replaces an accept by a hold while accepting pauses. */
 async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
@@ -74,6 +78,9 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
+/** Reasons to hold an accept or a reject, in the order in which they are checked. */
+const PRECAUTIONS = [holdOfSafeguard, holdForChanges, holdForCooldown, holdForOwnOrder];
+
 /** Evaluates a pending delivery; writes nothing. `operands` false: not to be journaled. */
 async function judge(
   tx: Tx,
@@ -83,16 +90,16 @@ async function judge(
 ): Promise<Judged> {
   const { rules, mode, now } = context;
   const { ruleSet } = rules;
-  const id = subject.delivery.order_delivery_id;
   const asked = await askRules(tx, context, subject, operands);
   const plan = planHolds(ruleSet, asked.holds, asked.evaluation, now);
-  const railed = await outcomeBehindRails(tx, subject, asked.evaluation.live);
-  const { settings } = ruleSet;
-  const waiting = await outcomeBehindChanges(tx, ruleSet, subject, railed, now);
-  const rested = await outcomeAfterCooldown(tx, id, waiting.outcome, settings, now);
-  const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
-  const lookAt = until ?? rested.until ?? waiting.lookAt ?? holdsEndAt(plan);
-  // Nothing should need the day: it is when a fault in the passes would show.
+  let outcome = asked.evaluation.live;
+  let lookAt = holdsEndAt(plan);
+  for (const precaution of PRECAUTIONS) {
+    const held = await precaution(tx, { subject, ruleSet, outcome, now });
+    outcome = held?.outcome ?? outcome;
+    lookAt = held?.lookAt ?? lookAt;
+  }
+  // A day at most, so that a fault in the passes cannot leave a delivery forgotten.
   const dueAt = Math.min(lookAt ?? Infinity, now + DAY_MS);
   return { rules, mode, subject, ...asked, plan, outcome, at: now, dueAt };
 }
@@ -103,7 +110,7 @@ const TO_LEAVE_MS = 60_000;
 async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
-  // Behind a stop, or an outage, the facts it rests on grow old.
+  // An accept expires: behind a pause or an outage the facts that it rests on grow old.
   const until = Math.max(sendBefore(rules.ruleSet.settings, at), at + TO_LEAVE_MS);
   await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
 }
@@ -114,7 +121,7 @@ function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number
 
 /**
  * Whether {@link decide} would change anything about a delivery whose own row and order are as they
- * were. Writes nothing, so it needs no turn to write.
+ * were. Writes nothing.
  */
 export async function wouldDecide(
   tx: Tx,
@@ -133,17 +140,17 @@ export async function wouldDecide(
   if (!subject || (await hasManualDecision(tx, subject))) return false;
   const judged = await judge(tx, context, subject, false);
   const { outcome, plan, mode, rules, at } = judged;
-  // What waits out its grace is followed each time; there are few.
+  // A reject in its grace period is checked each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
-  if (holdsChange(plan) || (await misfitsChange(tx, subject))) return true;
-  if ((await unchanged(tx, judged, 'facts')) !== undefined) return false;
+  if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
+  if ((await currentDecision(tx, judged, 'facts')) !== undefined) return false;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
   const paused = await pausedAccept(tx, outcome, rules.ruleSet.settings, at);
   if (!paused) return true;
   return (await unchangedDecision(tx, { ...judged, outcome: paused.outcome })) === undefined;
 }
 
-/** Undefined when there was nothing new to decide. `onPush` is told before the commit. */
+/** Gives undefined when nothing changed. Calls `onPush` before the commit. */
 export async function decide(
   tx: Tx,
   context: DecisionContext,
@@ -151,18 +158,18 @@ export async function decide(
   onPush: () => void,
 ): Promise<Decided | undefined> {
   const { now, trigger, mode } = context;
-  // Since it was found due, a person or the end of a grace may have meant one.
+  // A person or the end of a grace period may have enqueued a push meanwhile.
   if (await openPush(tx, orderDeliveryId)) return undefined;
   await noteExternal(tx, context, orderDeliveryId);
   const subject = await subjectOf(tx, context, orderDeliveryId);
-  await resolveUndecidable(tx, [orderDeliveryId], now);
+  await resolveEvaluationErrors(tx, [orderDeliveryId], now);
   if (subject?.delivery.status === 'accepted') {
     return reconsiderAccepted(tx, context, subject, onPush);
   }
   if (subject?.delivery.status !== 'pending') return undefined;
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
-  await tellMisfits(tx, subject, now);
-  await settlePushed(tx, now);
+  await reportInvalidFields(tx, subject, now);
+  await finishPushedRejects(tx, now);
   const judged = await judge(tx, context, subject, true);
   if (await hasManualDecision(tx, subject)) {
     await endHolds(tx, [orderDeliveryId], now);
@@ -172,17 +179,17 @@ export async function decide(
     return undefined;
   }
   await storeHolds(tx, orderDeliveryId, judged.plan, now);
-  const stands = await unchanged(tx, judged, trigger);
-  const judgement = stands === undefined ? await withPace(tx, judged) : judged;
+  const decided = await currentDecision(tx, judged, trigger);
+  const judgement = decided === undefined ? await withPace(tx, judged) : judged;
   const { outcome } = judgement;
-  const last = judgement === judged ? stands : await unchanged(tx, judgement, trigger);
+  const last = judgement === judged ? decided : await currentDecision(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement);
-    await followReject(tx, judgement, last);
+    await updateRejectEntry(tx, judgement, last);
     return undefined;
   }
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
-  const rejectAt = await followReject(tx, judgement, decisionId);
+  const rejectAt = await updateRejectEntry(tx, judgement, decisionId);
   if (outcome.kind === 'accept' && mode === 'live') {
     await pushAccept(tx, judgement, decisionId);
     onPush();

@@ -19,7 +19,7 @@ import type { Store, Tx } from '../store/store.ts';
 import { decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries } from './due.ts';
 import { noteStatusChanges } from './external.ts';
-import { resolveUndecidable, tellUndecidable } from './incidents.ts';
+import { reportEvaluationError, resolveEvaluationErrors } from './incidents.ts';
 import { type Decided, type DecisionMode, rulesKey } from './judgement.ts';
 import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
@@ -42,16 +42,16 @@ export interface DeciderDeps {
 export interface Decider {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** A delivery may have become due. */
-  nudge(): void;
-  /** Cancels what was decided by rules that acted and was not sent, if they do not any more. */
+  /** Looks for due deliveries at once. */
+  wake(): void;
+  /** Cancels unsent pushes of rules that are no longer live. */
   recall(): Promise<void>;
 }
 
 /** Deliveries decided between two searches for what is due. */
 const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
-/** How long a delivery that could not be decided is left alone. */
+/** How long a delivery is skipped after an evaluation error. */
 const ASIDE_MS = 60_000;
 
 /** Mode, rules and time at this moment. */
@@ -86,20 +86,20 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
 const NOT_ACTING = 'its rules do not act any more';
 
 /**
- * Calls off accepts whose rules do not act any more: who has switched a rule off, or removed it,
- * must see nothing of it leave after that. A push that was not sent is canceled, one that was is
- * not sent again, and all of them are decided again. Gives how many were canceled.
+ * Cancels accepts whose rules are no longer live: once a person has switched a rule off or removed
+ * it, nothing it decided may leave. A push that was sent is not sent again; all of them are decided
+ * again. Gives how many were canceled.
  */
 async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): Promise<number> {
   const acting = settings.mode === 'live' ? rules.filter(({ mode }) => mode === 'live') : [];
   const ids = JSON.stringify(acting.map(({ id }) => id));
-  // Another rule that accepted it as well still speaks for it.
+  // An accept by several rules stays while one of them is live.
   const which = sql<boolean>`n.outcome = 'accept' and not exists (
     select 1 from json_each(n.rules) r where r.value in (select value from json_each(${ids})))`;
   return cancelUnsent(tx, NOT_ACTING, at, pushesOfRules(which));
 }
 
-/** What was accepted while the rules acted and was not sent since stays here when they do not. */
+/** Cancels unsent accepts once the mode or the rules behind them are no longer live. */
 async function recallUnsent(deps: DeciderDeps): Promise<void> {
   const { mode, rules, now } = contextOf(deps);
   if (mode === 'paused' || !(await hasUnsent(deps.store.db))) return;
@@ -111,10 +111,7 @@ async function recallUnsent(deps: DeciderDeps): Promise<void> {
   if (canceled > 0) deps.log.warn({ canceled }, `canceled what was not sent yet: ${why}`);
 }
 
-/**
- * The same between two looks, when nothing is just being decided: once is enough for rules that
- * act, because while they are those nothing else comes of it.
- */
+/** Does so between two rounds; for live rules only when they have changed. */
 function createRecall(deps: DeciderDeps): () => Promise<void> {
   let recalledFor: string | undefined;
   return async () => {
@@ -129,10 +126,10 @@ function createRecall(deps: DeciderDeps): () => Promise<void> {
 interface Attempts {
   /** Deliveries that cannot be decided for now. */
   readonly aside: ReadonlySet<number>;
-  /** Does it; one that cannot be decided is put aside for a while, with its error. */
+  /** Does the work; a delivery whose work fails is skipped for a while, with an incident. */
   attempt(orderDeliveryId: number, work: () => Promise<void>): Promise<void>;
-  /** Tries again what has waited long enough. */
-  forgive(): void;
+  /** Lets deliveries be tried again that have waited long enough. */
+  retryExpired(): void;
 }
 
 function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
@@ -143,19 +140,19 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
     async attempt(id, work) {
       try {
         await work();
-        if (until.delete(id)) await resolveUndecidable(store.db, [id], clock.now());
+        if (until.delete(id)) await resolveEvaluationErrors(store.db, [id], clock.now());
       } catch (thrown) {
         if (isStoreUnusable(thrown)) throw thrown;
         aside.add(id);
         until.set(id, clock.monotonic() + ASIDE_MS);
         const error = toError(thrown);
-        await tellUndecidable(store.db, id, error, clock.now());
+        await reportEvaluationError(store.db, id, error, clock.now());
         log.error({ delivery: id, err: error }, 'cannot decide');
       }
-      // The driver is synchronous: without this a backlog would keep the listener from its turn.
+      // The driver is synchronous: without this a backlog would block the listener.
       await nextTurn();
     },
-    forgive() {
+    retryExpired() {
       for (const id of aside) if ((until.get(id) ?? 0) <= clock.monotonic()) aside.delete(id);
     },
   };
@@ -180,13 +177,13 @@ export function createDecider(deps: DeciderDeps): Decider {
       wake = new AbortController();
       const woken = wake.signal;
       await recall();
-      attempts.forgive();
+      attempts.retryExpired();
       const areNoted = await noteStatusChanges(store, contextNow);
       const query = { now: clock.now(), settleMs };
       const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
       for (const [index, due] of [...first, ...later].entries()) {
-        // A new delivery need not wait for those that are evaluated again, but for one: these
-        // would be left for ever where events come without a pause.
+        // New deliveries interrupt repeated evaluations, but after one at the earliest: under a
+        // constant flow of events these would never have their turn.
         if (signal.aborted || (woken.aborted && index > first.length)) break;
         await attempts.attempt(due.orderDeliveryId, () => decideDue(due));
       }
@@ -208,5 +205,5 @@ export function createDecider(deps: DeciderDeps): Decider {
     }
   };
 
-  return { name: 'decisions', nudge: () => wake.abort(), recall: () => recallUnsent(deps), run };
+  return { name: 'decisions', wake: () => wake.abort(), recall: () => recallUnsent(deps), run };
 }

@@ -1,17 +1,16 @@
 /**
- * Which pending deliveries are due by their own rows: never evaluated; another content of their row
- * or their order than they were evaluated on; a push that came to nothing; a time that has come; an
- * evaluation that failed. Everything else that can change a decision is found by the passes
- * (reevaluation.ts).
+ * Finds pending deliveries that are due by their own rows: never evaluated; the content of the
+ * delivery or its order changed; its push failed; its time has come; its evaluation failed.
+ * Everything else that can change a decision is found by the passes (reevaluation.ts).
  *
- * Level-triggered: it follows from the database alone and is safe to ask at any moment.
+ * Due deliveries follow from the database alone, so it is safe to ask at any moment.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
 import { orderHash } from './facts/order.ts';
-import { undecidableIds } from './incidents.ts';
+import { evaluationErrorIds } from './incidents.ts';
 import type { Trigger } from './judgement.ts';
 import { hasFailedPush, hasOpenPush } from './push.ts';
 
@@ -27,7 +26,7 @@ export interface DueDelivery {
 }
 
 export interface Due {
-  /** New, changed, or with a push that came to nothing; the oldest first. */
+  /** New, changed, or with a push that failed; the oldest first. */
   readonly first: readonly DueDelivery[];
   /** Their time has come again; the oldest first. */
   readonly later: readonly DueDelivery[];
@@ -35,18 +34,18 @@ export interface Due {
   readonly nextAt: number;
 }
 
-/** Pending deliveries that are looked through before others have their turn. */
+/** Pending deliveries searched at a time, before other work gets its turn. */
 const LOOK_ROWS = 2_000;
 /** Deliveries evaluated again beside new ones, so that neither keeps the other waiting. */
 const AGAIN_BESIDE_NEW = 10;
 
-/** Ids of deliveries: behind `after`, up to `upTo` and with it. */
+/** Ids of deliveries above `after`, up to and including `upTo`. */
 interface Span {
   readonly after: number;
   readonly upTo: number;
 }
 
-/** All that is pending, the oldest first; there may be tens of thousands that are held. */
+/** Spans of pending deliveries, the oldest first; tens of thousands may be held. */
 async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const end = await db
@@ -65,7 +64,7 @@ async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   }
 }
 
-/** Future timestamps were written before the clock was set back, and tell of no change. */
+/** Ignores future timestamps: they were written before the clock was set back. */
 function hasChanged(now: number): RawBuilder<boolean> {
   return sql<boolean>`(e.delivery_hash <> d.content_hash or e.order_hash <> ${orderHash('o')}
     or (d.changed_at > e.evaluated_at and d.changed_at <= ${now}))`;
@@ -104,7 +103,7 @@ function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): 
   return has_failed === 1 ? 'push' : (due_why ?? 'hold');
 }
 
-/** The next time at which a delivery is to be evaluated again that waits for one. */
+/** When the next evaluation is due; Infinity when none is planned. */
 async function nextDueAt(db: Db, now: number): Promise<number> {
   const row = await db
     .selectFrom('evaluation')
@@ -120,14 +119,14 @@ export async function dueDeliveries(
   aside: ReadonlySet<number>,
   limit: number,
 ): Promise<Due> {
-  const failed = await undecidableIds(db);
+  const failed = await evaluationErrorIds(db);
   const first: DueDelivery[] = [];
   const later: DueDelivery[] = [];
   let nextAt = await nextDueAt(db, now);
   for await (const span of pendingSpans(db)) {
     for (const row of await dueIn(db, span, now, failed)) {
       const settledAt = row.changed_at + settleMs;
-      // A clock that was set back since makes none wait longer than its own delay.
+      // After the clock was set back no delivery waits longer than its own delay.
       const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
       const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
       if (aside.has(row.id)) continue;

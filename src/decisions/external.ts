@@ -13,7 +13,7 @@ import { readState, writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { readSubject } from './facts.ts';
 import { endHolds } from './holds/holds.ts';
-import { resolveRevokedTooOften, resolveUndecidable } from './incidents.ts';
+import { resolveEvaluationErrors, resolveRevokedTooOften } from './incidents.ts';
 import { askRules, type RulesContext } from './judgement.ts';
 import { MAY_HAVE_ARRIVED, undonePush } from './push.ts';
 import { recordDecision } from './record.ts';
@@ -123,7 +123,7 @@ export async function noteExternal(
     if (!(await isOurs(tx, orderDeliveryId, change))) {
       const end = { by: 'external', detail: `it was made ${change.to} in the service` };
       await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped', at: context.now });
-      // It stays news until it can be told.
+      // The change stays unprocessed until the order is mirrored and can be journaled.
       if (isDone(change.to) && !(await record(tx, context, orderDeliveryId, change.to))) return;
     }
     await tx
@@ -133,7 +133,7 @@ export async function noteExternal(
       .execute();
     return;
   }
-  // Put back before we read our own push back: the mirror never showed another status.
+  // Somebody put it back before our push was read back: the mirror never showed another status.
   if (await undonePush(tx, orderDeliveryId)) await record(tx, context, orderDeliveryId, 'pending');
 }
 
@@ -163,8 +163,8 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
   const done = rows.map((row) => row.order_delivery_id);
   if (done.length === 0) return;
   await endHolds(tx, done, now);
-  await resolveUndecidable(tx, done, now);
-  // What was accepted may still be revoked (accept/revocation.ts).
+  await resolveEvaluationErrors(tx, done, now);
+  // An accepted delivery stays due: its accept may still be revoked (accept/revocation.ts).
   const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
   const overIds = over.map((row) => row.order_delivery_id);
   await resolveRevokedTooOften(tx, overIds, now);

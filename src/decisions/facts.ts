@@ -12,8 +12,7 @@ import type { Tx } from '../store/store.ts';
 import { clockFacts } from './calendar.ts';
 import { customerFacts } from './facts/customer.ts';
 import { lineFacts, orderLines } from './facts/lines.ts';
-import { orderFacts, seasonFacts } from './facts/order.ts';
-import { knownStatus } from './facts/status.ts';
+import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 
@@ -32,17 +31,17 @@ export interface Subject {
   readonly orderIsGone: boolean;
   readonly facts: Facts;
   /** Fields of the ERP's customer that are not of their declared kind. */
-  readonly misfits: readonly string[];
+  readonly invalidFields: readonly string[];
 }
 
-/** Of lines that cannot be read there is no sum. */
+/** Sums are unknown where the lines could not be read. */
 const NO_SUMS = { quantity: null, size_quantity: null, amount: null };
 
-/** What the facts depend on besides the database. */
+/** Inputs of the facts besides the database. */
 export interface FactsContext {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Of the rule set: the calendar, and the fields that the ERP adds to its customers. */
+  /** Settings of the rule set: the calendar, and the fields that the ERP adds to its customers. */
   readonly settings: RuleSet['settings'];
 }
 
@@ -89,6 +88,6 @@ export async function readSubject(
     clock: clockFacts(now, settings),
   };
   const { hash, isGone } = order;
-  const misfits = customer?.misfits ?? [];
-  return { delivery, orderHash: hash, orderIsGone: isGone, facts, misfits };
+  const invalidFields = customer?.invalidFields ?? [];
+  return { delivery, orderHash: hash, orderIsGone: isGone, facts, invalidFields };
 }

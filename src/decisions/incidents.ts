@@ -1,27 +1,27 @@
-/** What people are told of a delivery that cannot be decided, and of data that does not fit. */
+/** Incidents of deliveries that cannot be decided, and of customer data that is invalid. */
 import { endIncidents, openDetail, openIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';
 
-const UNDECIDABLE = { kind: 'undecidable', entity: 'delivery' } as const;
-const REVOKED_TOO_OFTEN = { kind: 'taken_back_too_often', entity: 'delivery' } as const;
-const MISFIT = { kind: 'customer_field', entity: 'erp_customer' } as const;
+const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'delivery' } as const;
+const REVOKED_TOO_OFTEN = { kind: 'revoked_too_often', entity: 'delivery' } as const;
+const INVALID_DATA = { kind: 'invalid_customer_data', entity: 'erp_customer' } as const;
 
-export function tellUndecidable(db: Db, orderDeliveryId: number, error: Error, at: number) {
+export function reportEvaluationError(db: Db, orderDeliveryId: number, error: Error, at: number) {
   const detail = { message: error.message };
-  return openIncident(db, { ...UNDECIDABLE, key: String(orderDeliveryId), detail }, at);
+  return openIncident(db, { ...EVALUATION_ERROR, key: String(orderDeliveryId), detail }, at);
 }
 
-export function resolveUndecidable(
+export function resolveEvaluationErrors(
   db: Db | Tx,
   ids: readonly number[],
   at: number,
 ): Promise<number> {
-  return endIncidents(db, UNDECIDABLE, ids.map(String), at);
+  return endIncidents(db, EVALUATION_ERROR, ids.map(String), at);
 }
 
 /** The rules would revoke an accept once more, and may not: a person must look. */
-export function tellRevokedTooOften(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
+export function reportRevokedTooOften(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
   return openIncident(tx, { ...REVOKED_TOO_OFTEN, key: String(orderDeliveryId), detail }, at);
 }
 
@@ -40,29 +40,36 @@ export async function isRevokedTooOften(tx: Tx, orderDeliveryId: number): Promis
 }
 
 /** Deliveries that could not be decided when they were tried last. */
-export async function undecidableIds(db: Db): Promise<readonly number[]> {
+export async function evaluationErrorIds(db: Db): Promise<readonly number[]> {
   const rows = await db
     .selectFrom('incident')
     .select('key')
-    .where('kind', '=', UNDECIDABLE.kind)
-    .where('entity', '=', UNDECIDABLE.entity)
+    .where('kind', '=', EVALUATION_ERROR.kind)
+    .where('entity', '=', EVALUATION_ERROR.entity)
     .where('resolved_at', 'is', null)
     .execute();
   return rows.map(({ key }) => Number(key));
 }
 
-/** Whether {@link tellMisfits} would change anything. */
-export async function misfitsChange(tx: Tx, { facts, misfits }: Subject): Promise<boolean> {
+/** Whether {@link reportInvalidFields} would change anything. */
+export async function invalidFieldsChange(
+  tx: Tx,
+  { facts, invalidFields }: Subject,
+): Promise<boolean> {
   if (!facts.customer) return false;
-  const open = await openDetail(tx, { ...MISFIT, key: facts.customer.account_no ?? '' });
-  return (open !== undefined) !== misfits.length > 0;
+  const open = await openDetail(tx, { ...INVALID_DATA, key: facts.customer.account_no ?? '' });
+  return (open !== undefined) !== invalidFields.length > 0;
 }
 
 /** Fields of the ERP's customer that are not of their declared kind count as not known. */
-export async function tellMisfits(tx: Tx, { facts, misfits }: Subject, at: number): Promise<void> {
+export async function reportInvalidFields(
+  tx: Tx,
+  { facts, invalidFields }: Subject,
+  at: number,
+): Promise<void> {
   const { customer } = facts;
   if (!customer) return;
   const key = customer.account_no ?? '';
-  if (misfits.length === 0) await endIncidents(tx, MISFIT, [key], at);
-  else await openIncident(tx, { ...MISFIT, key, detail: { misfits } }, at);
+  if (invalidFields.length === 0) await endIncidents(tx, INVALID_DATA, [key], at);
+  else await openIncident(tx, { ...INVALID_DATA, key, detail: { invalidFields } }, at);
 }

@@ -21,7 +21,7 @@ export interface DecisionEntry {
   readonly reason: string;
   /** Ids of the rules that made the outcome. */
   readonly rules: readonly string[];
-  /** What the shadow rules would have made of it. */
+  /** The outcome with shadow rules counted as live. */
   readonly shadow: unknown;
   readonly evaluation: unknown;
 }

@@ -1,21 +1,25 @@
-/** One delivery under the rules: its facts, what the rules say of them, and what that rests on. */
+/**
+ * A delivery under the rules: its facts, the evaluation, and a digest of what the outcome rests on.
+ */
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Operand } from '../rules/cel/operands.ts';
 import type { Outcome } from '../rules/combine.ts';
 import { decidingValues, type Evaluation, evaluate, factsInContext } from '../rules/evaluate.ts';
+import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
+import type { DecisionOutcome } from '../store/tables.ts';
 import type { Subject } from './facts.ts';
 import { type HoldRow, lapsedRules, readHolds } from './holds/holds.ts';
 import { armedRuleIds } from './reject/arming.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 /**
- * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `paused` is
- * observing for as long as decisions are paused.
+ * How far decisions may go: `observe` and `paused` (while decisions are paused) push nothing,
+ * `shadow` makes no rule live.
  */
 export type DecisionMode = 'observe' | 'shadow' | 'live' | 'paused';
 
-/** What a decision depends on besides the database. */
+/** Inputs of a decision besides the database. */
 export interface RulesContext {
   readonly rules: LoadedRuleSet;
   readonly mode: DecisionMode;
@@ -23,7 +27,7 @@ export interface RulesContext {
   readonly now: number;
 }
 
-/** What made the delivery due, for the journal. */
+/** The cause that made the delivery due, for the journal. */
 export type Trigger =
   | 'new'
   | 'changed'
@@ -50,7 +54,7 @@ export interface Asked {
   readonly evaluation: Evaluation;
   /** The values behind these rules. */
   readonly valuesOf: (ruleIds: readonly string[]) => readonly Operand[];
-  /** Who held the delivery when the rules were asked. */
+  /** The holds when the rules were asked. */
   readonly holds: readonly HoldRow[];
 }
 
@@ -58,20 +62,36 @@ export interface Judgement extends Asked {
   readonly rules: LoadedRuleSet;
   readonly mode: DecisionMode;
   readonly subject: Subject;
-  readonly outcome: Pick<Outcome, 'kind' | 'reason' | 'rules'>;
+  readonly outcome: Pick<Outcome, 'reason' | 'rules'> & { readonly kind: DecisionOutcome };
   /** Epoch milliseconds. */
   readonly at: number;
   /** When it is to be evaluated again at the latest; null: not before something changes. */
   readonly dueAt: number | null;
 }
 
-/** By which rules, and how strong. */
+/** A pending delivery with the outcome so far. */
+export interface Candidate {
+  readonly subject: Subject;
+  readonly ruleSet: RuleSet;
+  readonly outcome: Outcome;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** A hold in the place of an accept or a reject. */
+export interface Precaution {
+  readonly outcome: Outcome;
+  /** When to check again, in epoch milliseconds; undefined: once something changes. */
+  readonly lookAt?: number;
+}
+
+/** Identifies the mode and the rules of an evaluation. */
 export function rulesKey(mode: DecisionMode, { ruleSet }: LoadedRuleSet): string {
   return `${mode}:${ruleSet.hash}`;
 }
 
 /**
- * What the rules say of a delivery, with what is armed and which holds have lasted their time.
+ * Evaluates the rules for a delivery, with the armed reject rules and the holds that have lapsed.
  * `operands` false leaves the values behind the clauses out of the evaluation.
  */
 export async function askRules(
@@ -93,9 +113,9 @@ export async function askRules(
 }
 
 /**
- * A digest of what a decision rests on: where it is the same, nothing was decided that the journal
- * does not tell. An accept and a reject act, so they are others in another mode, and an accept for
- * another content. A reject rule that only watches is told by its text: arming counts its matches.
+ * Digest of what a decision rests on: while it is unchanged, nothing new is journaled. It contains
+ * the mode for accepts and rejects, which act, the content for accepts, and the hashes of matching
+ * reject rules, because arming counts their matches.
  */
 export function basisOf({ mode, subject, outcome, evaluation, valuesOf }: Judgement): string {
   const { kind, rules, reason } = outcome;

@@ -1,4 +1,7 @@
-/** What the outbox knows of a delivery's pushes; the outbox itself is entered by its door only. */
+/**
+ * Questions about a delivery's pushes, answered by the outbox's tables; only the outbox writes
+ * them.
+ */
 import { type RawBuilder, sql } from 'kysely';
 import { parseDuration } from '../lib/units.ts';
 import type { DeliveryStatus } from '../outbox/enqueue.ts';
@@ -92,9 +95,9 @@ export async function acceptCanceledSince(
   return last?.state === 'canceled';
 }
 
-/** What the facts of a decision may age is what its push may wait. Epoch milliseconds. */
-export function sendBefore({ rails }: RuleSet['settings'], at: number): number {
-  return at + (parseDuration(rails.freshness.mirror) ?? 0);
+/** Latest time to send a push: it may wait no longer than its facts may age. Epoch milliseconds. */
+export function sendBefore({ safeguards }: RuleSet['settings'], at: number): number {
+  return at + (parseDuration(safeguards.freshness.mirror) ?? 0);
 }
 
 /**

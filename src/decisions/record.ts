@@ -1,7 +1,7 @@
 /**
- * Writing down what was decided: the journal entry with everything behind it, and the latest
- * evaluation of the delivery, by which is known what must be decided again. Whoever decides (the
- * rules, the rails of a reject, a person) does it through here, inside its own transaction.
+ * Records a decision: the journal entry, and the latest evaluation of the delivery, which tells
+ * when it must be decided again. The rules, the safeguards of a reject and people all record
+ * through here, inside their own transaction.
  */
 import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';
@@ -9,7 +9,7 @@ import { appendDecision } from './journal.ts';
 import { basisOf, type Judgement, rulesKey } from './judgement.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
-/** Keeps the texts, so that every decision can show them. */
+/** Stores the texts of the rules, so that every decision can show them. */
 export async function storeRuleSet(
   tx: Tx,
   { ruleSet, files }: LoadedRuleSet,
@@ -22,7 +22,7 @@ export async function storeRuleSet(
     .execute();
 }
 
-/** The delivery's latest decision, if it rests on the same and was not called off. */
+/** The delivery's latest decision, if its basis is unchanged and it was not canceled. */
 export async function unchangedDecision(tx: Tx, judgement: Judgement): Promise<number | undefined> {
   const last = await tx
     .selectFrom('evaluation')
@@ -44,7 +44,7 @@ function evaluated({ subject, mode, rules, at, dueAt }: Judgement) {
   };
 }
 
-/** Remembers what the delivery, whose latest decision stands, was evaluated on. */
+/** Updates the evaluation of a delivery whose latest decision is unchanged. */
 export async function rememberEvaluation(
   tx: Tx,
   judgement: Judgement,
@@ -86,7 +86,7 @@ export async function recordDecision(
     .values({ order_delivery_id: id, ...row })
     .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
     .execute();
-  // People have taken over what the rules held.
+  // A decision by people ends the holds of the rules.
   if (by.actor !== 'daemon') await endHolds(tx, [id], at);
   return decisionId;
 }

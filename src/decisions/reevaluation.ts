@@ -3,7 +3,7 @@
  * the oldest first, in passes. Nobody works out which change concerns which delivery.
  *
  * A pass begins at once when other rules, another mode or other armings hold; after a pause when
- * the mirror has changed, or a push came to nothing; every `reconsider`; and when the calendar or
+ * the mirror has changed, or a push failed; every `reconsider`; and when the calendar or
  * the time of a rule says so. The pause is three times as long as the last pass took: passes never
  * take more than a quarter of a core, however many deliveries are held.
  *
@@ -17,15 +17,15 @@
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import type { Db, Store } from '../store/store.ts';
+import { nextCalendarChange } from './calendar.ts';
 import { wouldDecide } from './decide.ts';
 import type { DueDelivery } from './due.ts';
-import { nextCalendarChange } from './holds/business-time.ts';
 import { changedRuns } from './holds/changes.ts';
 import { type RulesContext, rulesKey, type Trigger } from './judgement.ts';
 import { armedRuleIds } from './reject/arming.ts';
 
 const PAUSE = 3;
-/** Deliveries move each other's facts: a hundred accepts in a row make one pass, not a hundred. */
+/** Deliveries change each other's facts: a hundred accepts in a row make one pass. */
 const PAUSE_MS_MIN = 2_000;
 
 export interface ReevaluationDeps {
@@ -45,7 +45,7 @@ export interface Reevaluation {
   evaluate(orderDeliveryId: number): Promise<DueDelivery | undefined>;
 }
 
-/** What decides besides the facts. */
+/** Changes when the rules, the mode or the armings do. */
 async function rulesVersion(store: Store, { rules, mode, now }: RulesContext): Promise<string> {
   const armed = await store.snapshot((tx) => armedRuleIds(tx, rules.ruleSet, now));
   return [rulesKey(mode, rules), ...armed].join(' ');
@@ -91,7 +91,7 @@ interface Pass {
   /** By the wall, and by the clock that only goes forward. */
   readonly begunAt: number;
   readonly begun: number;
-  /** The time alone begins the next one then. */
+  /** When time alone begins the next pass. */
   readonly nextAt: number;
 }
 

@@ -23,7 +23,7 @@ function isOfTools(name: string): boolean {
   return name.startsWith('.');
 }
 
-/** Not so the locks of editors and the like, which have the ending of the file they stand for. */
+/** Lock files of editors have the same ending, and are not rule files. */
 function isRuleFile(name: string): boolean {
   return name.endsWith('.yaml') && !name.startsWith('.#') && !name.startsWith('._');
 }
@@ -60,7 +60,7 @@ function unreadIn(directory: string, below: string, deep: number): readonly stri
   });
 }
 
-/** What looks like rules and is not read: in a folder below, or with `.txt` at its end. */
+/** Files that look like rules but are not read: in a subfolder, or with `.txt` at their end. */
 export function unreadRuleFiles(directory: string): readonly string[] {
   return unreadIn(directory, '', 0);
 }

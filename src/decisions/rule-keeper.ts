@@ -1,8 +1,8 @@
 /**
  * The rules in force. They are loaded at the start and whenever somebody asks for it: all of the
  * new set is checked first, and only a set without a mistake takes the place of the old one, in
- * one step. A set with mistakes changes nothing; it is told in the log and by an incident that
- * stays open until a load succeeds.
+ * one step. A set with mistakes changes nothing; the log and an incident name them, and the
+ * incident stays open until a load succeeds.
  *
  * A start without a good set observes only, with the last set that was good: nothing is pushed,
  * and everybody can see why.
@@ -15,10 +15,10 @@ import { type Asker, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
 import { storeRuleSet } from './record.ts';
 import { disarmChanged } from './reject/arm.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
+import { fillLists, type ListFailure, listDigests, listsOf } from './rule-lists.ts';
 import { diffRuleSets, type RuleSetDiff } from './simulation/diff.ts';
 
 /** The key of the hash of the set in force. */
@@ -27,7 +27,7 @@ const LIST_INCIDENT = 'rules_list';
 const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
 
 export interface Reloaded {
-  /** What changed in effect; the hashes are the same when nothing did. */
+  /** Changes in effect; the hashes are equal when there are none. */
   readonly diff: RuleSetDiff;
   /** Reject rules that were armed in another text than this one: they only watch now. */
   readonly disarmed: readonly string[];
@@ -48,7 +48,7 @@ export interface RuleKeeper {
 
 interface From {
   readonly directory: string;
-  /** What else goes into the audit, as it is when the set is put in force. */
+  /** Further details for the audit, computed when the set is put in force. */
   readonly detail?: () => object;
   /** Called in the step that puts the set in force: what goes with it must not act without it. */
   readonly onInForce?: () => void;
@@ -58,11 +58,11 @@ export interface RuleKeeperDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where the rules are at the start. */
+  /** The directory of the rules at the start. */
   readonly directory: string;
 }
 
-async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
+async function reportInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
   log.error({ code: error.code }, `the rules cannot be used: ${error.message}`);
   const detail = { code: error.code, message: error.message };
   await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
@@ -81,7 +81,7 @@ async function putInForce(
   return disarmChanged(tx, ruleSet, { reason, at });
 }
 
-/** What may be behind another text, where rules are read from files. */
+/** Reasons why a rule read from files can have another hash. */
 const CHANGED = 'the rule was changed or removed, or a list, table or setting that it reads was';
 
 /** The same for what was just read without mistakes from the directory. */
@@ -115,13 +115,16 @@ function readsLists({ ruleSet }: LoadedRuleSet): boolean {
   return Object.keys(ruleSet.settings.list_sources).length > 0;
 }
 
-/** Tells which lists cannot be read, and takes back what is over. */
-async function tellLists(
+/** Opens and ends the incidents of lists that cannot be read. */
+async function reportLists(
   { store, clock, log }: RuleKeeperDeps,
   failed: readonly ListFailure[],
 ): Promise<void> {
   const wanted = failed.map(({ list: key, message }) => ({
-    ...{ kind: LIST_INCIDENT, entity: 'rules', key, detail: { message } },
+    kind: LIST_INCIDENT,
+    entity: 'rules',
+    key,
+    detail: { message },
   }));
   const { opened } = await reconcileIncidents(store.db, [LIST_INCIDENT], wanted, clock.now());
   for (const { key: list, detail } of opened) {
@@ -129,7 +132,7 @@ async function tellLists(
   }
 }
 
-function tellReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
+function logReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
   const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
   const { added, removed, changed } = diff;
   const what = { from, to, added, removed, changed: changed.map(({ id }) => id), disarmed };
@@ -151,12 +154,12 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   const { store, clock, log } = deps;
   const fill = async (loaded: LoadedRuleSet, before: LoadedRuleSet): Promise<LoadedRuleSet> => {
     const { ruleSet, files, failed } = await fillLists(store.db, loaded, listsOf(before));
-    await tellLists(deps, failed);
+    await reportLists(deps, failed);
     return { ruleSet, files };
   };
   let inForce: LoadedRuleSet;
   let provisional = false;
-  // Each goes by what is in force: the slower one of two would put back what the other replaced.
+  // Loads run in turn: else the slower of two could put back what the other replaced.
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);
@@ -167,7 +170,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     if (disarmed.length > 0) log.warn({ disarmed }, 'rules have another text and are not armed');
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
-    await tellInvalid(deps, thrown);
+    await reportInvalid(deps, thrown);
     inForce = await lastGood(deps);
     provisional = true;
   }
@@ -192,7 +195,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     try {
       next = await fill(loadRuleSet(directory), before);
     } catch (thrown) {
-      if (thrown instanceof ConfigError) await tellInvalid(deps, thrown);
+      if (thrown instanceof ConfigError) await reportInvalid(deps, thrown);
       throw thrown;
     }
     const diff = diffRuleSets(before.ruleSet, next.ruleSet);
@@ -200,14 +203,14 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       const { from, to } = diff;
       const ids = await putFilesInForce(tx, next, deps, `rules reload by ${who.actor}`);
       const act = { action: 'rules.reload', subject: 'rules' };
-      const told = { from, to, disarmed: ids, ...detail?.() };
-      await writeAudit(tx, { ...who, ...act, detail: told }, clock.now());
+      const audited = { from, to, disarmed: ids, ...detail?.() };
+      await writeAudit(tx, { ...who, ...act, detail: audited }, clock.now());
       return ids;
     });
     onInForce?.();
     inForce = next;
     provisional = false;
-    tellReloaded(log, diff, disarmed);
+    logReloaded(log, diff, disarmed);
     return { diff, disarmed };
   };
   return {

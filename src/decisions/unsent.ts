@@ -3,6 +3,7 @@
  * mode in which the rules do not act, and where those that decided it do not act any more.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { cancelPushes, hasCancelablePush } from '../outbox/cancel-pushes.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -17,35 +18,17 @@ export function pushesOfRules(which: RawBuilder<boolean>): RawBuilder<boolean> {
 
 const OF_RULES = pushesOfRules(sql<boolean>`true`);
 
-/** Those that were not sent yet. */
-const UNSENT = sql<boolean>`outbox.state = 'queued'`;
-
-/**
- * Those that may come back and be sent again. What takes an accept back is none of them: pending
- * harms nobody.
- */
-const UNDER_WAY = sql<boolean>`(outbox.state in ('sending', 'in_doubt')
-  and outbox.expected_from <> 'accepted' and outbox.body->>'$.cancelRequested' is null)`;
-
-/** Whether there is anything to cancel: found out without a turn to write. */
-export async function hasUnsent(db: Db): Promise<boolean> {
-  const row = await db
-    .selectFrom('outbox')
-    .select('outbox_id')
-    // By these an index finds it.
-    .where('state', 'in', ['queued', 'sending', 'in_doubt'])
-    .where(OF_RULES)
-    .where((eb) => eb.or([UNSENT, UNDER_WAY]))
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+/** Whether {@link cancelUnsent} would cancel anything. */
+export function hasUnsent(db: Db): Promise<boolean> {
+  return hasCancelablePush(db, OF_RULES);
 }
 
 /**
- * What the rules decided and was not sent yet; gives how many there were. What is on its way may
- * have arrived, which is confirmed; it is not sent a second time.
+ * Cancels pushes by the rules that were not sent yet, and has their deliveries decided again. A
+ * push that is being sent may have arrived: it is confirmed, but not sent a second time.
  *
- * @param which of the pushes that the rules decided on; all of them when left out.
+ * @param which pushes, of those that the rules decided on; all of them when left out.
+ * @returns how many were canceled.
  */
 export async function cancelUnsent(
   tx: Tx,
@@ -53,33 +36,16 @@ export async function cancelUnsent(
   at: number,
   which: RawBuilder<boolean> = OF_RULES,
 ): Promise<number> {
-  const underWay = await tx
-    .updateTable('outbox')
-    .set({ body: sql<string>`json_set(body, '$.cancelRequested', ${reason})` })
-    .where(which)
-    .where(UNDER_WAY)
-    .returning('decision_id')
-    .execute();
-  const rows = await tx
-    .updateTable('outbox')
-    .set({ state: 'canceled', ended_at: at, last_error: reason })
-    .where(which)
-    .where(UNSENT)
-    .returning(['decision_id', 'expected_from'])
-    .execute();
-  const takenBack = rows.filter((row) => row.expected_from === 'accepted');
-  // By no rules: they are decided again even where the pause is over before anybody looked.
+  const { canceled, marked } = await cancelPushes(tx, { which, reason, at });
+  const decisionsOf = (rows: typeof marked) => rows.map((row) => row.decision_id);
+  // An empty key makes them due even where the pause is over before anybody looked.
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
-    .where(
-      inKeys(
-        'decision_id',
-        [...rows, ...underWay].map((row) => row.decision_id),
-      ),
-    )
+    .where(inKeys('decision_id', decisionsOf([...canceled, ...marked])))
     .execute();
-  // What is not taken back is as it was accepted, and the rules are asked about it again.
+  // A delivery whose revocation is canceled is as it was accepted; the rules are asked about it.
+  const revocations = canceled.filter((row) => row.expected_from === 'accepted');
   await tx
     .updateTable('evaluation as e')
     .set({
@@ -87,12 +53,7 @@ export async function cancelUnsent(
       decision_id: sql<number>`(select max(n.decision_id) from decision n
         where n.order_delivery_id = e.order_delivery_id and n.decision_id < e.decision_id)`,
     })
-    .where(
-      inKeys(
-        'e.decision_id',
-        takenBack.map((row) => row.decision_id),
-      ),
-    )
+    .where(inKeys('e.decision_id', decisionsOf(revocations)))
     .execute();
-  return rows.length;
+  return canceled.length;
 }

@@ -6,7 +6,16 @@
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import { writeAudit } from '../store/audit.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { DocumentOnFile } from './enqueue.ts';
+import type { OutboxState } from '../store/tables.ts';
+
+export interface DocumentOnFile {
+  readonly outboxId: number;
+  readonly state: OutboxState;
+  readonly isOpen: boolean;
+  readonly document: JsonObject;
+  /** Whether it is the very document of this text. */
+  readonly isSame: (document: JsonObject) => boolean;
+}
 
 /** Contents that are kept of one document, the newest. */
 const REVISIONS_MAX = 20;

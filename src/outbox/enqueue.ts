@@ -4,8 +4,7 @@
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { OutboxState } from '../store/tables.ts';
-import { meetingOf, reopen } from './corrections.ts';
+import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './kinds/find-order.ts';
 
@@ -118,15 +117,6 @@ export interface DocumentIntent {
   readonly document: JsonObject;
   /** Where it came from, e.g. `intake:17`. */
   readonly cause: string;
-}
-
-export interface DocumentOnFile {
-  readonly outboxId: number;
-  readonly state: OutboxState;
-  readonly isOpen: boolean;
-  readonly document: JsonObject;
-  /** Whether it is the very document of this text. */
-  readonly isSame: (document: JsonObject) => boolean;
 }
 
 export type Enqueued =

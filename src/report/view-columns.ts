@@ -21,7 +21,7 @@ export const WORTH = {
 } as const;
 
 export const DECIDED = {
-  decided: 'last outcome: accept, hold, reject or nothing; null: not decided yet',
+  decided: 'last outcome: accept, hold, reject, release or no_rule; null: not decided yet',
   reason: 'why, in words',
   decided_by: 'daemon, or who',
   decided_at: `when (${TIME})`,

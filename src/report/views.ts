@@ -159,7 +159,7 @@ export const VIEWS: readonly ViewSpec[] = [
       decided_at: `when (${TIME})`,
       actor: 'daemon, or who',
       mode: 'observe, shadow, live, or paused',
-      outcome: 'accept, hold, reject or nothing',
+      outcome: 'accept, hold, reject, release or no_rule',
       reason: 'why, in words',
       rules: 'JSON array of the rules that decided',
       trigger: 'what made it due',
@@ -172,7 +172,7 @@ export const VIEWS: readonly ViewSpec[] = [
     about: 'Decisions per day, outcome and rule.',
     columns: {
       day: 'day (UTC)',
-      outcome: 'accept, hold, reject or nothing',
+      outcome: 'accept, hold, reject, release or no_rule',
       rule: 'the rule; (no rule) or (a person) where none decided',
       decisions: 'number of decisions',
     },
@@ -186,7 +186,7 @@ export const VIEWS: readonly ViewSpec[] = [
       delivery_no: DELIVERY.delivery_no,
       status: 'accepted or rejected',
       packed_at: DELIVERY.packed_at,
-      rules_said: 'accept, hold, reject or nothing',
+      rules_said: 'accept, hold, reject or no_rule',
       done_by: 'the rules, or people',
     },
     example:

@@ -1,10 +1,11 @@
-/** One rule of a file: its conditions compiled, its timing parsed, its hash taken. */
+/** Compiles one rule of a file: its conditions, its timing and its hash. */
 import { invariant } from '../lib/errors.ts';
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
 import { operandsOf } from './cel/operands.ts';
-import { compileExpression, type Language, type Program } from './cel/program.ts';
-import { compileTemplate } from './cel/template.ts';
+import { type CelContext, compileExpression, type Language, type Program } from './cel/program.ts';
+import type { CelProblem } from './cel/shape.ts';
+import { readableText } from './cel/values.ts';
 import { neverGiven } from './never-given.ts';
 import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
 import type { LoadedSettings } from './settings.ts';
@@ -20,6 +21,46 @@ import {
   type YamlPath,
   type YamlSource,
 } from './text/yaml.ts';
+
+interface CompiledTemplate {
+  readonly template: (context: CelContext) => string;
+  readonly problems: readonly CelProblem[];
+}
+
+/** A fact that is not known shows as this. */
+const UNKNOWN = '?';
+
+function compileTemplate(text: string, language: Language): CompiledTemplate {
+  const problems: CelProblem[] = [];
+  const parts: (string | Program)[] = [];
+  let done = 0;
+  for (const match of text.matchAll(/\{\{(.*?)\}\}/g)) {
+    parts.push(text.slice(done, match.index));
+    done = match.index + match[0].length;
+    const inner = match[1] ?? '';
+    const start = match.index + 2;
+    const compiled = compileExpression(inner, language, 'any');
+    if ('program' in compiled) parts.push(compiled.program);
+    else {
+      for (const problem of compiled.problems) {
+        problems.push({ ...problem, start: start + problem.start, end: start + problem.end });
+      }
+    }
+  }
+  const rest = text.slice(done);
+  const open = rest.search(/\{\{|\}\}/);
+  if (open >= 0) {
+    const at = done + open;
+    problems.push({ start: at, end: at + 2, message: '{{ and }} must come in pairs' });
+  }
+  parts.push(rest);
+  function render(part: string | Program, context: CelContext): string {
+    if (typeof part === 'string') return part;
+    const result = part.run(context);
+    return result.ok ? readableText(result.value) : UNKNOWN;
+  }
+  return { template: (context) => parts.map((part) => render(part, context)).join(''), problems };
+}
 
 export interface RuleSource {
   readonly raw: RawRule;
@@ -190,10 +231,10 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
 }
 
 /**
- * What the settings make of the facts that a rule reads: with other opening hours, another zone or
- * another kind of a field the same text says something else.
+ * Settings that change the facts a rule reads: with other opening hours, another zone or another
+ * field type the same text means something else.
  */
-export function settingsRead(reads: readonly string[], settings: Settings): object {
+function settingsRead(reads: readonly string[], settings: Settings): object {
   const { timezone, calendar, customer_fields: fields } = settings;
   const made: Record<string, unknown> = {
     'clock.weekday': timezone,

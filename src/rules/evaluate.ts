@@ -10,43 +10,17 @@ import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
 import { type CelContext, type Truth, truthOf } from './cel/program.ts';
 import { readable } from './cel/values.ts';
-import { combine, type Obstacle, type Outcome, type Verdict } from './combine.ts';
+import {
+  type ClauseResult,
+  combine,
+  type Obstacle,
+  type Outcome,
+  type RuleResult,
+} from './combine.ts';
 import { celContext } from './facts/build.ts';
 import { completeFacts } from './facts/derive.ts';
 import type { Facts } from './facts/plain.ts';
-import type { Action, Clause, Mode, Rule, RuleSet } from './rule.ts';
-
-export interface ClauseResult {
-  readonly text: string;
-  readonly line: number;
-  readonly negated: boolean;
-  /** The value of the text itself; an `unless` clause helps its rule when it is false. */
-  readonly value: Truth;
-  /** The fact that is not known, or what else prevented the evaluation. */
-  readonly missing?: string | undefined;
-  readonly operands: readonly Operand[];
-}
-
-export interface RuleResult {
-  readonly id: string;
-  readonly title: string;
-  readonly action: Action;
-  /** Whom to ask about it. */
-  readonly owner?: string | undefined;
-  readonly hash: string;
-  /** The weakest of rule, set and global mode; a reject that is not armed is in shadow. */
-  readonly mode: 'shadow' | 'live';
-  /** Reject rules only. */
-  readonly armed?: boolean | undefined;
-  /** Hold rules only: it has held for its time, and then speaks for accepting. */
-  readonly lapsed?: true | undefined;
-  readonly value: Truth;
-  readonly missing: readonly string[];
-  readonly clauses: readonly ClauseResult[];
-  /** Rendered only when the rule is true. */
-  readonly message?: string | undefined;
-  readonly record?: Readonly<Record<string, Json>> | undefined;
-}
+import type { Clause, Mode, Rule, RuleSet } from './rule.ts';
 
 export interface Evaluation {
   /** Number of the delivery, for people. */
@@ -107,7 +81,9 @@ export function truthOfClauses(
   return clauses.some(({ value }) => value === 'unknown') ? 'unknown' : true;
 }
 
-/** One rule whatever its mode, its time and the state of the delivery: what rule tests need. */
+/**
+ * Evaluates a rule whatever its mode, its time and the delivery's status, as rule tests need it.
+ */
 export function evaluateRule(
   rule: Rule,
   context: CelContext,
@@ -176,17 +152,9 @@ export function decidingValues(
   return operands.flatMap(({ run, decides }) => (decides ? [run(context)] : []));
 }
 
-function verdictOf(result: RuleResult): Verdict {
-  const { id, action, value, missing, lapsed } = result;
-  const text = result.message ?? result.title;
-  // Only what is certain: where it cannot be evaluated any more, it goes on holding.
-  if (lapsed !== true || value !== true) return { id, action, value, missing, text };
-  return { id, action: 'accept', value, missing, text: `held for its time: ${text}` };
-}
-
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 
-/** What decides and cannot be read is in no rule's hands: an accept could rest on a guess. */
+/** A delivery with unreadable data that matters is held: an accept could rest on a guess. */
 function obstacleOf({ delivery: { unread, lines } }: Facts): Obstacle | undefined {
   if (unread && unread.length > 0) {
     return { code: 'unread', reason: `cannot be read: ${unread.join(', ')}` };
@@ -210,7 +178,8 @@ export function evaluate(
     const result = evaluateRule(rule, context, options);
     const { lapsed = NONE } = options;
     rules.push({
-      ...{ ...result, mode },
+      ...result,
+      mode,
       ...(rule.action === 'reject' ? { armed: isArmed } : {}),
       ...(rule.action === 'hold' && lapsed.has(rule.hash) ? { lapsed: true } : {}),
     });
@@ -221,7 +190,7 @@ export function evaluate(
     delivery: facts.delivery.number,
     setHash: ruleSet.hash,
     rules,
-    live: combine(live.map(verdictOf), setMode === 'live' ? obstacle : undefined),
-    shadow: combine(rules.map(verdictOf), obstacle),
+    live: combine(live, setMode === 'live' ? obstacle : undefined),
+    shadow: combine(rules, obstacle),
   };
 }

@@ -1,12 +1,13 @@
 /** An evaluation as text: what was decided, by which rule, and the values behind each clause. */
+
 import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
-import type { Outcome } from './combine.ts';
-import type { ClauseResult, Evaluation, RuleResult } from './evaluate.ts';
+import type { ClauseResult, Outcome, RuleResult } from './combine.ts';
+import type { Evaluation } from './evaluate.ts';
 
 const CODES: Readonly<Record<Outcome['code'], string>> = {
   hold_rule: 'hold rule',
-  rail: 'rail',
+  safeguard: 'safeguard',
   empty_delivery: 'no lines',
   unread: 'cannot be read',
   could_not_evaluate: 'could not evaluate',
@@ -31,7 +32,7 @@ function itemText(item: Json): string {
     .join(', ');
 }
 
-/** One value behind a condition, such as `order.country = DK`. */
+/** Formats a value behind a condition, such as `order.country = DK`. */
 function operandText(operand: Operand): string {
   if ('missing' in operand) return `${operand.text} = ? (${operand.missing} is not known)`;
   if ('value' in operand) return `${operand.text} = ${valueText(operand.value)}`;

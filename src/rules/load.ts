@@ -7,11 +7,12 @@
  * a rule silently never fire may pass: names, enum values, types and literals are all checked
  * here, because at the first delivery it is too late.
  */
+
+import type { Node } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { createEnvironment, type SetTypes } from './cel/environment.ts';
-import { neverMet } from './cells.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import { neverGiven } from './never-given.ts';
@@ -20,7 +21,59 @@ import { emptySettings, type ListsRead, type LoadedSettings, loadSettings } from
 import { checkShape } from './text/check.ts';
 import { type Problem, sortProblems } from './text/problem.ts';
 import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
+import type { Settings } from './text/settings-schema.ts';
 import { type RuleFile, readYaml, type YamlSource } from './text/yaml.ts';
+
+interface Cell {
+  readonly value: unknown;
+  /** `lists.nordic`, where facts are looked for in it; undefined for the values of tables. */
+  readonly data: string | undefined;
+  node(): Node | undefined;
+}
+
+/** Values written in `settings.yaml`; those read from the database are the ERP's affair. */
+function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
+  const lists = Object.entries(settings.lists).flatMap(([name, read]) => {
+    const from = settings.list_sources[name];
+    const path = ['lists', name, ...(from ? ['sample'] : [])];
+    return (from?.sample ?? read).map((value, index) => {
+      return { value, data: `lists.${name}`, node: () => source.nodeAt([...path, index]) };
+    });
+  });
+  const tables = Object.entries(settings.tables).flatMap(([name, rows]) => {
+    const path = ['tables', name];
+    return Object.entries(rows).flatMap(([key, value]) => [
+      { value: key, data: `tables.${name}`, node: () => source.keyAt(path, key) },
+      { value, data: undefined, node: () => source.nodeAt([...path, key]) },
+    ]);
+  });
+  return [...lists, ...tables];
+}
+
+/** Warnings: another rule, or the next one, may mean them. */
+function impossibleValues(
+  source: YamlSource,
+  settings: Settings,
+  rules: readonly CompiledRule[],
+): readonly Problem[] {
+  const lookups = Map.groupBy(
+    rules.flatMap(({ rule }) => rule?.clauses.flatMap(({ program }) => program.lookups) ?? []),
+    ({ data }) => data,
+  );
+  return cellsOf(source, settings).flatMap(({ value, data, node }) => {
+    if (typeof value !== 'string') return [];
+    const plain = value.trim();
+    const spaces = `"${value}" has a space at its beginning or end, which counts`;
+    const reasons = (lookups.get(data ?? '') ?? []).map((lookup) => lookup.never(value));
+    const never =
+      value === plain
+        ? reasons.every((one) => one !== undefined) && reasons[0]
+        : { message: spaces, hint: `write "${plain}"` };
+    if (!never) return [];
+    const [start = 0, end = 0] = node()?.range ?? [];
+    return [source.problem(start, end, { ...never, warning: true })];
+  });
+}
 
 /** Part of every set hash: two engines need not agree on every condition. */
 const ENGINE_VERSION = 'cel-js 8.0.0, rules 1';
@@ -43,7 +96,7 @@ function wholeFile(file: RuleFile, message: string): Problem {
   return { severity: 'error', ...place, message };
 }
 
-/** One error and one warning per place; one cause per line that YAML could not read as meant. */
+/** Keeps one error and one warning per place, and only the cause on lines that are broken YAML. */
 function distinct(problems: readonly Problem[], yaml: readonly Problem[]): readonly Problem[] {
   const broken = new Set(
     yaml.flatMap(({ severity, file, line }) => (severity === 'error' ? [`${file}:${line}`] : [])),
@@ -86,7 +139,7 @@ function duplicateIds(rules: readonly RuleSource[]): readonly Problem[] {
 }
 
 /** Warnings: a copy was perhaps to be edited; of hold rules the time of one is that of both. */
-function sayTheSame(
+function duplicateRules(
   rules: readonly RuleSource[],
   compiled: readonly CompiledRule[],
 ): readonly Problem[] {
@@ -167,8 +220,8 @@ function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
 }
 
 /**
- * What was read for the lists of the database, kept beside the texts that were written: together
- * they are the rule set, and give it again years later. JSON, texts by the name of the list.
+ * Contents of the lists that were read from the database, as JSON by list name. They are kept
+ * beside the written files, because only both together give the same rule set again.
  */
 export const LISTS_FILE = 'lists.json';
 
@@ -206,10 +259,11 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
     compileRule(rule, language, settings, wasInForce),
   );
   for (const result of compiled) problems.push(...result.problems);
-  problems.push(...sayTheSame(rawRules, compiled));
-  if (settingsSource) problems.push(...neverMet(settingsSource, settings.settings, compiled));
-  const told = distinct(problems, yaml);
-  if (told.some(({ severity }) => severity === 'error')) return { problems: told };
+  problems.push(...duplicateRules(rawRules, compiled));
+  if (settingsSource)
+    problems.push(...impossibleValues(settingsSource, settings.settings, compiled));
+  const found = distinct(problems, yaml);
+  if (found.some(({ severity }) => severity === 'error')) return { problems: found };
   const rules = compiled.flatMap(({ rule }) => (rule ? [rule] : []));
   return {
     ruleSet: {
@@ -220,7 +274,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
       variables: settings.variables,
       samples: settings.samples,
       extra: settings.types.extra,
-      warnings: told,
+      warnings: found,
     },
   };
 }

@@ -1,4 +1,6 @@
-/** What a test says of its delivery, and no delivery ever has: it proves less than it seems to. */
+/**
+ * Finds values in rule tests that no delivery can have; such a test proves less than it seems to.
+ */
 import { isJsonObject } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { SetTypes } from './cel/environment.ts';
@@ -46,7 +48,7 @@ function neverIn(
   });
 }
 
-/** Warnings: a test may be about what is odd. */
+/** Only warnings: a test may want an impossible value. */
 export function neverGiven(
   given: Readonly<Record<string, unknown>>,
   { extra }: SetTypes,

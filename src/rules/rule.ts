@@ -20,15 +20,15 @@ export interface Clause {
   readonly operands: readonly OperandProgram[];
 }
 
-/** What a hold waits for and for how long at most. */
+/** The end of a hold: the event it waits for, and its longest duration. */
 export interface HoldTiming {
   readonly until?: Until | undefined;
   readonly atMost: Span;
-  /** What follows when the time is up; never a reject. */
+  /** The step when the time is up; never a reject. */
   readonly afterwards: 'escalate' | 're-evaluate' | 'accept';
 }
 
-/** The rails of one reject rule; the set's own rails hold as well, the tighter one wins. */
+/** Limits of one reject rule; those of the set hold as well, and the tighter one wins. */
 export interface RejectTiming {
   readonly graceMs: number;
   readonly maxPerHour?: number | undefined;

@@ -1,4 +1,4 @@
-/** `settings.yaml`: modes, calendar, rails, and the lists and tables that conditions name. */
+/** `settings.yaml`: modes, calendar, safeguards, and the lists and tables that conditions name. */
 import { isScalar } from 'yaml';
 import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';
@@ -21,10 +21,10 @@ export interface LoadedSettings {
   readonly samples: CelContext;
 }
 
-/** What was read for the lists that come from the database, by their names. */
+/** Contents of the lists that are read from the database, by list name. */
 export type ListsRead = Readonly<Record<string, readonly string[]>>;
 
-/** What holds when there is no `settings.yaml`. */
+/** Settings without a `settings.yaml`. */
 export function emptySettings(): LoadedSettings {
   return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined), undefined, []);
 }

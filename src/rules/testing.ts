@@ -5,9 +5,10 @@
  * looks at the combined live outcome. A clause that no test shows to matter is reported: without
  * it every test would end the same, so either a test is missing or the clause is.
  */
+
 import type { Truth } from './cel/program.ts';
-import type { Outcome } from './combine.ts';
-import { contextOf, evaluate, evaluateRule, type RuleResult, truthOfClauses } from './evaluate.ts';
+import type { Outcome, RuleResult } from './combine.ts';
+import { contextOf, evaluate, evaluateRule, truthOfClauses } from './evaluate.ts';
 import { factsOfTest } from './facts/typical.ts';
 import type { Rule, RuleSet } from './rule.ts';
 
@@ -79,15 +80,15 @@ function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): 
   const armed = new Set(scenario.armed);
   const facts = factsOfTest(scenario.given);
   const { live } = evaluate(ruleSet, facts, { armed, operands: false });
-  const told = (kind: string, rules: readonly string[] | undefined): string =>
+  const describe = (kind: string, rules: readonly string[] | undefined): string =>
     rules === undefined ? kind : `${kind} by ${rules.toSorted().join(', ') || 'no rule'}`;
-  const expected = told(scenario.expect, scenario.rules);
-  const actual = told(live.kind, scenario.rules === undefined ? undefined : live.rules);
+  const expected = describe(scenario.expect, scenario.rules);
+  const actual = describe(live.kind, scenario.rules === undefined ? undefined : live.rules);
   return { name: scenario.name, expected, actual, ok: expected === actual, outcome: live };
 }
 
 export function runRuleTests(tested: RuleSet): TestReport {
-  // What the database says today must not make a test pass or fail.
+  // Tests see the samples, so that the database never makes one pass or fail.
   const ruleSet = { ...tested, variables: tested.samples };
   const tests: TestResult[] = [];
   const unproved: UnprovedClause[] = [];

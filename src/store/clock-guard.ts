@@ -151,7 +151,7 @@ async function moveGraces(tx: Tx, { step, now }: Step): Promise<void> {
     })
     .where('ended_at', 'is', null)
     .where('state', '=', 'waiting')
-    .where('rail', 'is', null)
+    .where('safeguard', 'is', null)
     .execute();
 }
 

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createDecisions } from '../../src/daemon/decisions.ts';
 import { openRules } from '../../src/daemon/rules/reload.ts';
 import { createPulse } from '../../src/daemon/watch/pulse.ts';
-import { createCourt, DAY, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
+import { createRejectFixture, DAY, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
 import { startTestReference, testConfig, testLogger } from '../support/house.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -13,7 +13,7 @@ const WHO = { actor: 'ada', reason: 'prices look wrong' };
 
 /** The decisions of a daemon, its pauses, and who runs a worker of them. */
 async function createRoom() {
-  const { store, clock, ...court } = await createCourt();
+  const { store, clock, ...rejects } = await createRejectFixture();
   const folder = temporaryFolder();
   const config = testConfig(await startTestReference(), { folder, rules: UNLUCKY });
   writeFileSync(join(config.rules.directory, 'settings.yaml'), settingsWith({}));
@@ -38,19 +38,19 @@ async function createRoom() {
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 10; turn += 1) await clock.advance(0);
   };
-  return { ...court, store, clock, pauses, run, settle };
+  return { ...rejects, store, clock, pauses, run, settle };
 }
 
 it('a reject whose grace is over waits while decisions are paused', async () => {
-  const { clock, pauses, run, settle, ...court } = await createRoom();
-  await court.waiting();
+  const { clock, pauses, run, settle, ...rejects } = await createRoom();
+  await rejects.waiting();
   await clock.advance(DAY);
-  await court.fresh();
+  await rejects.fresh();
   await pauses.pause(DECISIONS, WHO);
   run('rejects');
   await settle();
-  expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 'mode' });
+  expect(await rejects.entry()).toMatchObject({ state: 'waiting', safeguard: 'mode' });
   await pauses.resume(DECISIONS, WHO);
   await clock.advance(300_000);
-  expect(await court.meant()).toEqual(['1 rejected']);
+  expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
 });

@@ -14,8 +14,8 @@ import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
-import { createCourt, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
-import { createHouse } from '../decisions/support.ts';
+import { createRejectFixture, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
+import { createDeciderFixture } from '../decisions/support.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
 import { pausesIn } from '../support/pauses.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -168,7 +168,7 @@ describe('a reload', () => {
   });
 
   it('lets rules that were only watched not act before those that come with the mode', async () => {
-    const { store, clock, ...house } = await createHouse();
+    const { store, clock, ...house } = await createDeciderFixture();
     await house.delivery({ id: 1 });
     const overrides = [{ path: 'rules.mode', value: 'observe' }];
     const config = testConfig(reference, { folder, overrides });
@@ -197,7 +197,7 @@ describe('a reload', () => {
   });
 
   it('that ends acting has canceled what was not sent when it is answered', async () => {
-    const { store, clock, ...house } = await createHouse();
+    const { store, clock, ...house } = await createDeciderFixture();
     await house.delivery({ id: 1 });
     const config = testConfig(reference, { folder });
     const readConfig = (): Config => ({ ...config, rules: { ...config.rules, mode: 'observe' } });
@@ -218,9 +218,9 @@ describe('a reload', () => {
   });
 
   it('of another text has called off the pushes of a reject when it is answered', async () => {
-    const { store, clock, ...court } = await createCourt();
-    await court.waiting();
-    await court.afterGrace();
+    const { store, clock, ...rejects } = await createRejectFixture();
+    await rejects.waiting();
+    await rejects.afterGrace();
     const config = testConfig(reference, { folder });
     const write = (name: string, text: string) =>
       writeFileSync(join(config.rules.directory, name), text);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createHouse, type House, loadedRules } from './support.ts';
+import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
 const RULES = loadedRules(`
 rules:
@@ -24,18 +24,18 @@ const set = { rules: () => RULES };
 const LIMIT = 500_0000;
 /** Two deliveries of one customer, 300.00 each: either fits the credit of 500.00, both do not. */
 interface Pair {
-  readonly house: House;
+  readonly fixture: DeciderFixture;
   readonly account: string;
   readonly ids: readonly [number, number];
 }
 
-async function arrive({ house, account }: Pair, id: number, status = 'pending') {
-  await house.order(id, { shippingAddress: { accountNo: account } });
-  await house.delivery({ id, order: id, status, lines: [[`sku-${id}`, 3]] });
+async function arrive({ fixture, account }: Pair, id: number, status = 'pending') {
+  await fixture.order(id, { shippingAddress: { accountNo: account } });
+  await fixture.delivery({ id, order: id, status, lines: [[`sku-${id}`, 3]] });
 }
 
-function openPush({ house, ids }: Pair) {
-  return house.store.db
+function openPush({ fixture, ids }: Pair) {
+  return fixture.store.db
     .selectFrom('outbox')
     .select(['outbox_id', 'ordering_key'])
     .where('ended_at', 'is', null)
@@ -48,8 +48,8 @@ function openPush({ house, ids }: Pair) {
     .execute();
 }
 
-async function statusOf({ house }: Pair, id: number): Promise<string | undefined> {
-  const row = await house.store.db
+async function statusOf({ fixture }: Pair, id: number): Promise<string | undefined> {
+  const row = await fixture.store.db
     .selectFrom('delivery')
     .select('status')
     .where('order_delivery_id', '=', id)
@@ -61,21 +61,21 @@ async function statusOf({ house }: Pair, id: number): Promise<string | undefined
 async function endPush(pair: Pair, result: 'confirmed' | 'refused' | 'dead') {
   const [push] = await openPush(pair);
   if (!push) return;
-  const { house } = pair;
+  const { fixture } = pair;
   const update = (values: object) =>
-    house.store.db
+    fixture.store.db
       .updateTable('outbox')
       .set(values)
       .where('outbox_id', '=', push.outbox_id)
       .execute();
   await update({ state: 'sending', attempts: 1 });
-  await house.decide(set);
+  await fixture.decide(set);
   if (result === 'confirmed') {
     await arrive(pair, Number(push.ordering_key.split('/')[1]), 'accepted');
-    await house.decide(set);
+    await fixture.decide(set);
   }
   if (result === 'dead') await update({ state: 'in_doubt' });
-  await update({ state: result, ended_at: house.clock.now() });
+  await update({ state: result, ended_at: fixture.clock.now() });
 }
 
 async function worthOf(pair: Pair, isCounted: (id: number) => Promise<boolean>): Promise<number> {
@@ -93,16 +93,16 @@ async function claimed(pair: Pair): Promise<number> {
 }
 
 async function takeFigures(pair: Pair): Promise<void> {
-  const { house, account: accountNo } = pair;
+  const { fixture, account: accountNo } = pair;
   const balance = await worthOf(pair, async (id) => (await statusOf(pair, id)) === 'accepted');
-  await house.customer({ accountNo, creditLimit: LIMIT, balance });
+  await fixture.customer({ accountNo, creditLimit: LIMIT, balance });
 }
 
 const STEPS = ['first', 'second', 'decide', 'figures', 'confirm', 'refuse', 'give up'] as const;
 
 async function take(pair: Pair, step: (typeof STEPS)[number]): Promise<void> {
-  const { house, ids } = pair;
-  await house.clock.advance(3_000);
+  const { fixture, ids } = pair;
+  await fixture.clock.advance(3_000);
   const id = ids[step === 'first' ? 0 : 1];
   const comes = step === 'first' || step === 'second';
   if (comes && (await statusOf(pair, id)) === undefined) await arrive(pair, id);
@@ -111,28 +111,28 @@ async function take(pair: Pair, step: (typeof STEPS)[number]): Promise<void> {
   if (step === 'refuse') await endPush(pair, 'refused');
   if (step === 'give up') await endPush(pair, 'dead');
   // Each is a daemon of its own: what it knows, it knows from the database.
-  if (step === 'decide') await house.decide(set);
+  if (step === 'decide') await fixture.decide(set);
 }
 
 async function settle(pair: Pair): Promise<void> {
   for (const id of pair.ids) if ((await statusOf(pair, id)) === undefined) await arrive(pair, id);
   for (let round = 0; round < 4; round += 1) {
-    await pair.house.clock.advance(3_000);
-    await pair.house.decide(set);
+    await pair.fixture.clock.advance(3_000);
+    await pair.fixture.decide(set);
     await endPush(pair, 'confirmed');
   }
 }
 
 describe('two deliveries that each fit the credit of a customer, but not together', () => {
   it('end as one accepted and one held, whatever happens in between', async () => {
-    const house = await createHouse();
-    await house.stock({});
+    const fixture = await createDeciderFixture();
+    await fixture.stock({});
     let run = 0;
     const holds = async (steps: readonly (typeof STEPS)[number][]) => {
       run += 1;
       const ids = [run * 10 + 1, run * 10 + 2] as const;
-      const pair = { house, account: `C-${run}`, ids };
-      await house.stock({ [`sku-${ids[0]}`]: 9, [`sku-${ids[1]}`]: 9 });
+      const pair = { fixture, account: `C-${run}`, ids };
+      await fixture.stock({ [`sku-${ids[0]}`]: 9, [`sku-${ids[1]}`]: 9 });
       await takeFigures(pair);
       for (const step of steps) {
         await take(pair, step);
@@ -151,62 +151,62 @@ describe('two deliveries that each fit the credit of a customer, but not togethe
 
 describe('what is accepted', () => {
   it('gives its credit back when its push comes to nothing, and the other one has it', async () => {
-    const house = await createHouse();
-    await house.stock({ 'sku-1': 9, 'sku-2': 9 });
-    const pair = { house, account: 'C-1', ids: [1, 2] } as const;
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ 'sku-1': 9, 'sku-2': 9 });
+    const pair = { fixture, account: 'C-1', ids: [1, 2] } as const;
     await takeFigures(pair);
     for (const id of pair.ids) await arrive(pair, id);
-    expect(await house.decide(set)).toEqual(['1 accept', '2 hold']);
-    await house.clock.advance(3_000);
+    expect(await fixture.decide(set)).toEqual(['1 accept', '2 hold']);
+    await fixture.clock.advance(3_000);
     await endPush(pair, 'refused');
-    expect(await house.decide(set)).toEqual(['2 accept']);
+    expect(await fixture.decide(set)).toEqual(['2 accept']);
   });
 
   it('gives its credit back when its order is moved to another account', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const ofAccount = (accountNo: string) => ({ shippingAddress: { accountNo } });
-    await house.customer({ creditLimit: LIMIT });
-    await house.stock({ a: 100 });
+    await fixture.customer({ creditLimit: LIMIT });
+    await fixture.stock({ a: 100 });
     for (const id of [1, 2]) {
-      await house.order(id, ofAccount('C-1'));
-      await house.delivery({ id, order: id, lines: [['a', 3]] });
+      await fixture.order(id, ofAccount('C-1'));
+      await fixture.delivery({ id, order: id, lines: [['a', 3]] });
     }
-    expect(await house.decide(set)).toEqual(['1 accept', '2 hold']);
-    await house.delivery({ id: 1, order: 1, lines: [['a', 3]], status: 'accepted' });
-    await house.endPush('confirmed', { answered: true });
-    await house.clock.advance(10_000);
-    expect(await house.decide(set)).toEqual([]);
-    await house.order(1, ofAccount('C-2'));
-    expect(await house.decide(set)).toEqual(['2 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 accept', '2 hold']);
+    await fixture.delivery({ id: 1, order: 1, lines: [['a', 3]], status: 'accepted' });
+    await fixture.endPush('confirmed', { answered: true });
+    await fixture.clock.advance(10_000);
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.order(1, ofAccount('C-2'));
+    expect(await fixture.decide(set)).toEqual(['2 accept']);
   });
 
   it('hides what is left of the credit only while its order has another currency', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const C1 = { shippingAddress: { accountNo: 'C-1' } };
-    await house.customer();
-    await house.stock({ a: 100 });
-    await house.order(1, { ...C1, currency: 'EUR' });
+    await fixture.customer();
+    await fixture.stock({ a: 100 });
+    await fixture.order(1, { ...C1, currency: 'EUR' });
     for (const status of ['pending', 'accepted']) {
-      await house.delivery({ id: 1, order: 1, status });
+      await fixture.delivery({ id: 1, order: 1, status });
     }
-    await house.order(2, C1);
-    await house.delivery({ id: 2, order: 2 });
-    expect(await house.decide(set)).toEqual(['2 hold']);
-    await house.clock.advance(10_000);
-    await house.order(1, C1);
-    expect(await house.decide(set)).toEqual(['2 accept']);
+    await fixture.order(2, C1);
+    await fixture.delivery({ id: 2, order: 2 });
+    expect(await fixture.decide(set)).toEqual(['2 hold']);
+    await fixture.clock.advance(10_000);
+    await fixture.order(1, C1);
+    expect(await fixture.decide(set)).toEqual(['2 accept']);
   });
 
   it('leaves the last pieces to the older delivery, also when the younger came first', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 4 });
-    await house.customer();
-    await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
-    await house.delivery({ id: 2, order: 1, lines: [['a', 3]] });
-    expect(await house.decide(set)).toEqual(['2 accept']);
-    await house.delivery({ id: 1, order: 1, lines: [['a', 3]] });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await house.stock({ a: 7 });
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 4 });
+    await fixture.customer();
+    await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await fixture.delivery({ id: 2, order: 1, lines: [['a', 3]] });
+    expect(await fixture.decide(set)).toEqual(['2 accept']);
+    await fixture.delivery({ id: 1, order: 1, lines: [['a', 3]] });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await fixture.stock({ a: 7 });
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 });

@@ -4,7 +4,7 @@ import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import type { ListEntity } from '../../src/mirror/list.ts';
-import { createHouse, type House, loadedRules } from './support.ts';
+import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
 /** One rule that accepts where the condition holds. */
 function acceptsIf(condition: string, more = '') {
@@ -20,7 +20,11 @@ ${more}
   return { rules: () => rules };
 }
 
-async function write({ store, clock }: House, entity: ListEntity, record: object): Promise<void> {
+async function write(
+  { store, clock }: DeciderFixture,
+  entity: ListEntity,
+  record: object,
+): Promise<void> {
   const row = entity.toRow(structuredClone({ ...record }));
   const provenance = { source: 'run:1', readSeq: clock.now(), at: clock.now() };
   await store.transaction((tx) => writeRows(tx, entity, [row], provenance));
@@ -41,17 +45,17 @@ const variant = (details: object, more: object = {}) => ({
 });
 
 /** A delivery of style S-1, of which nothing is as the conditions want it; all of S-2 is. */
-async function packed(listed: ListEntity): Promise<House> {
-  const house = await createHouse();
-  await write(house, PDM.styles, style(1, false, 7));
-  await write(house, PDM.styles, style(2, true, 8));
-  await write(house, PDM.styleColors, styleColor(7, false, 'none'));
-  await write(house, PDM.styleColors, styleColor(8, true, 'noos'));
-  await write(house, PDM.colors, color('010'));
-  await write(house, listed, variant({}));
-  await house.order(1, listed === STOCK_VARIANT ? {} : { SeasonName: 'AW26' });
-  await house.delivery({ id: 1, lines: [['a', 2]] });
-  return house;
+async function packed(listed: ListEntity): Promise<DeciderFixture> {
+  const fixture = await createDeciderFixture();
+  await write(fixture, PDM.styles, style(1, false, 7));
+  await write(fixture, PDM.styles, style(2, true, 8));
+  await write(fixture, PDM.styleColors, styleColor(7, false, 'none'));
+  await write(fixture, PDM.styleColors, styleColor(8, true, 'noos'));
+  await write(fixture, PDM.colors, color('010'));
+  await write(fixture, listed, variant({}));
+  await fixture.order(1, listed === STOCK_VARIANT ? {} : { SeasonName: 'AW26' });
+  await fixture.delivery({ id: 1, lines: [['a', 2]] });
+  return fixture;
 }
 
 const ahead = seasonVariants('AW26');
@@ -83,24 +87,24 @@ const CASES: readonly (readonly [string, ListEntity, ListEntity, object])[] = [
 describe('a delivery is decided anew at once', () => {
   const named = CASES.map(([fact, ...rest]) => [fact, rest[1].entity, ...rest] as const);
   it.each(named)('by line.%s when its %s changes', async (fact, _name, listed, entity, row) => {
-    const house = await packed(listed);
+    const fixture = await packed(listed);
     const set = acceptsIf(`delivery.lines.all(line, line.${fact})`);
-    expect(await house.decide(set)).toEqual(['1 nothing']);
-    await house.clock.advance(1_000);
-    await write(house, entity, row);
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 no_rule']);
+    await fixture.clock.advance(1_000);
+    await write(fixture, entity, row);
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it.each(['noos', 'color_active'])('by line.%s when the color has another code', async (fact) => {
-    const house = await packed(STOCK_VARIANT);
-    await house.clock.advance(1_000);
-    await write(house, PDM.colors, color('020'));
-    await write(house, STOCK_VARIANT, variant({ styleNo: 'S-2' }));
+    const fixture = await packed(STOCK_VARIANT);
+    await fixture.clock.advance(1_000);
+    await write(fixture, PDM.colors, color('020'));
+    await write(fixture, STOCK_VARIANT, variant({ styleNo: 'S-2' }));
     const set = acceptsIf(`delivery.lines.all(line, line.${fact})`);
-    expect(await house.decide(set)).toEqual(['1 nothing']);
-    await house.clock.advance(1_000);
-    await write(house, PDM.colors, color('010'));
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 no_rule']);
+    await fixture.clock.advance(1_000);
+    await write(fixture, PDM.colors, color('010'));
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it.each([
@@ -108,55 +112,55 @@ describe('a delivery is decided anew at once', () => {
     ['order.accepted_before == 1', 'accepted'],
     ['order.rejected_before == 1', 'rejected'],
   ])('by %s when another delivery of the order is %s', async (fact, status) => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const set = acceptsIf(`${fact} && delivery.id == 1`);
-    for (const id of [1, 2]) await house.delivery({ id, lines: [[`sku-${id}`, 1]] });
-    expect(await house.decide(set)).toEqual(['1 nothing', '2 nothing']);
-    await house.clock.advance(1_000);
-    await house.delivery({ id: 2, status, lines: [['sku-2', 1]] });
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    for (const id of [1, 2]) await fixture.delivery({ id, lines: [[`sku-${id}`, 1]] });
+    expect(await fixture.decide(set)).toEqual(['1 no_rule', '2 no_rule']);
+    await fixture.clock.advance(1_000);
+    await fixture.delivery({ id: 2, status, lines: [['sku-2', 1]] });
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it('by the stock that no longer holds what was shipped', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const set = acceptsIf('delivery.lines.all(line, line.missing == 0)');
     const tracked = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
-    await house.stock({ a: 5 });
-    await house.clock.advance(1_000);
-    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 4]], more: tracked });
-    await house.delivery({ id: 2, lines: [['a', 5]] });
-    expect(await house.decide(set)).toEqual(['2 nothing']);
-    await house.clock.advance(1_000);
+    await fixture.stock({ a: 5 });
+    await fixture.clock.advance(1_000);
+    await fixture.delivery({ id: 1, status: 'accepted', lines: [['a', 4]], more: tracked });
+    await fixture.delivery({ id: 2, lines: [['a', 5]] });
+    expect(await fixture.decide(set)).toEqual(['2 no_rule']);
+    await fixture.clock.advance(1_000);
     // What was shipped is counted already: the row is as it was.
-    await house.stock({ a: 5 });
-    expect(await house.decide(set)).toEqual(['2 accept']);
+    await fixture.stock({ a: 5 });
+    expect(await fixture.decide(set)).toEqual(['2 accept']);
   });
 
   it('by what others have reserved of the credit of its customer', async () => {
-    const house = await createHouse();
-    await house.customer();
+    const fixture = await createDeciderFixture();
+    await fixture.customer();
     for (const id of [1, 2]) {
-      await house.order(id, { shippingAddress: { accountNo: 'C-1' } });
-      await house.delivery({ id, order: id, lines: [[`sku-${id}`, 1]] });
+      await fixture.order(id, { shippingAddress: { accountNo: 'C-1' } });
+      await fixture.delivery({ id, order: id, lines: [[`sku-${id}`, 1]] });
     }
     const set = acceptsIf('customer.credit.reserved > 0 && customer.credit.currency == "DKK"');
-    expect(await house.decide(set)).toEqual(['1 nothing', '2 nothing']);
-    await house.clock.advance(1_000);
-    await house.delivery({ id: 1, order: 1, status: 'accepted', lines: [['sku-1', 1]] });
-    expect(await house.decide(set)).toEqual(['2 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 no_rule', '2 no_rule']);
+    await fixture.clock.advance(1_000);
+    await fixture.delivery({ id: 1, order: 1, status: 'accepted', lines: [['sku-1', 1]] });
+    expect(await fixture.decide(set)).toEqual(['2 accept']);
   });
 });
 
 it('a delivery is not decided anew where only the time of the figures is another', async () => {
-  const house = await createHouse();
-  await house.customer();
-  await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
-  await house.delivery({ id: 1 });
+  const fixture = await createDeciderFixture();
+  await fixture.customer();
+  await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
+  await fixture.delivery({ id: 1 });
   const set = acceptsIf('delivery.amount > customer.credit.headroom');
-  expect(await house.decide(set)).toEqual(['1 nothing']);
-  await house.clock.advance(60_000);
-  await house.customer();
-  expect(await house.decide(set)).toEqual([]);
+  expect(await fixture.decide(set)).toEqual(['1 no_rule']);
+  await fixture.clock.advance(60_000);
+  await fixture.customer();
+  expect(await fixture.decide(set)).toEqual([]);
 });
 
 describe('a delivery is decided anew as time goes by', () => {
@@ -173,24 +177,24 @@ describe('a delivery is decided anew as time goes by', () => {
     ['clock.weekday == "thursday"', '', '2026-01-08T00:00:00Z'],
     ['delivery.id > 0', timed('effective_from', '2026-01-07T14:00:00Z'), '2026-01-07T14:00:00Z'],
   ])('%s', async (condition, more, due) => {
-    const house = await createHouse();
-    house.clock.step(START - house.clock.now());
-    await house.customer();
+    const fixture = await createDeciderFixture();
+    fixture.clock.step(START - fixture.clock.now());
+    await fixture.customer();
     const createdAt = new Date(START).toISOString();
-    await house.order(1, { createdAt, shippingAddress: { accountNo: 'C-1' } });
-    await house.delivery({ id: 1 });
+    await fixture.order(1, { createdAt, shippingAddress: { accountNo: 'C-1' } });
+    await fixture.delivery({ id: 1 });
     const set = { ...acceptsIf(condition, more), reconsiderMs: 1_000 };
-    expect(await house.decide(set)).toEqual(['1 nothing']);
-    await house.clock.advance(at(due) - START - 1);
-    expect(await house.decide(set)).toEqual([]);
-    await house.clock.advance(1_001);
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 no_rule']);
+    await fixture.clock.advance(at(due) - START - 1);
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.clock.advance(1_001);
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it('and a rule whose time is over holds no longer', async () => {
-    const house = await createHouse();
-    house.clock.step(START - house.clock.now());
-    await house.delivery({ id: 1 });
+    const fixture = await createDeciderFixture();
+    fixture.clock.step(START - fixture.clock.now());
+    await fixture.delivery({ id: 1 });
     const hold = `
   - id: hold-until
     title: Until the sale begins
@@ -199,10 +203,10 @@ describe('a delivery is decided anew as time goes by', () => {
     effective_until: 2026-01-07T14:00:00Z
     when: [ delivery.quantity > 0 ]`;
     const set = acceptsIf('delivery.quantity > 0', hold);
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await house.clock.advance(2 * 3_600_000 - 1);
-    expect(await house.decide(set)).toEqual([]);
-    await house.clock.advance(1);
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await fixture.clock.advance(2 * 3_600_000 - 1);
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.clock.advance(1);
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 });

@@ -6,7 +6,7 @@ import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { createRetention } from '../../src/store/care/retention.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { rulesOf } from '../rules/support.ts';
-import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
+import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture } from './support.ts';
 
 const { settings } = rulesOf(ACCEPT_SMALL);
 const DAY = 86_400_000;
@@ -16,86 +16,86 @@ function keeping(changes: string): string {
   return writeConfig(`store: { retention: { changes: ${changes} } }\n${MINIMAL}`);
 }
 
-async function factsOf(house: House, id: number) {
-  const at = { now: house.clock.now(), settings };
-  const subject = await house.store.transaction((tx) => readSubject(tx, id, at));
+async function factsOf(fixture: DeciderFixture, id: number) {
+  const at = { now: fixture.clock.now(), settings };
+  const subject = await fixture.store.transaction((tx) => readSubject(tx, id, at));
   if (!subject) throw new Error(`no delivery ${id}`);
   return subject.facts;
 }
 
-async function freeOf(house: House, id: number): Promise<(number | null | undefined)[]> {
-  return (await factsOf(house, id)).delivery.lines.map((line) => line.stock_free);
+async function freeOf(fixture: DeciderFixture, id: number): Promise<(number | null | undefined)[]> {
+  return (await factsOf(fixture, id)).delivery.lines.map((line) => line.stock_free);
 }
 
 describe('free stock', () => {
   it('is the stock less what older pending deliveries want', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 1, lines: [['a', 3]] });
-    await house.delivery({ id: 2, lines: [['a', 4]] });
-    await house.delivery({ id: 3, lines: [['a', 5]] });
-    expect(await freeOf(house, 1)).toEqual([10]);
-    expect(await freeOf(house, 2)).toEqual([7]);
-    expect(await freeOf(house, 3)).toEqual([3]);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    await fixture.delivery({ id: 2, lines: [['a', 4]] });
+    await fixture.delivery({ id: 3, lines: [['a', 5]] });
+    expect(await freeOf(fixture, 1)).toEqual([10]);
+    expect(await freeOf(fixture, 2)).toEqual([7]);
+    expect(await freeOf(fixture, 3)).toEqual([3]);
   });
 
   it('is never below nothing', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 1 });
-    await house.delivery({ id: 1, lines: [['a', 3]] });
-    await house.delivery({ id: 2, lines: [['a', 1]] });
-    expect(await freeOf(house, 2)).toEqual([0]);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 1 });
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    await fixture.delivery({ id: 2, lines: [['a', 1]] });
+    expect(await freeOf(fixture, 2)).toEqual([0]);
   });
 
   it('is less what was accepted, until the stock was read after it was shipped', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 2, status: 'accepted', lines: [['a', 4]] });
-    await house.delivery({ id: 3, lines: [['a', 1]] });
-    expect(await freeOf(house, 3)).toEqual([6]);
-    await house.clock.advance(1_000);
-    await house.stock({ a: 10 });
-    expect(await freeOf(house, 3)).toEqual([6]);
-    await house.clock.advance(1_000);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 2, status: 'accepted', lines: [['a', 4]] });
+    await fixture.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(fixture, 3)).toEqual([6]);
+    await fixture.clock.advance(1_000);
+    await fixture.stock({ a: 10 });
+    expect(await freeOf(fixture, 3)).toEqual([6]);
+    await fixture.clock.advance(1_000);
     const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
-    await house.delivery({ id: 2, status: 'accepted', lines: [['a', 4]], more });
-    expect(await freeOf(house, 3)).toEqual([6]);
-    await house.clock.advance(1_000);
-    await house.stock({ a: 6 });
-    expect(await freeOf(house, 3)).toEqual([6]);
+    await fixture.delivery({ id: 2, status: 'accepted', lines: [['a', 4]], more });
+    expect(await freeOf(fixture, 3)).toEqual([6]);
+    await fixture.clock.advance(1_000);
+    await fixture.stock({ a: 6 });
+    expect(await freeOf(fixture, 3)).toEqual([6]);
   });
 
   it('is less what was accepted while the stock was read, or before it ever was', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
-    await house.delivery({ id: 2, order: 2, status: 'accepted', lines: [['a', 4]], more });
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 3, lines: [['a', 1]] });
-    expect(await freeOf(house, 3)).toEqual([6]);
-    await house.store.db.deleteFrom('stream_state').execute();
-    expect(await freeOf(house, 3)).toEqual([6]);
-    await house.clock.advance(1_000);
-    await house.stock({ a: 10 });
-    expect(await freeOf(house, 3)).toEqual([10]);
+    await fixture.delivery({ id: 2, order: 2, status: 'accepted', lines: [['a', 4]], more });
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(fixture, 3)).toEqual([6]);
+    await fixture.store.db.deleteFrom('stream_state').execute();
+    expect(await freeOf(fixture, 3)).toEqual([6]);
+    await fixture.clock.advance(1_000);
+    await fixture.stock({ a: 10 });
+    expect(await freeOf(fixture, 3)).toEqual([10]);
     // Nor does it wait for an order that is not mirrored yet.
-    await house.delivery({ id: 2, order: 2, status: 'accepted', lines: [['a', 4]] });
-    await house.clock.advance(1_000);
-    await house.stock({ a: 10 });
-    await house.store.db.deleteFrom('sales_order').where('order_id', '=', 2).execute();
-    expect(await freeOf(house, 3)).toEqual([6]);
+    await fixture.delivery({ id: 2, order: 2, status: 'accepted', lines: [['a', 4]] });
+    await fixture.clock.advance(1_000);
+    await fixture.stock({ a: 10 });
+    await fixture.store.db.deleteFrom('sales_order').where('order_id', '=', 2).execute();
+    expect(await freeOf(fixture, 3)).toEqual([6]);
   });
 
   it('is not kept for ever for what was accepted and never gets a tracking number', async () => {
-    const house = await createHouse();
-    await house.delivery({ id: 1, lines: [['a', 3]] });
-    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
-    await house.delivery({ id: 2, lines: [['a', 1]] });
-    await house.clock.advance(13 * DAY);
-    await house.stock({ a: 10 });
-    expect(await freeOf(house, 2)).toEqual([7]);
-    await house.clock.advance(2 * DAY);
-    await house.stock({ a: 10 });
-    expect(await freeOf(house, 2)).toEqual([10]);
+    const fixture = await createDeciderFixture();
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    await fixture.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
+    await fixture.delivery({ id: 2, lines: [['a', 1]] });
+    await fixture.clock.advance(13 * DAY);
+    await fixture.stock({ a: 10 });
+    expect(await freeOf(fixture, 2)).toEqual([7]);
+    await fixture.clock.advance(2 * DAY);
+    await fixture.stock({ a: 10 });
+    expect(await freeOf(fixture, 2)).toEqual([10]);
   });
 
   it.each(['7d', '30d'])('is claimed also where changes are kept for %s', async (changes) => {
@@ -103,88 +103,90 @@ describe('free stock', () => {
     // A time for which the claim would end too early is no setting.
     if ('problems' in loaded) return expect(changes).toBe('7d');
     const limits = loaded.config.store.retention;
-    const house = await createHouse();
-    await house.delivery({ id: 1, lines: [['a', 4]] });
-    await house.clock.advance(40 * DAY);
-    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 4]] });
-    await house.delivery({ id: 3, lines: [['a', 1]] });
-    await house.clock.advance(13 * DAY);
-    await house.stock({ a: 10 });
-    await createRetention(house, { ...limits, runs: DAY, incidents: DAY }).slice();
-    expect(await freeOf(house, 3)).toEqual([6]);
+    const fixture = await createDeciderFixture();
+    await fixture.delivery({ id: 1, lines: [['a', 4]] });
+    await fixture.clock.advance(40 * DAY);
+    await fixture.delivery({ id: 1, status: 'accepted', lines: [['a', 4]] });
+    await fixture.delivery({ id: 3, lines: [['a', 1]] });
+    await fixture.clock.advance(13 * DAY);
+    await fixture.stock({ a: 10 });
+    await createRetention(fixture, { ...limits, runs: DAY, incidents: DAY }).slice();
+    expect(await freeOf(fixture, 3)).toEqual([6]);
   });
 
   it('leaves rejected and canceled deliveries alone', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 1, status: 'rejected', lines: [['a', 3]] });
-    await house.delivery({ id: 2, status: 'canceled', lines: [['a', 3]] });
-    await house.delivery({ id: 3, lines: [['a', 1]] });
-    expect(await freeOf(house, 3)).toEqual([10]);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 1, status: 'rejected', lines: [['a', 3]] });
+    await fixture.delivery({ id: 2, status: 'canceled', lines: [['a', 3]] });
+    await fixture.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(fixture, 3)).toEqual([10]);
   });
 
   it('leaves deliveries alone that the service no longer has', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 1, lines: [['a', 3]] });
-    await house.store.db.updateTable('delivery').set({ deleted_at: 1 }).execute();
-    await house.delivery({ id: 3, lines: [['a', 1]] });
-    expect(await freeOf(house, 3)).toEqual([10]);
-    expect((await factsOf(house, 3)).order).toMatchObject({ other_pending: 0 });
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    await fixture.store.db.updateTable('delivery').set({ deleted_at: 1 }).execute();
+    await fixture.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(fixture, 3)).toEqual([10]);
+    expect((await factsOf(fixture, 3)).order).toMatchObject({ other_pending: 0 });
   });
 
   it('counts a younger delivery whose accept is on its way', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 1, lines: [['a', 1]] });
-    await house.delivery({ id: 2, lines: [['a', 8]] });
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 1, lines: [['a', 1]] });
+    await fixture.delivery({ id: 2, lines: [['a', 8]] });
     const change = { orderId: 1, orderDeliveryId: 2, from: 'pending', decisionId: 1 } as const;
-    await house.store.transaction((tx) =>
-      enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, house.clock.now()),
+    await fixture.store.transaction((tx) =>
+      enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, fixture.clock.now()),
     );
-    expect(await freeOf(house, 1)).toEqual([2]);
+    expect(await freeOf(fixture, 1)).toEqual([2]);
   });
 
   it('is counted once for two lines of one barcode', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 5 });
-    await house.delivery({
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 5 });
+    await fixture.delivery({
       id: 1,
       lines: [
         ['a', 3],
         ['a', 3],
       ],
     });
-    expect(await freeOf(house, 1)).toEqual([5, 2]);
+    expect(await freeOf(fixture, 1)).toEqual([5, 2]);
   });
 
   it('is not known for a barcode that the stock does not have', async () => {
-    const house = await createHouse();
-    await house.stock({ b: 5 });
-    await house.delivery({ id: 1, lines: [['a', 3]] });
-    const [line] = (await factsOf(house, 1)).delivery.lines;
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ b: 5 });
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    const [line] = (await factsOf(fixture, 1)).delivery.lines;
     expect(line).toMatchObject({ stock_free: null, brand: null, color_active: null });
   });
 });
 
 describe('the facts of an order', () => {
   it('have no amount while a price is not known', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const priced = { barcode: 'a', quantity: 2, price: 10.5 };
-    await house.order(1, { orderLineItems: [priced, { barcode: 'b', quantity: 1, price: null }] });
-    await house.delivery({ id: 1 });
-    expect((await factsOf(house, 1)).order).toMatchObject({ amount: null, quantity: 3 });
-    await house.order(1, { orderLineItems: [priced] });
-    expect((await factsOf(house, 1)).order).toMatchObject({ amount: 21_0000, quantity: 2 });
+    await fixture.order(1, {
+      orderLineItems: [priced, { barcode: 'b', quantity: 1, price: null }],
+    });
+    await fixture.delivery({ id: 1 });
+    expect((await factsOf(fixture, 1)).order).toMatchObject({ amount: null, quantity: 3 });
+    await fixture.order(1, { orderLineItems: [priced] });
+    expect((await factsOf(fixture, 1)).order).toMatchObject({ amount: 21_0000, quantity: 2 });
   });
 
   it('take a text that the service left empty for one that it did not tell', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const orderLineItems = [{ barcode: 'a', quantity: 2, price: 100, season: '', delivery: '' }];
     const shippingAddress = { accountNo: '', countryCode: '' };
-    await house.order(1, { SeasonName: '', currency: '', shippingAddress, orderLineItems });
-    await house.delivery({ id: 1 });
-    const { order, delivery, season, customer } = await factsOf(house, 1);
+    await fixture.order(1, { SeasonName: '', currency: '', shippingAddress, orderLineItems });
+    await fixture.delivery({ id: 1 });
+    const { order, delivery, season, customer } = await factsOf(fixture, 1);
     const untold = { season: null, country: null, currency: null, account_no: null };
     expect(order).toMatchObject({ ...untold, preorder: false, delivery_names: [] });
     expect(delivery).toMatchObject({ currency: null, lines: [{ delivery_name: null }] });
@@ -192,30 +194,30 @@ describe('the facts of an order', () => {
   });
 
   it('count the other deliveries of the order', async () => {
-    const house = await createHouse();
-    await house.delivery({ id: 1 });
-    await house.delivery({ id: 2 });
-    await house.delivery({ id: 3, status: 'rejected' });
-    await house.delivery({ id: 4, order: 2 });
-    const { order } = await factsOf(house, 1);
+    const fixture = await createDeciderFixture();
+    await fixture.delivery({ id: 1 });
+    await fixture.delivery({ id: 2 });
+    await fixture.delivery({ id: 3, status: 'rejected' });
+    await fixture.delivery({ id: 4, order: 2 });
+    const { order } = await factsOf(fixture, 1);
     expect(order).toMatchObject({ other_pending: 1, rejected_before: 1, accepted_before: 0 });
-    await house.delivery({ id: 2, status: 'accepted' });
+    await fixture.delivery({ id: 2, status: 'accepted' });
     const counts = { other_pending: 0, rejected_before: 1, accepted_before: 1 };
-    expect((await factsOf(house, 1)).order).toMatchObject(counts);
+    expect((await factsOf(fixture, 1)).order).toMatchObject(counts);
   });
 
   it('and of the delivery are as old as the service says, or as their row here', async () => {
-    const house = await createHouse();
-    const first = house.clock.now();
+    const fixture = await createDeciderFixture();
+    const first = fixture.clock.now();
     const at = '2026-01-05T08:00:00Z';
-    await house.delivery({ id: 1, more: { createdAt: at } });
-    await house.order(2, { createdAt: null });
-    await house.delivery({ id: 2, order: 2 });
-    await house.clock.advance(1_000);
-    await house.order(2, { createdAt: null, comment: 'hurry' });
-    await house.delivery({ id: 2, order: 2, lines: [['a', 3]] });
+    await fixture.delivery({ id: 1, more: { createdAt: at } });
+    await fixture.order(2, { createdAt: null });
+    await fixture.delivery({ id: 2, order: 2 });
+    await fixture.clock.advance(1_000);
+    await fixture.order(2, { createdAt: null, comment: 'hurry' });
+    await fixture.delivery({ id: 2, order: 2, lines: [['a', 3]] });
     const ageOf = async (id: number) => {
-      const { delivery, order } = await factsOf(house, id);
+      const { delivery, order } = await factsOf(fixture, id);
       return [delivery.created_at, order.created_at];
     };
     expect(await ageOf(1)).toEqual([Date.parse(at), Date.parse(at)]);

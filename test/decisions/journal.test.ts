@@ -1,18 +1,18 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
-import { createHouse, type House } from './support.ts';
+import { createDeciderFixture, type DeciderFixture } from './support.ts';
 
-async function houseWith(deliveries: number): Promise<House> {
-  const house = await createHouse();
-  for (let id = 1; id <= deliveries; id += 1) await house.delivery({ id, order: id });
-  await house.decide();
-  return house;
+async function houseWith(deliveries: number): Promise<DeciderFixture> {
+  const fixture = await createDeciderFixture();
+  for (let id = 1; id <= deliveries; id += 1) await fixture.delivery({ id, order: id });
+  await fixture.decide();
+  return fixture;
 }
 
 /** What somebody with a SQLite client of his own could do. */
-async function tamper(house: House, statement: string): Promise<void> {
-  const { db } = house.store;
+async function tamper(fixture: DeciderFixture, statement: string): Promise<void> {
+  const { db } = fixture.store;
   await sql`drop trigger if exists decision_is_final`.execute(db);
   await sql`drop trigger if exists decision_stays`.execute(db);
   await sql.raw(statement).execute(db);
@@ -20,8 +20,8 @@ async function tamper(house: House, statement: string): Promise<void> {
 
 describe('the decision journal', () => {
   it('is a chain that holds over many entries', async () => {
-    const house = await houseWith(210);
-    expect(await verifyChain(house.store.db)).toEqual({ entries: 210, brokenAt: undefined });
+    const fixture = await houseWith(210);
+    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 210, brokenAt: undefined });
   });
 
   it('refuses to be changed or shortened', async () => {
@@ -47,15 +47,15 @@ describe('the decision journal', () => {
         '(select facts_digest from decision where decision_id = 2)',
     ],
   ])('shows %s', async (_what, statement) => {
-    const house = await houseWith(3);
-    await tamper(house, statement);
-    expect(await verifyChain(house.store.db)).toEqual({ entries: 1, brokenAt: 2 });
+    const fixture = await houseWith(3);
+    await tamper(fixture, statement);
+    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 2 });
   });
 
   it('shows a missing entry at the one that follows it', async () => {
-    const house = await houseWith(3);
-    await tamper(house, 'delete from decision where decision_id = 2');
-    expect(await verifyChain(house.store.db)).toEqual({ entries: 1, brokenAt: 3 });
+    const fixture = await houseWith(3);
+    await tamper(fixture, 'delete from decision where decision_id = 2');
+    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 3 });
   });
 
   it('keeps the facts of a decision and the text of its rules', async () => {

@@ -7,8 +7,14 @@ import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { NO_RECENT_READS } from '../outbox/support.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';
-import { createCourt } from './reject/support.ts';
-import { ACCEPT_SMALL, acceptByHand, createHouse, type House, loadedRules } from './support.ts';
+import { createRejectFixture } from './reject/support.ts';
+import {
+  ACCEPT_SMALL,
+  acceptByHand,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from './support.ts';
 
 const WHO = { actor: 'anna', reason: 'prices look wrong' };
 const PAUSED = 'paused by anna (decisions): prices look wrong';
@@ -20,10 +26,10 @@ const LIMITS = {
 const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
 
 /** An outbox and the pauses; the first push that is sent waits for its answer. */
-async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
-  const { store, clock } = house;
+async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
+  const { store, clock } = fixture;
   const log = silentLogger();
-  const pauses = await pausesIn(house);
+  const pauses = await pausesIn(fixture);
   const answer = Promise.withResolvers<never>();
   // Nobody waits for it where nothing is sent.
   answer.promise.catch(() => undefined);
@@ -64,14 +70,14 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   return { pauses, service, fail: answer.reject, wake: () => dispatcher.nudge() };
 }
 
-async function accepted(): Promise<House> {
-  const house = await createHouse();
-  await house.delivery({ id: 1 });
-  expect(await house.decide()).toEqual(['1 accept']);
-  return house;
+async function accepted(): Promise<DeciderFixture> {
+  const fixture = await createDeciderFixture();
+  await fixture.delivery({ id: 1 });
+  expect(await fixture.decide()).toEqual(['1 accept']);
+  return fixture;
 }
 
-async function rows({ store }: Pick<House, 'store'>): Promise<string[]> {
+async function rows({ store }: Pick<DeciderFixture, 'store'>): Promise<string[]> {
   const found = await store.db.selectFrom('outbox').select(['state', 'last_error']).execute();
   return found.map((row) => `${row.state} ${row.last_error ?? ''}`.trim());
 }
@@ -83,108 +89,108 @@ const WAYS = [
 
 describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
   it('is not sent again after it, but decided anew', async () => {
-    const house = await accepted();
-    const { pauses, service, fail } = await outboxOf(house);
+    const fixture = await accepted();
+    const { pauses, service, fail } = await outboxOf(fixture);
     expect(service.sent).toBe(1);
     await pauses.pause(DECISIONS, WHO);
-    await house.clock.advance(MINUTE);
+    await fixture.clock.advance(MINUTE);
     await pauses.resume(DECISIONS, WHO);
     fail(error);
-    await house.clock.advance(5 * MINUTE);
-    expect(await rows(house)).toEqual([`refused ${PAUSED}`]);
+    await fixture.clock.advance(5 * MINUTE);
+    expect(await rows(fixture)).toEqual([`refused ${PAUSED}`]);
     expect(service.sent).toBe(1);
-    expect(await house.decide({ rules: TIGHT })).toEqual(['1 hold']);
+    expect(await fixture.decide({ rules: TIGHT })).toEqual(['1 hold']);
   });
 
   it('is decided anew also where nothing has changed, and then leaves', async () => {
-    const house = await accepted();
-    const { pauses, service, fail, wake } = await outboxOf(house);
+    const fixture = await accepted();
+    const { pauses, service, fail, wake } = await outboxOf(fixture);
     await pauses.pause(DECISIONS, WHO);
     await pauses.resume(DECISIONS, WHO);
     fail(error);
-    await house.clock.advance(5 * MINUTE);
-    expect(await house.decide()).toEqual(['1 accept']);
-    expect(await house.decide()).toEqual([]);
+    await fixture.clock.advance(5 * MINUTE);
+    expect(await fixture.decide()).toEqual(['1 accept']);
+    expect(await fixture.decide()).toEqual([]);
     wake();
-    await house.clock.advance(MINUTE);
-    expect(await rows(house)).toEqual([`refused ${PAUSED}`, 'confirmed']);
+    await fixture.clock.advance(MINUTE);
+    expect(await rows(fixture)).toEqual([`refused ${PAUSED}`, 'confirmed']);
     expect(service.sent).toBe(2);
   });
 
   it('does not leave where the pause is on still when it comes back', async () => {
-    const house = await accepted();
-    const { pauses, service, fail } = await outboxOf(house);
+    const fixture = await accepted();
+    const { pauses, service, fail } = await outboxOf(fixture);
     await pauses.pause(DECISIONS, WHO);
     fail(error);
-    await house.clock.advance(5 * MINUTE);
+    await fixture.clock.advance(5 * MINUTE);
     expect(service.sent).toBe(1);
     await pauses.resume(DECISIONS, WHO);
-    await house.clock.advance(5 * MINUTE);
+    await fixture.clock.advance(5 * MINUTE);
     expect(service.sent).toBe(1);
-    expect(await house.decide({ pauses })).toEqual(['1 accept']);
-    expect(await house.pushes()).toHaveLength(2);
+    expect(await fixture.decide({ pauses })).toEqual(['1 accept']);
+    expect(await fixture.pushes()).toHaveLength(2);
   });
 
   it('is sent again where a person decided it', async () => {
-    const house = await createHouse();
-    await house.delivery({ id: 1 });
-    await acceptByHand(house, 1);
-    const { pauses, service, fail } = await outboxOf(house);
+    const fixture = await createDeciderFixture();
+    await fixture.delivery({ id: 1 });
+    await acceptByHand(fixture, 1);
+    const { pauses, service, fail } = await outboxOf(fixture);
     await pauses.pause(DECISIONS, WHO);
     fail(error);
-    await house.clock.advance(5 * MINUTE);
+    await fixture.clock.advance(5 * MINUTE);
     await pauses.resume(DECISIONS, WHO);
-    await house.clock.advance(5 * MINUTE);
-    expect(await rows(house)).toEqual(['confirmed']);
+    await fixture.clock.advance(5 * MINUTE);
+    expect(await rows(fixture)).toEqual(['confirmed']);
     expect(service.sent).toBe(2);
   });
 
   it('is not sent again where the rules only observe by then', async () => {
-    const house = await accepted();
-    const { service, fail } = await outboxOf(house);
-    await house.decide({ mode: 'observe' });
+    const fixture = await accepted();
+    const { service, fail } = await outboxOf(fixture);
+    await fixture.decide({ mode: 'observe' });
     fail(error);
-    await house.clock.advance(5 * MINUTE);
+    await fixture.clock.advance(5 * MINUTE);
     expect(service.sent).toBe(1);
     const why = 'the rules are in the mode observe by now';
-    expect(await rows(house)).toEqual([`refused ${why}`]);
+    expect(await rows(fixture)).toEqual([`refused ${why}`]);
   });
 });
 
 it.each(WAYS)('a reject that was sent before a pause and %s is held', async (_, error) => {
-  const court = await createCourt();
-  await court.waiting();
-  await court.afterGrace();
-  const { pauses, service, fail } = await outboxOf(court);
+  const rejects = await createRejectFixture();
+  await rejects.waiting();
+  await rejects.afterGrace();
+  const { pauses, service, fail } = await outboxOf(rejects);
   expect(service.sent).toBe(1);
   await pauses.pause(DECISIONS, WHO);
   await pauses.resume(DECISIONS, WHO);
   fail(error);
-  await court.clock.advance(5 * MINUTE);
+  await rejects.clock.advance(5 * MINUTE);
   expect(service.sent).toBe(1);
-  expect(await rows(court)).toEqual([`refused ${PAUSED}`]);
-  await court.execute();
+  expect(await rows(rejects)).toEqual([`refused ${PAUSED}`]);
+  await rejects.execute();
   const detail = `the push is refused: ${PAUSED}`;
-  expect(await court.entry()).toMatchObject({ state: 'failed', detail });
-  expect(await court.decide()).toEqual(['1 hold']);
+  expect(await rejects.entry()).toMatchObject({ state: 'failed', detail });
+  expect(await rejects.decide()).toEqual(['1 hold']);
 });
 
 it('what was sent before a pause and has arrived is confirmed', async () => {
-  const house = await accepted();
-  const { pauses, service, fail } = await outboxOf(house);
+  const fixture = await accepted();
+  const { pauses, service, fail } = await outboxOf(fixture);
   await pauses.pause(DECISIONS, WHO);
   await pauses.resume(DECISIONS, WHO);
   service.status = 'accepted';
   fail(new InDoubtError('transport.cut', 'cut off'));
-  await house.clock.advance(5 * MINUTE);
-  expect(await rows(house)).toEqual(['confirmed']);
+  await fixture.clock.advance(5 * MINUTE);
+  expect(await rows(fixture)).toEqual(['confirmed']);
 });
 
 it('an accept does not leave for other lines than it was decided on', async () => {
-  const house = await accepted();
-  await house.delivery({ id: 1, lines: [['a', 3]] });
-  const { service } = await outboxOf(house);
+  const fixture = await accepted();
+  await fixture.delivery({ id: 1, lines: [['a', 3]] });
+  const { service } = await outboxOf(fixture);
   expect(service.sent).toBe(0);
   const why = 'the lines of the delivery have changed since it was decided';
-  expect(await rows(house)).toEqual([`refused ${why}`]);
+  expect(await rows(fixture)).toEqual([`refused ${why}`]);
 });

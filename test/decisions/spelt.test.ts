@@ -3,39 +3,44 @@ import { readSubject } from '../../src/decisions/facts.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import { rulesOf } from '../rules/support.ts';
-import { ACCEPT_COVERED, createHouse, type House, loadedRules } from './support.ts';
+import {
+  ACCEPT_COVERED,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from './support.ts';
 
 const rules = () => loadedRules(ACCEPT_COVERED);
 
-async function factsOf(house: House, id: number) {
-  const at = { now: house.clock.now(), settings: rulesOf(ACCEPT_COVERED).settings };
-  return (await house.store.transaction((tx) => readSubject(tx, id, at)))?.facts;
+async function factsOf(fixture: DeciderFixture, id: number) {
+  const at = { now: fixture.clock.now(), settings: rulesOf(ACCEPT_COVERED).settings };
+  return (await fixture.store.transaction((tx) => readSubject(tx, id, at)))?.facts;
 }
 
 describe('what the lists spell otherwise than the order', () => {
   it('is the same article, of which so many are free', async () => {
-    const house = await createHouse();
-    await house.stock({ 'A-1 ': 3, 'O\u0308': 2 });
-    await house.delivery({ id: 1, lines: [['A-1', 2]] });
-    await house.delivery({ id: 2, order: 2, lines: [['A-1', 2]] });
-    await house.delivery({ id: 3, order: 3, lines: [['\u00d6', 2]] });
-    expect(await house.decide({ rules })).toEqual(['1 accept', '2 hold', '3 accept']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ 'A-1 ': 3, 'O\u0308': 2 });
+    await fixture.delivery({ id: 1, lines: [['A-1', 2]] });
+    await fixture.delivery({ id: 2, order: 2, lines: [['A-1', 2]] });
+    await fixture.delivery({ id: 3, order: 3, lines: [['\u00d6', 2]] });
+    expect(await fixture.decide({ rules })).toEqual(['1 accept', '2 hold', '3 accept']);
   });
 
   it('is decided again when the stock of it changes', async () => {
-    const house = await createHouse();
-    await house.stock({ 'A-1 ': 0 });
-    await house.delivery({ id: 1, lines: [['A-1', 2]] });
-    expect(await house.decide({ rules })).toEqual(['1 hold']);
-    await house.stock({ 'A-1 ': 2 });
-    expect(await house.decide({ rules })).toEqual(['1 accept']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ 'A-1 ': 0 });
+    await fixture.delivery({ id: 1, lines: [['A-1', 2]] });
+    expect(await fixture.decide({ rules })).toEqual(['1 hold']);
+    await fixture.stock({ 'A-1 ': 2 });
+    expect(await fixture.decide({ rules })).toEqual(['1 accept']);
   });
 
   it('is the same season, with the same deliveries', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const row = SEASON.toRow({ seasonName: 'SS28 ', deliveryNames: ['Drop 1 ', 'Dépôt'] });
     const from = { source: 'run:1', readSeq: 1, at: 0 };
-    await house.store.transaction((tx) => writeRows(tx, SEASON, [row], from));
+    await fixture.store.transaction((tx) => writeRows(tx, SEASON, [row], from));
     const line = {
       barcode: 'a',
       quantity: 2,
@@ -43,9 +48,9 @@ describe('what the lists spell otherwise than the order', () => {
       season: 'SS28',
       delivery: 'De\u0301po\u0302t',
     };
-    await house.order(1, { SeasonName: 'SS28', orderLineItems: [line] });
-    await house.delivery({ id: 1 });
-    expect(await factsOf(house, 1)).toMatchObject({
+    await fixture.order(1, { SeasonName: 'SS28', orderLineItems: [line] });
+    await fixture.delivery({ id: 1 });
+    expect(await factsOf(fixture, 1)).toMatchObject({
       season: { name: 'SS28', listed: true, delivery_names: ['Drop 1', 'Dépôt'] },
       delivery: { lines: [{ delivery_name: 'Dépôt' }] },
     });
@@ -53,14 +58,14 @@ describe('what the lists spell otherwise than the order', () => {
 });
 
 it('counts on nothing that a delivery of unknown pieces may take', async () => {
-  const house = await createHouse();
-  await house.stock({ a: 9 });
-  await house.delivery({ id: 1, status: 'accepted', lines: [['a', 2]] });
-  await house.delivery({ id: 2, order: 2, lines: [['a', 1]] });
-  await house.store.db
+  const fixture = await createDeciderFixture();
+  await fixture.stock({ a: 9 });
+  await fixture.delivery({ id: 1, status: 'accepted', lines: [['a', 2]] });
+  await fixture.delivery({ id: 2, order: 2, lines: [['a', 1]] });
+  await fixture.store.db
     .updateTable('delivery_line')
     .set({ fulfilled_quantity: null })
     .where('order_delivery_id', '=', 1)
     .execute();
-  expect((await factsOf(house, 2))?.delivery.lines).toMatchObject([{ stock_free: null }]);
+  expect((await factsOf(fixture, 2))?.delivery.lines).toMatchObject([{ stock_free: null }]);
 });

@@ -77,7 +77,7 @@ interface DecideParts extends Partial<Omit<DeciderDeps, 'mode'>> {
   readonly pauses?: Pick<Pauses, 'reason' | 'followFiles'>;
 }
 
-export interface House {
+export interface DeciderFixture {
   readonly clock: ManualClock;
   readonly store: SqliteStore;
   /** The service told us about an order. */
@@ -119,7 +119,7 @@ function orderRecord(orderId: number, more: Readonly<Record<string, unknown>> = 
   };
 }
 
-export async function createHouse(): Promise<House> {
+export async function createDeciderFixture(): Promise<DeciderFixture> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   let seq = 0;
@@ -127,10 +127,10 @@ export async function createHouse(): Promise<House> {
     seq += 1;
     return { source: `run:${seq}`, readSeq: seq, at: clock.now() };
   };
-  const order: House['order'] = async (id, more) => {
+  const order: DeciderFixture['order'] = async (id, more) => {
     await store.transaction((tx) => writeOrders(tx, [orderRecord(id, more)], now()));
   };
-  const decider: House['decider'] = (parts) => {
+  const decider: DeciderFixture['decider'] = (parts) => {
     const rules = loadedRules(ACCEPT_SMALL);
     const nothing = () => undefined;
     return createDecider({
@@ -230,7 +230,7 @@ export async function createHouse(): Promise<House> {
 }
 
 /** The push that is due is on its way; what is given puts it back as not taken by the service. */
-export async function sendInVain({ store, clock }: House): Promise<() => Promise<void>> {
+export async function sendInVain({ store, clock }: DeciderFixture): Promise<() => Promise<void>> {
   const free = { busy: new Set<string>(), held: new Map<string, string>() };
   const [item] = await dueItems(store.db, 'send', clock.now(), free, 1);
   if (!item) throw new Error('nothing is due');
@@ -244,7 +244,10 @@ export async function sendInVain({ store, clock }: House): Promise<() => Promise
 }
 
 /** A person accepts this delivery, which is not decided yet or held. */
-export async function acceptByHand({ store, clock }: Pick<House, 'store' | 'clock'>, id: number) {
+export async function acceptByHand(
+  { store, clock }: Pick<DeciderFixture, 'store' | 'clock'>,
+  id: number,
+) {
   const rules = loadedRules(ACCEPT_SMALL);
   const nothing = () => undefined;
   const told = { onPush: nothing, onReviewed: nothing };
@@ -254,7 +257,7 @@ export async function acceptByHand({ store, clock }: Pick<House, 'store' | 'cloc
 }
 
 /** The journal, `external accept`, from the first entry on. */
-export async function journal({ store }: House): Promise<string[]> {
+export async function journal({ store }: DeciderFixture): Promise<string[]> {
   const rows = await store.db
     .selectFrom('decision')
     .select(['actor', 'outcome'])
@@ -267,7 +270,7 @@ export async function journal({ store }: House): Promise<string[]> {
 export async function watch({
   store,
   clock,
-}: Pick<House, 'store' | 'clock'>): Promise<() => Promise<void>> {
+}: Pick<DeciderFixture, 'store' | 'clock'>): Promise<() => Promise<void>> {
   const guard = guardClock(store, clock);
   const stop = new AbortController();
   const done = guard.run(stop.signal, () => untilAborted(stop.signal));

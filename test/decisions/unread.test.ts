@@ -3,7 +3,7 @@ import { checkRows } from '../../src/client/rows.ts';
 import { deliverySchema, salesOrderSchema } from '../../src/client/v1/schemas.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { createHouse, type House, loadedRules } from './support.ts';
+import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
 /** Asks nothing that could be unknown. */
 const ACCEPT_ALL = `
@@ -27,15 +27,15 @@ const DELIVERY = {
 };
 
 /** The service has sent these rows. */
-async function receive(house: House, order: object, delivery: object): Promise<void> {
-  const at = { source: 'run:1', readSeq: house.clock.now(), at: house.clock.now() };
-  await house.store.transaction(async (tx) => {
+async function receive(fixture: DeciderFixture, order: object, delivery: object): Promise<void> {
+  const at = { source: 'run:1', readSeq: fixture.clock.now(), at: fixture.clock.now() };
+  await fixture.store.transaction(async (tx) => {
     await writeOrders(tx, checkRows(salesOrderSchema, [order]).rows, at);
     await writeDeliveries(tx, checkRows(deliverySchema, [delivery]).rows, at);
   });
 }
 
-async function reasons({ store }: House): Promise<string[]> {
+async function reasons({ store }: DeciderFixture): Promise<string[]> {
   const rows = await store.db.selectFrom('decision').select(['outcome', 'reason']).execute();
   return rows.map(({ outcome, reason }) => `${outcome}: ${reason}`);
 }
@@ -54,20 +54,20 @@ describe('a delivery of which something that decides cannot be read', () => {
     ],
     ['orderId', { orderId: 'SO-1' }],
   ])('is held whatever the rules say, for %s', async (path, odd) => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const rules = loadedRules(ACCEPT_ALL);
     const read = { ...ORDER };
     const delivery = { ...DELIVERY, ...odd };
     if (path === 'orderId') {
-      await receive(house, read, DELIVERY);
+      await receive(fixture, read, DELIVERY);
       const row = { unread: '["orderId"]', content_hash: 'other' };
-      await house.store.db.updateTable('delivery').set(row).execute();
-    } else await receive(house, read, delivery);
-    expect(await house.decide({ rules: () => rules })).toEqual(['7 hold']);
-    expect(await reasons(house)).toEqual([`hold: cannot be read: ${path}`]);
-    await house.clock.advance(1);
-    await receive(house, read, { ...DELIVERY, deliveryNo: 'now it is right' });
-    expect(await house.decide({ rules: () => rules })).toEqual(['7 accept']);
+      await fixture.store.db.updateTable('delivery').set(row).execute();
+    } else await receive(fixture, read, delivery);
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['7 hold']);
+    expect(await reasons(fixture)).toEqual([`hold: cannot be read: ${path}`]);
+    await fixture.clock.advance(1);
+    await receive(fixture, read, { ...DELIVERY, deliveryNo: 'now it is right' });
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['7 accept']);
   });
 
   it.each<[string, object]>([
@@ -78,34 +78,34 @@ describe('a delivery of which something that decides cannot be read', () => {
     ['order.status', { status: { code: 1 } }],
     ['order.status (sleeping)', { status: 'sleeping' }],
   ])('is held for its order as well, for %s', async (path, odd) => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const rules = loadedRules(ACCEPT_ALL);
-    await receive(house, { ...ORDER, ...odd }, DELIVERY);
-    expect(await house.decide({ rules: () => rules })).toEqual(['7 hold']);
-    expect(await reasons(house)).toEqual([`hold: cannot be read: ${path}`]);
-    await house.clock.advance(1);
-    await receive(house, ORDER, DELIVERY);
-    expect(await house.decide({ rules: () => rules })).toEqual(['7 accept']);
+    await receive(fixture, { ...ORDER, ...odd }, DELIVERY);
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['7 hold']);
+    expect(await reasons(fixture)).toEqual([`hold: cannot be read: ${path}`]);
+    await fixture.clock.advance(1);
+    await receive(fixture, ORDER, DELIVERY);
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['7 accept']);
   });
 
   it('is decided where what cannot be read decides nothing', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const odd = { deliveryNo: {}, trackAndTrace: [], createdAt: [], note: { a: 1 } };
-    await receive(house, { ...ORDER, orderNo: [], completed: 'maybe' }, { ...DELIVERY, ...odd });
+    await receive(fixture, { ...ORDER, orderNo: [], completed: 'maybe' }, { ...DELIVERY, ...odd });
     const rules = loadedRules(ACCEPT_ALL);
-    expect(await house.decide({ rules: () => rules })).toEqual(['7 accept']);
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['7 accept']);
   });
 
   it('keeps what came in the mirror, and shows null for it', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const odd = { ...line, barcode: 5, fulfilledQuantity: { pieces: 2 }, price: '10,5' };
-    await receive(house, ORDER, { ...DELIVERY, status: false, fulfilledLineItems: [odd] });
-    const lines = await house.store.db.selectFrom('delivery_line').selectAll().execute();
+    await receive(fixture, ORDER, { ...DELIVERY, status: false, fulfilledLineItems: [odd] });
+    const lines = await fixture.store.db.selectFrom('delivery_line').selectAll().execute();
     expect(lines).toMatchObject([{ barcode: '5', fulfilled_quantity: null, price: null }]);
     expect(JSON.parse(lines[0]?.extra ?? '')).toEqual({
       ...{ fulfilledQuantity: { pieces: 2 }, price: '10,5' },
     });
-    const [row] = await house.store.db.selectFrom('delivery').selectAll().execute();
+    const [row] = await fixture.store.db.selectFrom('delivery').selectAll().execute();
     expect(row).toMatchObject({
       status: 'false',
       unread: '["fulfilledLineItems.0.fulfilledQuantity","fulfilledLineItems.0.price"]',

@@ -1,6 +1,6 @@
 /** Every way in which a push can go wrong on the wire, by the reference's faults. */
 import { describe, expect, it } from 'vitest';
-import { decisionsOf } from '../../src/decisions/desk.ts';
+import { decisionsOf } from '../../src/decisions/review/deliveries.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { READ_TOO_OLD } from '../../src/outbox/service.ts';
 import type { Reference } from '../../src/reference/reference.ts';

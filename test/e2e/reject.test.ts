@@ -33,7 +33,7 @@ rules:
 
 function settings(unwanted: readonly string[]): string {
   const reject = { matches_seen: 1, max_share_of_day: 100 };
-  return stringify({ version: 1, lists: { unwanted }, rails: { reject } });
+  return stringify({ version: 1, lists: { unwanted }, safeguards: { reject } });
 }
 
 const COUNTRIES = ['DK', 'SE', 'NO', 'DE', 'NL', 'FR', 'GB', 'FI', 'ES', 'IT', 'BE', 'US', 'AT'];
@@ -126,7 +126,7 @@ function decisions({ db }: Running) {
 async function toTheQueue(way: Way, daemon: Running) {
   await way.order();
   const watched = await way.until('a decision', async () => (await decisions(daemon))[0]);
-  expect(watched).toMatchObject({ outcome: 'nothing', trigger: 'new' });
+  expect(watched).toMatchObject({ outcome: 'no_rule', trigger: 'new' });
   await way.call('rules', 'matches', 'reject-unwanted', '--seen');
   const period = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00Z'];
   await way.call('rules', 'backtest', ...period, '--save');
@@ -135,7 +135,7 @@ async function toTheQueue(way: Way, daemon: Running) {
     (await decisions(daemon)).find(({ outcome }) => outcome === 'reject'),
   );
   const queue = JSON.parse(await way.call('rules', 'queue', '--json'));
-  expect(queue.waiting).toMatchObject([{ ruleId: 'reject-unwanted', rail: null }]);
+  expect(queue.waiting).toMatchObject([{ ruleId: 'reject-unwanted', safeguard: null }]);
   expect(queue.waiting[0].dueAt - queue.waiting[0].queuedAt).toBe(24 * 3_600_000);
   return watched.id;
 }
@@ -187,7 +187,7 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
     const entries = await second.db.selectFrom('reject_entry').select('state').execute();
     return entries.some(({ state }) => state === 'withdrawn') || undefined;
   });
-  expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'nothing', trigger: 'rules' });
+  expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'no_rule', trigger: 'rules' });
   expect(await way.call('rules', 'queue')).toMatch(/disarmed: reject-unwanted, since .*changed/);
   // What it was armed with comes back, and it is not armed with it.
   way.write(settings(COUNTRIES));

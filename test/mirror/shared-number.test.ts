@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createOrderReader, type OrderReaderDeps } from '../../src/sync/read-order.ts';
-import { createHouse } from '../decisions/support.ts';
+import { createDeciderFixture } from '../decisions/support.ts';
 import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -78,7 +78,7 @@ it('a delivery may have the number of one that is gone', async () => {
 });
 
 it('the one that is mirrored is held, and says which order has its number as well', async () => {
-  const house = await createHouse();
+  const house = await createDeciderFixture();
   await house.delivery({ id: 1, order: 5 });
   await house.delivery({ id: 1, order: 6, status: 'accepted' });
   expect(await house.decide()).toEqual(['1 hold']);

@@ -13,8 +13,8 @@ import { dueItems } from '../../src/outbox/ledger.ts';
 import {
   ACCEPT_COVERED,
   ACCEPT_SMALL,
-  createHouse,
-  type House,
+  createDeciderFixture,
+  type DeciderFixture,
   loadedRules,
 } from '../decisions/support.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -123,7 +123,7 @@ it('takes a 409 for the last word', async () => {
 });
 
 /** What becomes of the push that is due, the service showing what the mirror has. */
-async function clear({ store, clock }: House, { dryRun = false } = {}) {
+async function clear({ store, clock }: DeciderFixture, { dryRun = false } = {}) {
   const excluded = { busy: new Set<string>(), held: new Map<string, string>() };
   const [found] = await dueItems(store.db, 'send', clock.now(), excluded, 1);
   if (!found) throw new Error('nothing is due');
@@ -138,7 +138,7 @@ async function clear({ store, clock }: House, { dryRun = false } = {}) {
 }
 
 it('sends an accept of the rules only for what they have decided on', async () => {
-  const house = await createHouse();
+  const house = await createDeciderFixture();
   await house.delivery({ id: 7 });
   expect(await house.decide()).toEqual(['7 accept']);
   expect(await clear(house)).toMatchObject({ send: true });
@@ -157,7 +157,7 @@ it('sends an accept of the rules only for what they have decided on', async () =
 });
 
 it('sends an accept of a person only for the lines that the person has seen', async () => {
-  const house = await createHouse();
+  const house = await createDeciderFixture();
   const rules = loadedRules(ACCEPT_SMALL);
   await house.delivery({ id: 7, lines: [['a', 30]] });
   expect(await house.decide()).toEqual(['7 hold']);
@@ -186,8 +186,8 @@ it('sends an accept of a person only for the lines that the person has seen', as
 describe('an accept of the rules that waited for longer than its facts may age', () => {
   const MINUTE = 60_000;
 
-  async function waited(): Promise<House & { readonly again: () => Promise<string[]> }> {
-    const house = await createHouse();
+  async function waited(): Promise<DeciderFixture & { readonly again: () => Promise<string[]> }> {
+    const house = await createDeciderFixture();
     await house.stock({ a: 2 });
     await house.delivery({ id: 7 });
     const covered = loadedRules(ACCEPT_COVERED);
@@ -228,9 +228,9 @@ describe('an accept of the rules that waited for longer than its facts may age',
 });
 
 it('gives an accept the time to leave, however young facts must be', async () => {
-  const house = await createHouse();
+  const house = await createDeciderFixture();
   await house.delivery({ id: 7 });
-  const settings = 'version: 1\nrails: { freshness: { mirror: 1s } }\n';
+  const settings = 'version: 1\nsafeguards: { freshness: { mirror: 1s } }\n';
   const rules = loadedRules(ACCEPT_SMALL, settings);
   expect(await house.decide({ rules: () => rules })).toEqual(['7 accept']);
   await house.clock.advance(59_999);
@@ -369,15 +369,15 @@ it('is too late also where it was found due before the clock was set back', asyn
 
 describe('a push that died and is tried again', () => {
   /** An accept of the rules that was tried in vain. */
-  async function died(): Promise<House> {
-    const house = await createHouse();
+  async function died(): Promise<DeciderFixture> {
+    const house = await createDeciderFixture();
     await house.delivery({ id: 7 });
     expect(await house.decide()).toEqual(['7 accept']);
     await house.store.db.updateTable('outbox').set({ state: 'dead', ended_at: 0 }).execute();
     return house;
   }
 
-  async function clearAgain(house: House) {
+  async function clearAgain(house: DeciderFixture) {
     const again = { state: 'queued', ended_at: null, due_at: 0 } as const;
     await house.store.db.updateTable('outbox').set(again).execute();
     return clear(house);

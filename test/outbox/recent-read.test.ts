@@ -17,7 +17,7 @@ import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
 } from '../../src/outbox/kinds/delivery-status.ts';
-import { acceptByHand, createHouse } from '../decisions/support.ts';
+import { acceptByHand, createDeciderFixture } from '../decisions/support.ts';
 import { pausesIn } from '../support/pauses.ts';
 
 const SECOND = 1_000;
@@ -35,7 +35,7 @@ const ACTS = {
 
 /** A delivery that was just read, and the rules' accept of it; the limiter lets nothing pass. */
 async function decided() {
-  const house = await createHouse();
+  const house = await createDeciderFixture();
   const { clock, store } = house;
   const recentReads = createRecentReads(clock);
   const service = { status: 'pending', pieces: 2 };

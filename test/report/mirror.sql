@@ -45,7 +45,7 @@ VALUES
     '["hold-large"]', '{}', '{}', '', 'a'),
   (2, 12, 1, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'accept', 'all in stock',
     '["accept-plain"]', '{}', '{}', 'a', 'b'),
-  (3, 13, 77, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'nothing', 'no rule', '[]', '{}',
+  (3, 13, 77, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'no_rule', 'no rule', '[]', '{}',
     '{}', 'b', 'c');
 INSERT INTO evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
   evaluated_at)
@@ -75,4 +75,4 @@ VALUES ('stock', 1767615300000, 1767614400000, 3);
 INSERT INTO quarantine (entity, raw, raw_hash, path, reason, source, first_seen_at, last_seen_at)
 VALUES ('stock_variant', '{"barcode":5}', 'h', 'barcode', 'must be a text', 'run:1', 0, 1000);
 INSERT INTO incident (at, kind, entity, key, detail)
-VALUES (1767614400000, 'undecidable', 'delivery', '11', '{}');
+VALUES (1767614400000, 'evaluation_error', 'delivery', '11', '{}');

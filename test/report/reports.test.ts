@@ -93,11 +93,11 @@ describe('selvedge report', () => {
     change(
       it,
       `insert into incident (at, kind, entity, key, detail, resolved_at)
-       values (1, 'customer_field', 'erp_customer', 'C-9', '{"misfits":[]}', 2)`,
+       values (1, 'invalid_customer_data', 'erp_customer', 'C-9', '{"invalidFields":[]}', 2)`,
     );
     const { stdout } = await it.report('run', 'incidents', '--format', 'csv');
     expect(stdout.split('\n').slice(1)).toEqual([
-      ...['2026-01-05T12:00:00Z,undecidable,delivery,11,{}', ''],
+      ...['2026-01-05T12:00:00Z,evaluation_error,delivery,11,{}', ''],
     ]);
     for (const command of [['status'], ['doctor', '--offline']]) {
       const asked = await selvedge([...command, '--config', it.config], { KEY: 'key-4711' });

@@ -80,12 +80,12 @@ describe('the views', () => {
       ...{ open_preorders: 16, in_stock: 5, missing: 11, cover_percent: 31.3 },
       ...{ style_no: 'S-1', style_name: 'Coat', color_name: 'black', size: 'S' },
     });
-    expect(one("select * from v_decision_day where outcome = 'nothing'")).toMatchObject({
+    expect(one("select * from v_decision_day where outcome = 'no_rule'")).toMatchObject({
       ...{ day: '2026-01-05', rule: '(no rule)', decisions: 1 },
     });
     expect(asked(path, 'select delivery_no, rules_said, done_by from v_agreement')).toEqual([
       { delivery_no: 'D-12', rules_said: 'accept', done_by: 'the rules' },
-      { delivery_no: 'D-13', rules_said: 'nothing', done_by: 'people' },
+      { delivery_no: 'D-13', rules_said: 'no_rule', done_by: 'people' },
     ]);
     expect(one('select order_id, order_no from v_order_pushed')).toMatchObject({ order_no: 'O-9' });
     expect(one('select * from v_refund_pending where pending_refund_id = 31')).toMatchObject({

@@ -1,23 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { combine, type Obstacle, type Verdict } from '../../src/rules/combine.ts';
+import { combine, type Obstacle, type RuleResult } from '../../src/rules/combine.ts';
 
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 
-function verdict(id: string, action: Verdict['action'], value: Verdict['value']): Verdict {
-  return {
-    id,
-    action,
-    value,
-    missing: value === 'unknown' ? [`fact.${id}`] : [],
-    text: `is ${id}`,
-  };
+function result(id: string, action: RuleResult['action'], value: RuleResult['value']): RuleResult {
+  const missing = value === 'unknown' ? [`fact.${id}`] : [];
+  return { id, title: `is ${id}`, action, hash: id, mode: 'live', value, missing, clauses: [] };
 }
 
 const [accept, hold, reject] = [
-  verdict('acc', 'accept', true),
-  verdict('hol', 'hold', true),
-  verdict('rej', 'reject', true),
+  result('acc', 'accept', true),
+  result('hol', 'hold', true),
+  result('rej', 'reject', true),
 ];
 
 describe('the combination of rules', () => {
@@ -37,14 +32,14 @@ describe('the combination of rules', () => {
     });
     expect(combine([reject], undefined)).toMatchObject({ kind: 'reject', rules: ['rej'] });
     expect(combine([accept], undefined)).toMatchObject({ kind: 'accept', rules: ['acc'] });
-    expect(combine([], undefined)).toMatchObject({ kind: 'nothing', code: 'no_rule', rules: [] });
-    const no = [verdict('a', 'hold', false), verdict('b', 'accept', false)];
-    expect(combine(no, undefined).kind).toBe('nothing');
+    expect(combine([], undefined)).toMatchObject({ kind: 'no_rule', code: 'no_rule', rules: [] });
+    const no = [result('a', 'hold', false), result('b', 'accept', false)];
+    expect(combine(no, undefined).kind).toBe('no_rule');
   });
 
   it('holds when a hold or reject rule could not be evaluated, and names the fact', () => {
     for (const action of ['hold', 'reject'] as const) {
-      expect(combine([accept, verdict('x', action, 'unknown')], undefined)).toEqual({
+      expect(combine([accept, result('x', action, 'unknown')], undefined)).toEqual({
         kind: 'hold',
         code: 'could_not_evaluate',
         rules: ['x'],
@@ -52,13 +47,13 @@ describe('the combination of rules', () => {
         missing: ['fact.x'],
       });
     }
-    expect(combine([reject, verdict('x', 'hold', 'unknown')], undefined).kind).toBe('hold');
+    expect(combine([reject, result('x', 'hold', 'unknown')], undefined).kind).toBe('hold');
   });
 
   it('takes an unknown accept rule for no accept', () => {
-    expect(combine([verdict('x', 'accept', 'unknown')], undefined).kind).toBe('nothing');
-    expect(combine([verdict('x', 'accept', 'unknown'), reject], undefined).kind).toBe('reject');
-    expect(combine([verdict('x', 'accept', 'unknown'), accept], undefined).rules).toEqual(['acc']);
+    expect(combine([result('x', 'accept', 'unknown')], undefined).kind).toBe('no_rule');
+    expect(combine([result('x', 'accept', 'unknown'), reject], undefined).kind).toBe('reject');
+    expect(combine([result('x', 'accept', 'unknown'), accept], undefined).rules).toEqual(['acc']);
   });
 
   it('holds a delivery without lines', () => {
@@ -68,36 +63,36 @@ describe('the combination of rules', () => {
   });
 });
 
-const verdicts = fc.uniqueArray(
+const results = fc.uniqueArray(
   fc.record({
     id: fc.string({ minLength: 1, maxLength: 3 }),
-    action: fc.constantFrom<Verdict['action']>('accept', 'hold', 'reject'),
-    value: fc.constantFrom<Verdict['value']>(true, false, 'unknown'),
+    action: fc.constantFrom<RuleResult['action']>('accept', 'hold', 'reject'),
+    value: fc.constantFrom<RuleResult['value']>(true, false, 'unknown'),
   }),
   { selector: ({ id }) => id, maxLength: 8 },
 );
 
 /** The table once more, read from the strongest row down. */
-function tableKind(all: readonly Pick<Verdict, 'action' | 'value'>[]): string {
+function tableKind(all: readonly Pick<RuleResult, 'action' | 'value'>[]): string {
   const has = (action: string, value: unknown): boolean =>
     all.some((one) => one.action === action && one.value === value);
   if (has('hold', true) || has('hold', 'unknown') || has('reject', 'unknown')) return 'hold';
   if (has('reject', true)) return has('accept', true) ? 'hold' : 'reject';
-  return has('accept', true) ? 'accept' : 'nothing';
+  return has('accept', true) ? 'accept' : 'no_rule';
 }
 
 describe('any combination', () => {
   it('agrees with the table', () => {
     fc.assert(
-      fc.property(verdicts, (drawn) => {
-        const all = drawn.map(({ id, action, value }) => verdict(id, action, value));
+      fc.property(results, (drawn) => {
+        const all = drawn.map(({ id, action, value }) => result(id, action, value));
         expect(combine(all, undefined).kind).toBe(tableKind(all));
       }),
     );
   });
 
   it('does not depend on the order of the rules', () => {
-    const shuffled = verdicts.chain((drawn) =>
+    const shuffled = results.chain((drawn) =>
       fc.tuple(
         fc.constant(drawn),
         fc.shuffledSubarray(drawn, { minLength: drawn.length, maxLength: drawn.length }),
@@ -107,7 +102,7 @@ describe('any combination', () => {
       fc.property(shuffled, ([drawn, other]) => {
         const of = (list: typeof drawn) =>
           combine(
-            list.map(({ id, action, value }) => verdict(id, action, value)),
+            list.map(({ id, action, value }) => result(id, action, value)),
             undefined,
           );
         expect(of(other)).toEqual(of(drawn));
@@ -117,12 +112,12 @@ describe('any combination', () => {
 
   it('never becomes milder by a rule more, but for an accept where nothing applied', () => {
     const safety: Readonly<Record<string, number>> = { nothing: 1, accept: 0, reject: 0, hold: 2 };
-    const extra = fc.constantFrom<Verdict['action']>('hold', 'reject');
+    const extra = fc.constantFrom<RuleResult['action']>('hold', 'reject');
     fc.assert(
-      fc.property(verdicts, extra, (drawn, action) => {
-        const all = drawn.map(({ id, action: a, value }) => verdict(id, a, value));
+      fc.property(results, extra, (drawn, action) => {
+        const all = drawn.map(({ id, action: a, value }) => result(id, a, value));
         const before = combine(all, undefined).kind;
-        const after = combine([...all, verdict('more', action, 'unknown')], undefined).kind;
+        const after = combine([...all, result('more', action, 'unknown')], undefined).kind;
         expect(safety[after]).toBeGreaterThanOrEqual(safety[before] ?? 0);
         expect(after).toBe('hold');
       }),

@@ -10,8 +10,8 @@ describe('a rule', () => {
   it('is true when all of when hold and none of unless', () => {
     const text = ruleText(['order.country == "DK"'], '    unless: [order.preorder]\n');
     expect(decide(text).live).toMatchObject({ kind: 'accept', rules: ['a'] });
-    expect(decide(text, { order: { preorder: true } }).live.kind).toBe('nothing');
-    expect(decide(text, { order: { country: 'SE' } }).live.kind).toBe('nothing');
+    expect(decide(text, { order: { preorder: true } }).live.kind).toBe('no_rule');
+    expect(decide(text, { order: { country: 'SE' } }).live.kind).toBe('no_rule');
   });
 
   it('is false as soon as one clause decides so, although another is unknown', () => {
@@ -41,13 +41,13 @@ describe('a rule', () => {
     const given = (terms: number) => factsOfTest({ customer: { extra: { terms } } });
     const live = (terms: number) => evaluate(rules, given(terms)).live.kind;
     const most = Number.MAX_SAFE_INTEGER;
-    expect([1, 99_999_999, most].map(live)).toEqual(['hold', 'nothing', 'nothing']);
+    expect([1, 99_999_999, most].map(live)).toEqual(['hold', 'no_rule', 'no_rule']);
     expect([-99_999_999, -most].map(live)).toEqual(['hold', 'hold']);
     const never = "'!(clock.now <= order.created_at + days(customer.extra.terms))'";
     const reject = rulesOf(ruleText([never], '', 'reject'), settings);
     const armed = new Set(['a']);
     const tried = evaluate(reject, given(99_999_999), { armed, operands: false });
-    expect(tried.live.kind).toBe('nothing');
+    expect(tried.live.kind).toBe('no_rule');
     expect(complaints(['order.age > duration("99999999999h")'])[0]).toContain('is not a duration');
   });
 
@@ -75,7 +75,7 @@ describe('a rule', () => {
     const text = ruleText(['customer.credit.headroom >= delivery.amount']);
     expect(decide(text).live.kind).toBe('accept');
     const euro = decide(text, { order: { currency: 'EUR' } });
-    expect(euro.live.kind).toBe('nothing');
+    expect(euro.live.kind).toBe('no_rule');
     expect(euro.rules[0]?.missing[0]).toContain('amounts in DKK and in EUR cannot be compared');
     const unknown = decide(text, { customer: { credit: { currency: null } } });
     expect(unknown.rules[0]?.value).toBe('unknown');
@@ -97,12 +97,12 @@ describe('a rule', () => {
     const kind = (amount: number): string => decide(text, { delivery: { amount } }).live.kind;
     expect([kind(30_000), kind(30_000.01), kind(29_999.99)]).toEqual([
       'accept',
-      'nothing',
+      'no_rule',
       'accept',
     ]);
     const young = ruleText(['delivery.age < duration("1.5s")']);
     const aged = (age: string) => decide(young, { delivery: { age } }).live.kind;
-    expect([aged('1499ms'), aged('1500ms')]).toEqual(['accept', 'nothing']);
+    expect([aged('1499ms'), aged('1500ms')]).toEqual(['accept', 'no_rule']);
     const percent = ruleText(['delivery.lines.exists(line, line.price_diff_pct > 2)'], '', 'hold');
     const off = (price: number, order_price: number): unknown =>
       decide(percent, { delivery: { lines: [{ price, order_price }] } }).rules[0]?.value;
@@ -121,15 +121,15 @@ describe('modes', () => {
     const text = (mode: string): string => HOLD.replace('mode: live', `mode: ${mode}`);
     const given = { customer: { credit: { overdue_days: 15 } } };
     expect(decide(text('live'), given).live.kind).toBe('hold');
-    expect(decide(text('live'), given, { mode: 'shadow' }).live.kind).toBe('nothing');
+    expect(decide(text('live'), given, { mode: 'shadow' }).live.kind).toBe('no_rule');
     expect(decide(text('live'), given, { mode: 'shadow' }).shadow.kind).toBe('hold');
-    expect(decide(text('shadow'), given).live.kind).toBe('nothing');
+    expect(decide(text('shadow'), given).live.kind).toBe('no_rule');
     expect(decide(text('shadow'), given).shadow.kind).toBe('hold');
     expect(decide(text('off'), given).rules).toEqual([]);
     const set = (mode: string) =>
       evaluate(rulesOf(HOLD, `version: 1\nmode: ${mode}\n`), factsOfTest(given));
     expect(set('live').live.kind).toBe('hold');
-    expect([set('shadow').live.kind, set('shadow').shadow.kind]).toEqual(['nothing', 'hold']);
+    expect([set('shadow').live.kind, set('shadow').shadow.kind]).toEqual(['no_rule', 'hold']);
     expect(set('off').rules).toEqual([]);
     expect(rulesOf(HOLD.replace('    mode: live\n', '')).rules[0]?.mode).toBe('shadow');
   });
@@ -139,12 +139,12 @@ describe('modes', () => {
     const given = { order: { country: 'SE' } };
     const [id, hash] = [rulesOf(text).rules[0]?.id ?? '', rulesOf(text).rules[0]?.hash ?? ''];
     expect(decide(text, given)).toMatchObject({
-      live: { kind: 'nothing' },
+      live: { kind: 'no_rule' },
       shadow: { kind: 'reject' },
       rules: [{ mode: 'shadow', armed: false }],
     });
     expect(decide(text, given, { armed: new Set([id]) }).live.kind).toBe('reject');
-    expect(decide(text, given, { armed: new Set([hash]) }).live.kind).toBe('nothing');
+    expect(decide(text, given, { armed: new Set([hash]) }).live.kind).toBe('no_rule');
   });
 
   it('applies rules in their time and to deliveries of their state only', () => {
@@ -152,11 +152,11 @@ describe('modes', () => {
       ['order.country == "DK"'],
       '    effective_until: 2026-03-03T10:00:00Z\n',
     );
-    expect(decide(dated).live.kind).toBe('nothing');
+    expect(decide(dated).live.kind).toBe('no_rule');
     const before = { clock: { now: '2026-03-03T09:59:59Z' } };
     expect(decide(dated, before).live.kind).toBe('accept');
     const late = decide(dated.replace('_until', '_from'), before);
-    expect([late.live.kind, late.rules]).toEqual(['nothing', []]);
+    expect([late.live.kind, late.rules]).toEqual(['no_rule', []]);
     expect(decide(dated.replace('_until', '_from')).live.kind).toBe('accept');
     const accepted = { delivery: { status: 'accepted' } };
     expect(decide(HOLD, { ...accepted, customer: { credit: null } }).rules).toEqual([]);
@@ -188,7 +188,7 @@ describe('an evaluation', () => {
       kind: 'hold',
       code: 'could_not_evaluate',
     });
-    expect(live({ overdue_days: 14 }).kind).toBe('nothing');
+    expect(live({ overdue_days: 14 }).kind).toBe('no_rule');
   });
 
   it('names the row that a table has not', () => {
@@ -217,7 +217,7 @@ describe('an evaluation', () => {
     const lines = [{ barcode: 'A-1', quantity: 5, stock_free: 4 }, { barcode: 'A-2' }];
     expect(explain(decide(text, { delivery: { lines }, order: { season: 'AW24' } }))).toBe(
       [
-        'D-7001 => NOTHING (no rule)',
+        'D-7001 => NO_RULE (no rule)',
         'a (accept, live): does not match',
         '  ok  line 7 has(order.season)',
         '         has(order.season) = true',
@@ -369,11 +369,14 @@ describe('hashes', () => {
     expect(new Set(limits.map((data) => hashes(table, data)[0])).size).toBe(2);
   });
 
-  it('do not depend on the order of the rules, but on rails and the calendar', () => {
+  it('do not depend on the order of the rules, but on safeguards and the calendar', () => {
     const other = base.replace('id: a', 'id: b').slice('rules:\n'.length);
     const swapped = `rules:\n${other}${base.slice('rules:\n'.length)}`;
     expect(hashes(`${base}${other}`)[1]).toBe(hashes(swapped)[1]);
-    const more = ['rails: { returns: { max_per_day: 1 } }', 'calendar: { holidays: [2026-12-24] }'];
+    const more = [
+      'safeguards: { revocation: { max_per_day: 1 } }',
+      'calendar: { holidays: [2026-12-24] }',
+    ];
     const sets = ['', ...more].map((line) => hashes(base, `${settings}${line}\n`)[1]);
     expect(new Set(sets).size).toBe(3);
   });

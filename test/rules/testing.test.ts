@@ -33,7 +33,7 @@ describe('what a test is given', () => {
       { path: 'r.yaml', text: ruleText(['order.preorder']) },
       {
         path: 'scenarios.yaml',
-        text: 'scenarios: [{ name: x, expect: nothing, given: { order: { currency: dkk } } }]',
+        text: 'scenarios: [{ name: x, expect: no_rule, given: { order: { currency: dkk } } }]',
       },
     ]);
     expect('ruleSet' in loaded && loaded.ruleSet.warnings).toMatchObject([
@@ -164,25 +164,25 @@ describe('scenarios', () => {
 
   it('look at the combined outcome and at the rules that decided', () => {
     expect(run('{ name: x, expect: accept, rules: [a] }').ok).toBe(true);
-    expect(run('{ name: x, expect: nothing }')).toMatchObject({
+    expect(run('{ name: x, expect: no_rule }')).toMatchObject({
       ok: false,
-      scenarios: [{ ok: false, expected: 'nothing', actual: 'accept' }],
+      scenarios: [{ ok: false, expected: 'no_rule', actual: 'accept' }],
     });
     const abroad = '{ name: x, given: { order: { country: SE } }, expect: accept, rules: [a] }';
-    expect(formatTestReport(run(abroad))).toContain('expected accept by a, got nothing by no rule');
+    expect(formatTestReport(run(abroad))).toContain('expected accept by a, got no_rule by no rule');
   });
 
   it('take only those reject rules for armed that they name', () => {
     const text = ruleText(['order.country == "DK"'], '', 'reject');
     const of = (armed: string) => {
-      const scenario = `scenarios: [{ name: x, expect: nothing, armed: ${armed} }]\n`;
+      const scenario = `scenarios: [{ name: x, expect: no_rule, armed: ${armed} }]\n`;
       const loaded = loadRules([
         { path: 'r.yaml', text },
         { path: 'scenarios.yaml', text: scenario },
       ]);
       return 'ruleSet' in loaded && runRuleTests(loaded.ruleSet).scenarios[0]?.actual;
     };
-    expect([of('[]'), of('[a]')]).toEqual(['nothing', 'reject']);
+    expect([of('[]'), of('[a]')]).toEqual(['no_rule', 'reject']);
   });
 
   it('refuse rules that do not exist', () => {

@@ -51,7 +51,7 @@ describe('the timing of a hold', () => {
   });
 });
 
-describe('the rails of a reject', () => {
+describe('the safeguards of a reject', () => {
   const rest = (reject: string): string => `    reject: ${reject}\n`;
 
   it('wait a day unless something else is written', () => {
@@ -102,11 +102,11 @@ describe('the settings', () => {
         /settings\.yaml:2:\d+ to: work must begin before it ends/,
       );
     }
-    expect(problem('version: 1\nrails: { freshness: { stock: 60 } }\n')).toContain('stock');
+    expect(problem('version: 1\nsafeguards: { freshness: { stock: 60 } }\n')).toContain('stock');
   });
 
-  it('have rails and a calendar also where nobody wrote any', () => {
-    const { mode, defaults, timezone, calendar, rails } = rulesOf(rule).settings;
+  it('have safeguards and a calendar also where nobody wrote any', () => {
+    const { mode, defaults, timezone, calendar, safeguards } = rulesOf(rule).settings;
     expect({ mode, defaults, timezone, calendar }).toEqual({
       mode: 'live',
       defaults: { mode: 'shadow' },
@@ -118,14 +118,14 @@ describe('the settings', () => {
         holidays: [],
       },
     });
-    expect(rails).toEqual({
+    expect(safeguards).toEqual({
       reject: {
         ...{ max_per_hour: 5, max_per_day: 20, max_per_customer_per_day: 2 },
         ...{ max_share_of_day: 3, share_floor: 3, times_median: 5, median_floor: 3 },
         ...{ write_failures: 3, business_hours_only: true, matches_seen: 5 },
       },
       accept: { max_per_hour: 5000, refused_in_a_row: 20, pause: '1h' },
-      returns: { max_per_day: 2, cooldown: '1h' },
+      revocation: { max_per_day: 2, cooldown: '1h' },
       freshness: { mirror: '15m', credit: '26h', stock: '60m' },
     });
   });

@@ -4,10 +4,14 @@
  */
 import { Command } from 'commander';
 import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
-import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../../decisions/desk.ts';
 import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
-import { leftAlone, presentSubject } from '../../decisions/simulation/present.ts';
+import {
+  type DecisionRecord,
+  decisionsOf,
+  deliveryIdOf,
+} from '../../decisions/review/deliveries.ts';
+import { currentSubject, whyLeftToPeople } from '../../decisions/simulation/current.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { visible } from '../../lib/text/visible.ts';
@@ -98,13 +102,13 @@ async function explainNow(
     context,
     async (db, store) => {
       const ruleSet = await namedRuleSet(db, options.rules ?? directory);
-      const subject = await presentSubject(store, named, ruleSet, now);
+      const subject = await currentSubject(store, named, ruleSet, now);
       const { facts } = subject;
       const { delivery } = facts;
       const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
         armed: await armedRuleIds(tx, ruleSet, now),
         lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
-        left: await leftAlone(tx, subject),
+        left: await whyLeftToPeople(tx, subject),
         pause: await pauseOfAccepts(tx, ruleSet.settings, now),
       }));
       const most = mode === 'shadow' ? 'shadow' : 'live';

@@ -1,6 +1,6 @@
 /** `selvedge deliveries list`: what was packed, and what became of it. */
 import { Command, Option } from 'commander';
-import { listDeliveries } from '../../decisions/desk.ts';
+import { listDeliveries } from '../../decisions/review/deliveries.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { wholeNumber } from '../arguments.ts';

@@ -1,7 +1,7 @@
 /** `selvedge rules facts <delivery>`: every name a condition may use, with its present value. */
 import { Command } from 'commander';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
-import { presentSubject } from '../../decisions/simulation/present.ts';
+import { currentSubject } from '../../decisions/simulation/current.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { factRows } from '../../rules/facts/show.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -22,7 +22,7 @@ export function rulesFacts(context: CliContext): Command {
       const { ruleSet } = loadRuleSet(rulesDirectory(command, context, undefined));
       const now = systemClock().now();
       const { facts } = await withMirror(command, context, (_db, store) =>
-        presentSubject(store, delivery, ruleSet, now),
+        currentSubject(store, delivery, ruleSet, now),
       );
       const rows = factRows(facts);
       if (options.json === true) {

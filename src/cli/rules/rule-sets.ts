@@ -1,6 +1,6 @@
 /** The rules that a command of this folder is about: those of a directory, or a stored set. */
 import { statSync } from 'node:fs';
-import { loadFilledRuleSet } from '../../decisions/lists/read.ts';
+import { loadFilledRuleSet } from '../../decisions/rule-lists.ts';
 import { isRuleSetHash, storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';

@@ -1,9 +1,9 @@
 /**
- * The softer breaker of accepts. More of them in an hour than anybody expects, or many in a row
- * that the service did not take: an incident tells people, and accepting pauses for a while. What
- * the rules would accept meanwhile is held, and looked at again when the pause is over.
+ * Limits accepts: after too many in an hour, or many in a row that the service refused, an incident
+ * is opened and accepting pauses for a while. Accepts by the rules are held until the pause is
+ * over.
  *
- * Hours are those of the clock; the count is a row, so that a restart does not forget it.
+ * Hours are those of the clock; the count is stored, so that a restart keeps it.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -39,8 +39,8 @@ export function hourBegan(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS;
 }
 
-function pauseMsOf({ rails }: Settings): number {
-  return parseDuration(rails.accept.pause) ?? HOUR_MS;
+function pauseMsOf({ safeguards }: Settings): number {
+  return parseDuration(safeguards.accept.pause) ?? HOUR_MS;
 }
 
 async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> {
@@ -53,7 +53,7 @@ async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> 
   return pace.pausedUntil > now + pauseMsOf(settings) ? { ...pace, pausedUntil: 0 } : pace;
 }
 
-/** That accepting pauses now, why and until when, for people. */
+/** Says to people that accepting pauses, why and until when; undefined while it does not. */
 export async function pauseOfAccepts(
   tx: Tx,
   settings: Settings,
@@ -69,22 +69,22 @@ function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
   return writeStateAt(tx, KEY, JSON.stringify(pace), now);
 }
 
-/** Whether the last pushes of accepts, all of them sent after `since`, came to nothing. */
+/** Whether the last `max` pushes of accepts since then all failed. */
 async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
   const rows = await tx
     .selectFrom('outbox')
     .select('state')
-    // Behind a long backlog nothing has ended lately: no reason to walk through all of it.
+    // Only the latest rows count: behind a long backlog no push has ended lately.
     .where('outbox_id', '>', (eb) =>
       eb
         .selectFrom('outbox')
         .select(sql<number>`coalesce(max(outbox_id), 0) - ${ROWS_LOOKED_AT}`.as('from')),
     )
-    // With the plus by its number: else SQLite goes through all that was ever decided.
+    // The plus makes SQLite search by number instead of through every push ever made.
     .where(sql<string>`+kind`, '=', 'delivery_status')
     .where('ended_at', 'is not', null)
     .where('created_at', '>', since)
-    // What was not sent, because it was overtaken or called off, says nothing of the service.
+    // Pushes that were never sent, such as canceled ones, say nothing about the service.
     .where((eb) => eb.or([eb('state', '=', 'confirmed'), REFUSED_BY_SERVICE]))
     .orderBy('outbox_id', 'desc')
     .limit(max)
@@ -94,11 +94,11 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
 
 async function reasonToPause(
   tx: Tx,
-  { rails }: Settings,
+  { safeguards }: Settings,
   { count, pausedUntil }: Pace,
   isCounted: boolean,
 ): Promise<string | undefined> {
-  const { max_per_hour: max, refused_in_a_row: refused } = rails.accept;
+  const { max_per_hour: max, refused_in_a_row: refused } = safeguards.accept;
   if (!isCounted && count >= max) return `${max} accepts in this hour are the limit`;
   if (!(await allRefused(tx, refused, pausedUntil))) return undefined;
   return `the service did not take the last ${refused} pushes`;
@@ -122,13 +122,13 @@ export async function pausedAccept(
 }
 
 function pausedBy(accept: Outcome, why: string, until: number): Paused {
-  const reason = `rail accepts: ${why}; accepting pauses`;
-  return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
+  const reason = `safeguard accepts: ${why}; accepting pauses`;
+  return { until, outcome: { ...accept, kind: 'hold', code: 'safeguard', reason } };
 }
 
 /**
- * Counts an accept that is about to be meant, or gives the hold in its place while accepting
- * pauses. Call it in the transaction that means it. `isCounted`: it was meant before, and not sent.
+ * Counts an accept that is about to be enqueued, or gives the hold in its place while accepting
+ * pauses. Call it in the transaction that enqueues. `isCounted`: it was counted and never sent.
  */
 export async function paceAccept(
   tx: Tx,

@@ -2,7 +2,7 @@
  * Revocation: a live hold rule with `applies_to: [pending, accepted]` may send back to pending what
  * the rules of this daemon accepted, as long as it has not shipped, and only so often a day. A
  * delivery whose accept was revoked is not accepted again before its cooldown is over: whatever
- * made the rules waver must have passed. A delivery that cannot be evaluated is not revoked.
+ * caused it must have passed. A delivery that cannot be evaluated is not revoked.
  */
 import { sql } from 'kysely';
 import { parseDuration } from '../../lib/units.ts';
@@ -13,19 +13,21 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
-import { isRevokedTooOften, resolveRevokedTooOften, tellRevokedTooOften } from '../incidents.ts';
+import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
 import {
   basisOf,
+  type Candidate,
   type Decided,
   type DecisionContext,
   type Judgement,
+  type Precaution,
   type RulesContext,
 } from '../judgement.ts';
 import { recordDecision, rememberEvaluation } from '../record.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
-/** What has no tracking number after this long has left without one. */
+/** An accepted delivery without a tracking number counts as shipped after this long. */
 const REVOKED_WITHIN_MS = 14 * DAY_MS;
 const COOLDOWN_MS_DEFAULT = 3_600_000;
 
@@ -36,8 +38,8 @@ interface Revocations {
 
 /**
  * How often the rules revoked the accept of this delivery in the last `ms`, and when last. A
- * revocation with a future timestamp was before the clock was set back: to wait for it would have
- * no end.
+ * revocation with a future timestamp was before the clock was set back and does not count: the
+ * cooldown would never end.
  */
 async function revocationsWithin(
   tx: Tx,
@@ -59,7 +61,7 @@ async function revocationsWithin(
   return { count: Number(row.count), lastAt: row.last_at };
 }
 
-/** Nothing about this delivery is ours to decide any more. */
+/** Plans no further evaluation of a delivery that the rules did not accept, or that has shipped. */
 async function forgetAccepted(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   await tx
@@ -110,7 +112,7 @@ function judgeAccepted(
   const seen = factsInContext(ruleSet, subject.facts);
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
-    // A hold that had lasted its time, and then spoke for the accept, does not revoke it.
+    // A hold that lapsed, and then led to the accept, does not revoke it.
     lapsed: new Set(accept.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : []))),
     seen,
   });
@@ -121,28 +123,28 @@ function judgeAccepted(
 }
 
 /**
- * What the rules say of an accepted delivery, as it is remembered: never that of a decision about a
- * pending one.
+ * The remembered basis of an accepted delivery; the prefix keeps it apart from that of a pending
+ * one.
  */
-function saidOf(judged: Judged): string {
+function acceptedBasis(judged: Judged): string {
   return `accepted ${basisOf(judged)}`;
 }
 
 /**
- * How the rules' word differs from what is remembered. New rules do not go through what was
- * accepted before: their first word is remembered, and only another one later revokes an accept.
+ * How the result of the rules differs from the remembered one. New rules do not revoke earlier
+ * accepts: their first result is remembered, and only a later change revokes.
  */
-async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'word' | 'none'> {
+async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'result' | 'none'> {
   const { rules, subject } = judged;
   const last = await tx
     .selectFrom('evaluation')
     .select(['rules_key', 'basis'])
     .where('order_delivery_id', '=', subject.delivery.order_delivery_id)
     .executeTakeFirst();
-  // An empty key: its revocation was called off.
+  // The key is empty after its revocation was canceled.
   const key = last?.rules_key ?? '';
   if (key !== '' && !key.endsWith(rules.ruleSet.hash)) return 'rules';
-  return last?.basis === saidOf(judged) ? 'none' : 'word';
+  return last?.basis === acceptedBasis(judged) ? 'none' : 'result';
 }
 
 /** Whether {@link reconsiderAccepted} would change anything. Writes nothing. */
@@ -161,7 +163,7 @@ export async function wouldReconsider(
   const judged = judgeAccepted(context, subject, accept);
   const change = await changeOf(tx, judged);
   if (change === 'none') return isRevokedTooOften(tx, orderDeliveryId);
-  // What may not be revoked now is not remembered either.
+  // An outcome that may not be acted on now is not remembered, so that it is found again later.
   return context.mode === 'live' || judged.outcome.code !== 'hold_rule';
 }
 
@@ -186,15 +188,15 @@ export async function reconsiderAccepted(
   const isHeld = outcome.code === 'hold_rule' && !(await hasManualDecision(tx, subject));
   if (!isHeld) await resolveRevokedTooOften(tx, [orderDeliveryId], now);
   if (!isHeld || change === 'rules') {
-    await rememberEvaluation(tx, judged, { basis: saidOf(judged) });
+    await rememberEvaluation(tx, judged, { basis: acceptedBasis(judged) });
     return undefined;
   }
   if (change === 'none' || mode !== 'live') return undefined;
   if (await waitsForChanges(tx, ruleSet, subject)) return undefined;
   const { count } = await revocationsWithin(tx, orderDeliveryId, DAY_MS, now);
-  const { max_per_day: max } = ruleSet.settings.rails.returns;
+  const { max_per_day: max } = ruleSet.settings.safeguards.revocation;
   if (count >= max) {
-    await tellRevokedTooOften(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
+    await reportRevokedTooOften(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
     return undefined;
   }
   await resolveRevokedTooOften(tx, [orderDeliveryId], now);
@@ -205,30 +207,19 @@ export async function reconsiderAccepted(
   return { decisionId, orderDeliveryId, outcome };
 }
 
-/** When the cooldown after a revoked accept is over; undefined when there is none. */
-async function cooldownEnd(
+/** Holds an accept until the cooldown after a revocation is over. */
+export async function holdForCooldown(
   tx: Tx,
-  orderDeliveryId: number,
-  { rails }: RuleSet['settings'],
-  now: number,
-): Promise<number | undefined> {
-  const cooldown = parseDuration(rails.returns.cooldown) ?? COOLDOWN_MS_DEFAULT;
-  const { lastAt } = await revocationsWithin(tx, orderDeliveryId, cooldown, now);
-  return lastAt === null ? undefined : lastAt + cooldown;
-}
-
-/** The outcome of a pending delivery: a hold until the cooldown after a revoked accept is over. */
-export async function outcomeAfterCooldown(
-  tx: Tx,
-  orderDeliveryId: number,
-  outcome: Outcome,
-  settings: RuleSet['settings'],
-  now: number,
-): Promise<{ readonly outcome: Outcome; readonly until: number | undefined }> {
-  if (outcome.kind !== 'accept') return { outcome, until: undefined };
-  const until = await cooldownEnd(tx, orderDeliveryId, settings, now);
-  if (until === undefined) return { outcome, until: undefined };
-  const reason = `taken back before; not accepted again until ${new Date(until).toISOString()}`;
-  const waiting = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
-  return { outcome: waiting, until };
+  { subject, ruleSet: { settings }, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept') return undefined;
+  const cooldown = parseDuration(settings.safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
+  const { order_delivery_id: id } = subject.delivery;
+  const { lastAt } = await revocationsWithin(tx, id, cooldown, now);
+  if (lastAt === null) return undefined;
+  const lookAt = lastAt + cooldown;
+  const time = new Date(lookAt).toISOString();
+  const reason = `its accept was revoked; not accepted again until ${time}`;
+  const held = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
+  return { outcome: held, lookAt };
 }

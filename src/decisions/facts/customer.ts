@@ -1,4 +1,4 @@
-/** What the ERP says of the buyer, and what is left of the credit after our own accepts. */
+/** The facts of the customer: figures of the ERP, and the credit left after our own accepts. */
 import { isJsonObject } from '../../lib/json.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -12,7 +12,7 @@ type ExtraValue = string | number | boolean;
 export interface Customer {
   readonly facts: CustomerFacts;
   /** Fields of the ERP whose value is not of the declared kind, in words. */
-  readonly misfits: readonly string[];
+  readonly invalidFields: readonly string[];
 }
 
 function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
@@ -22,7 +22,7 @@ function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
   return typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value));
 }
 
-/** What the engine refuses in the place of this kind: it is not known, but neither is it absent. */
+/** A value that the CEL engine refuses in a field of this kind: the fact is unknown, not absent. */
 function oddValue(value: unknown, kind: ExtraFields[string]): ExtraValue {
   if (kind !== 'text') return `no ${kind}: ${shown(value)}`;
   return typeof value === 'number' ? value : value === true;
@@ -35,20 +35,21 @@ function shown(value: unknown): string {
 function extraOf(
   text: string,
   fields: ExtraFields,
-): Pick<Customer, 'misfits'> & {
+): Pick<Customer, 'invalidFields'> & {
   readonly extra: Record<string, ExtraValue>;
 } {
   const parsed: unknown = JSON.parse(text);
   const members = isJsonObject(parsed) ? parsed : {};
   const extra: Record<string, ExtraValue> = {};
-  const misfits: string[] = [];
+  const invalidFields: string[] = [];
   for (const [name, kind] of Object.entries(fields)) {
     const value: unknown = Object.hasOwn(members, name) ? members[name] : null;
     if (value === null) continue;
     extra[name] = fits(value, kind) ? value : oddValue(value, kind);
-    if (!fits(value, kind)) misfits.push(`${name} should be a ${kind}, it is ${shown(value)}`);
+    if (!fits(value, kind))
+      invalidFields.push(`${name} should be a ${kind}, it is ${shown(value)}`);
   }
-  return { extra, misfits };
+  return { extra, invalidFields };
 }
 
 /** Undefined when the ERP does not know the account. */
@@ -66,7 +67,7 @@ export async function customerFacts(
     .executeTakeFirst();
   if (!row) return undefined;
   const { credit_limit: limit, balance, currency, overdue_days: overdue } = row;
-  const { extra, misfits } = extraOf(row.extra, fields);
+  const { extra, invalidFields } = extraOf(row.extra, fields);
   const saysNothing = [limit, balance, overdue].every((value) => value === null);
   // Figures are never younger than their arrival, whatever the clock or the zone of the ERP says.
   const since = Math.min(row.as_of ?? row.changed_at, row.changed_at);
@@ -82,5 +83,5 @@ export async function customerFacts(
         as_of: row.as_of,
       };
   const blocked = row.blocked === null ? null : row.blocked === 1;
-  return { facts: { account_no: accountNo, blocked, credit, extra }, misfits };
+  return { facts: { account_no: accountNo, blocked, credit, extra }, invalidFields };
 }

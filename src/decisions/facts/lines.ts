@@ -85,7 +85,7 @@ const LISTED = [
 
 type Listed = Pick<Tables['season_variant'], (typeof LISTED)[number]>;
 
-/** What the service says of these barcodes for a pre-order; empty for other orders. */
+/** Reads the season's variants of these barcodes for a pre-order; empty for other orders. */
 async function seasonVariants(
   tx: Tx,
   season: string | null,
@@ -139,8 +139,8 @@ function noosOf(type: string | null | undefined): boolean | null {
 }
 
 /**
- * What all these order lines say, and null where they differ: which of them was packed is then not
- * known. A barcode may stand on an order once for each delivery window, with a price of its own.
+ * The value that all these order lines share; null where they differ, because nobody knows which of
+ * them was packed. An order may name a barcode once per delivery window, each with its own price.
  */
 function agreed<T>(lines: readonly OrderLine[], read: (line: OrderLine) => T): T | null {
   const [value, other] = new Set(lines.map(read));
@@ -233,7 +233,7 @@ export async function lineFacts(
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
     const meant = ofWindow(ordered, line);
     const price = prices.get(barcode);
-    // What is only ordered ahead is not in the stock list.
+    // Variants that are sold by pre-order only are missing from the stock list.
     const about: Listed | undefined = variant ?? price;
     const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);
     const style = color ?? colors.get(`${about?.style_no}/`);

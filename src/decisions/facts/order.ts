@@ -9,7 +9,21 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
-import { statusAmong } from './status.ts';
+
+export class UnknownStatus extends Error {
+  override readonly name = 'UnknownStatus';
+}
+
+/** Null: it is another one, which nobody knows. */
+function statusAmong<S extends string>(known: readonly S[], status: string): S | null {
+  return known.find((candidate) => candidate === status) ?? null;
+}
+
+export function knownStatus<S extends string>(known: readonly S[], status: string): S {
+  const found = statusAmong(known, status);
+  if (found === null) throw new UnknownStatus(`unknown status "${status}"`);
+  return found;
+}
 
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
@@ -42,7 +56,9 @@ function seasonOf(head: string | null, lines: readonly OrderLine[]): string | nu
   return ahead && other === undefined ? (season ?? null) : null;
 }
 
-/** What a decision goes by of an order: its content, and whether the service still has it. */
+/**
+ * SQL: the version of an order that a decision rests on: its content, and whether it still exists.
+ */
 export function orderHash(order: string): RawBuilder<string> {
   const column = (name: string) => sql.ref(`${order}.${name}`);
   return sql<string>`${column('content_hash')}
@@ -51,7 +67,7 @@ export function orderHash(order: string): RawBuilder<string> {
 
 interface MirroredOrder {
   readonly facts: Facts['order'];
-  /** What of it decides and could not be read. */
+  /** Paths that matter to a decision and could not be read. */
   readonly unread: readonly string[];
   readonly hash: string;
   /** The service no longer has it. */

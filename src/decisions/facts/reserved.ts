@@ -1,10 +1,10 @@
 /**
- * What other deliveries have a claim on: pieces by barcode, and credit by account. Two deliveries
- * that each fit must not both be accepted when they do not fit together, so what was accepted
- * counts from the moment its push is in the outbox until the source (stock, ERP) includes it.
+ * Claims of other deliveries: pieces by barcode, credit by account. Two deliveries that each fit
+ * must not both be accepted when they do not fit together, so an accept counts from the moment its
+ * push is in the outbox until the source (stock, ERP) includes it.
  *
- * Nothing is stored for it: a push that fails, or a delivery that is put back, is canceled or
- * rejected, gives its claim back by itself, also after a kill.
+ * Claims are computed, never stored: a failed push and a delivery that is put back, canceled or
+ * rejected release theirs by themselves, also after a kill.
  */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
@@ -101,6 +101,6 @@ export async function reservedCredit(
     if (unpriced > 0 || currency === null || currencyOf(currency) !== account.currency) return null;
     amounts.push(amount);
   }
-  // As floating numbers, which no sum can overflow, and which are exact as far as integers are.
+  // Floating-point sums cannot overflow, and are exact for integers of this size.
   return sumOfUnits(amounts);
 }

@@ -5,12 +5,12 @@
  * they were.
  */
 import { sql } from 'kysely';
-import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
+import type { Candidate, Precaution } from '../judgement.ts';
 
-/** What an order that names no currency takes from the variants of its lines. */
+/** Facts that come from the variants of the lines when an order names no currency. */
 const BY_CURRENCY = ['delivery.currency', 'order.currency', 'delivery.amount', 'order.amount'];
 
 const lines = (...names: string[]): string[] => names.map((name) => `delivery.lines.${name}`);
@@ -68,49 +68,38 @@ async function runToWaitFor(
   const runs = await changedRuns(tx);
   if (runs.length === 0) return undefined;
   const streams = streamsRead(ruleSet);
-  // What can be ordered ahead tells nothing of other orders.
+  // Only pre-orders read the season's stream.
   const isRead = (stream: string): boolean =>
     streams.includes(stream) && (stream !== 'season' || facts.order.season !== null);
   return runs.find(({ stream }) => isRead(stream));
 }
 
-function told({ run_id: runId, stream, outcome }: ChangedRun): string {
+function describe({ run_id: runId, stream, outcome }: ChangedRun): string {
   const what = `run ${runId} of ${stream} changed most of its rows at once`;
   if (outcome === 'running') return `${what} so far; waits for its end`;
   return `${what}; see "selvedge sync show ${runId}", then: selvedge sync release ${runId}`;
 }
 
-/** What the decision waits for, in words; undefined when it need not wait. */
+/** Says which run the decision waits for; undefined when it need not wait. */
 export async function waitsForChanges(
   tx: Tx,
   ruleSet: RuleSet,
   subject: Pick<Subject, 'facts'>,
 ): Promise<string | undefined> {
   const run = await runToWaitFor(tx, ruleSet, subject);
-  return run && told(run);
+  return run && describe(run);
 }
 
-interface Waiting {
-  readonly outcome: Outcome;
-  /** When it is to be looked at again; null: when something changes. */
-  readonly lookAt: number | null;
-}
-
-/** The outcome, or the hold in the place of an accept or a reject that must wait. */
-export async function outcomeBehindChanges(
+/** Holds an accept or a reject while the change of a run waits for a person. */
+export async function holdForChanges(
   tx: Tx,
-  ruleSet: RuleSet,
-  subject: Pick<Subject, 'facts'>,
-  outcome: Outcome,
-  now: number,
-): Promise<Waiting> {
-  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return { outcome, lookAt: null };
+  { ruleSet, subject, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return undefined;
   const run = await runToWaitFor(tx, ruleSet, subject);
-  if (!run) return { outcome, lookAt: null };
-  const reason = `rail changes: ${told(run)}`;
-  return {
-    outcome: { ...outcome, kind: 'hold', code: 'rail', rules: [], reason },
-    // Such a run may begin and end between two looks at which are open.
-    lookAt: run.outcome === 'running' ? now + RUN_LOOK_MS : null,
-  };
+  if (!run) return undefined;
+  const reason = `safeguard changes: ${describe(run)}`;
+  const held = { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason } as const;
+  // Such a run may begin and end between two passes.
+  return { outcome: held, ...(run.outcome === 'running' ? { lookAt: now + RUN_LOOK_MS } : {}) };
 }

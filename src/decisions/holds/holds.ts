@@ -3,9 +3,9 @@
  * `until` says when the rules are asked again although nothing changed, `at_most` when its time is
  * up, `then` what follows:
  *
- * - escalate: it stays held, and an incident tells people;
- * - re-evaluate: the rules are asked again, and a rule that still matches holds anew;
- * - accept: the rule now speaks for accepting; every other rule still has its say.
+ * - escalate: it stays held, and an incident is opened;
+ * - re-evaluate: the rules are asked again, and a rule that still matches begins a new hold;
+ * - accept: the rule now accepts; every other rule still counts.
  *
  * Everything is a row: after a kill, a hold ends when it would have ended.
  */
@@ -15,7 +15,7 @@ import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
-import { endOfSpan, nextOpening } from './business-time.ts';
+import { endOfSpan, nextOpening } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -29,14 +29,14 @@ export interface HoldRow {
   readonly lapsed_at: number | null;
 }
 
-/** Somebody who holds: a rule, or the outcome itself where no single rule does. */
+/** The cause of a hold: a rule, or the outcome itself where no single rule holds. */
 interface Holder {
   readonly id: string;
   readonly hash: string;
   readonly timing: HoldTiming;
 }
 
-/** How long what no hold rule decided waits for people. */
+/** Timing of a hold that no hold rule asked for. */
 const DEFAULT_TIMING: HoldTiming = {
   atMost: { kind: 'business-days', days: 3 },
   afterwards: 'escalate',
@@ -66,7 +66,7 @@ function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
     if (mode !== 'live') continue;
     const timing = timings.get(id) ?? DEFAULT_TIMING;
     if (action === 'hold' && value === true) holders.push({ id, hash, timing });
-    // What is not known is never accepted by the mere passing of time.
+    // An unknown fact never leads to an accept merely because time passes.
     else if (unclear.includes(id)) {
       const afterwards = timing.afterwards === 'accept' ? 'escalate' : timing.afterwards;
       holders.push({ id, hash, timing: { ...timing, afterwards } });
@@ -118,7 +118,7 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
 /** A hold that has lasted its time and needs a person: an incident, open until it is over. */
 const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'delivery' } as const;
 
-/** Who holds a delivery, before and after an evaluation. */
+/** The holds of a delivery before and after an evaluation. */
 export interface HoldPlan {
   readonly before: readonly HoldRow[];
   readonly rows: readonly HoldRow[];
@@ -132,7 +132,7 @@ export async function endHolds(tx: Tx, ids: readonly number[], now: number): Pro
   await endIncidents(tx, HOLD_EXPIRED, ids.map(String), now);
 }
 
-/** Who holds the delivery from now on; writes nothing. */
+/** Computes the holds of the delivery from now on; writes nothing. */
 export function planHolds(
   ruleSet: RuleSet,
   before: readonly HoldRow[],
@@ -182,6 +182,6 @@ export async function storeHolds(tx: Tx, id: number, plan: HoldPlan, now: number
     return { rule, since, expiresAt };
   });
   const detail = { reason: plan.reason, holds };
-  // Told once, however often the delivery is evaluated.
+  // An open incident is not opened twice, however often the delivery is evaluated.
   await openIncident(tx, { ...HOLD_EXPIRED, key: String(id), detail }, now);
 }

@@ -1,23 +1,22 @@
 /**
- * Keeps deliveries of our own orders from being accepted while it is not known that the order was
- * taken in as it was sent: goods could leave months early, go elsewhere, or twice. Read from the
- * outbox's tables, each time anew; a person ends it there (`selvedge outbox resolve`).
+ * Holds deliveries of our own orders until it is known that the service created the order as it was
+ * sent: else goods could leave months early, go elsewhere, or leave twice. Reads the outbox's
+ * tables each time; a person ends it there (`selvedge outbox resolve`).
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
-import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
-import type { Subject } from '../facts.ts';
-import { railHold } from '../reject/outcome.ts';
+import type { Candidate, Precaution } from '../judgement.ts';
+import { safeguardHold } from '../reject/outcome.ts';
 
-/** Nothing tells when a person has noted a difference, or a look has ended. */
+/** Checked again this often: no event says that a person noted a difference or a lookup ended. */
 const RELOOK_MS = 30_000;
 /** An order that was just answered is read back within moments. */
 const READ_BACK_MS = 1_000;
 
-/** Something about the order is open, told in words. */
+/** An open question about the order, in words. */
 interface Open {
   readonly detail: string;
   /** When to look at it again; without it, {@link RELOOK_MS}. */
@@ -26,7 +25,7 @@ interface Open {
 
 const detailSchema = z.object({ holds: z.literal(true), differences: z.array(z.string()) });
 
-/** Since it was read back, a difference is known that nobody has noted yet. */
+/** A difference found when the order was read back, which nobody has noted yet. */
 async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined> {
   const row = await tx
     .selectFrom('outbox as o')
@@ -50,7 +49,9 @@ async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined
   return { detail: `${what}: ${first}${others}; ${way}` };
 }
 
-/** It was answered and is read back, or it may be a document whose outcome is unknown. */
+/**
+ * A document of ours that may be this order: one that is read back, or whose outcome is unknown.
+ */
 async function openDocument(
   tx: Tx,
   orderId: number,
@@ -81,8 +82,8 @@ async function openDocument(
 }
 
 /**
- * Since this order was first seen, no look has said whether it is a document of these goods that
- * may have arrived: the next one will.
+ * A document with the same goods whose outcome is unknown, and for which no lookup has ended since
+ * this order was first seen: the next one decides.
  */
 async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   const { rows } = await sql<{ readonly outbox_id: number }>`
@@ -107,26 +108,19 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   };
 }
 
-export interface BehindOrder {
-  readonly outcome: Outcome;
-  /** When it is to be looked at again; null: nothing stands in the way. Epoch milliseconds. */
-  readonly until: number | null;
-}
-
-/** The hold in the place of an accept, while something is open about the order. */
-export async function outcomeBehindOrder(
+/** Holds an accept while something is open about the order. */
+export async function holdForOwnOrder(
   tx: Tx,
-  { delivery, facts }: Pick<Subject, 'delivery' | 'facts'>,
-  outcome: Outcome,
-  now: number,
-): Promise<BehindOrder> {
-  if (outcome.kind !== 'accept') return { outcome, until: null };
+  { subject: { delivery, facts }, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept') return undefined;
   const { order_id: orderId } = delivery;
   const open =
     (await openDifference(tx, orderId)) ??
     (await openDocument(tx, orderId, facts.order.reference ?? null)) ??
     (await unjudged(tx, orderId));
-  if (!open) return { outcome, until: null };
+  if (!open) return undefined;
   const { detail, againMs = RELOOK_MS } = open;
-  return { outcome: railHold(undefined, { rail: 'document', detail }), until: now + againMs };
+  const held = safeguardHold(undefined, { safeguard: 'document', detail });
+  return { outcome: held, lookAt: now + againMs };
 }

@@ -2,9 +2,11 @@
  * Arming and disarming of reject rules, and the breaker's reset: what a person may do, each in one
  * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
  * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
- * looked at. What is missing is told all at once, with a RefusedError that changes nothing. Another
- * text, and the end of its time, disarm by themselves, with an audit row as well.
+ * looked at. A RefusedError lists everything that is missing, and changes nothing. A changed text
+ * and the end of its time disarm by themselves, with an audit row as well.
  */
+
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
@@ -13,13 +15,59 @@ import { runRuleTests } from '../../rules/testing.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { openArmings, runOutRuleIds } from './arming.ts';
+import { expiredArmings, openArmings } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
+import { cancelDisallowedRejects } from './finish-reject.ts';
 import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries } from './queue.ts';
-import { latestReport, type ReportInput, storeReport } from './reports.ts';
-import { recallPushed } from './settle.ts';
+
+interface ReportInput {
+  readonly ruleSetHash: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  readonly until: number;
+  /** Deliveries replayed. */
+  readonly deliveries: number;
+  /** Hashes of the rules on trial, by their ids. */
+  readonly rules: Readonly<Record<string, string>>;
+  /** The report in the form of `selvedge rules backtest --json`. */
+  readonly report: unknown;
+}
+
+async function storeReport(
+  tx: Tx,
+  { ruleSetHash, rules, report, ...period }: ReportInput,
+  who: { readonly actor: string; readonly at: number },
+): Promise<number> {
+  const row = await tx
+    .insertInto('backtest_report')
+    .values({
+      ...who,
+      ...period,
+      rule_set_hash: ruleSetHash,
+      rules: JSON.stringify(rules),
+      report: JSON.stringify(report),
+    })
+    .returning('report_id')
+    .executeTakeFirstOrThrow();
+  return row.report_id;
+}
+
+/** The latest report about exactly this text that replayed anything at all. */
+async function latestReport(tx: Tx, { id, hash }: Rule): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('backtest_report')
+    .select('report_id')
+    .where('deliveries', '>', 0)
+    .where(
+      sql<boolean>`exists (select 1 from json_each(rules) where key = ${id} and value = ${hash})`,
+    )
+    .orderBy('report_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.report_id;
+}
 
 interface Armed {
   readonly ruleId: string;
@@ -34,7 +82,7 @@ export interface RejectOperationsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly ruleSet: () => RuleSet;
-  /** Deliveries have to be decided anew. */
+  /** Deliveries must be decided again. */
   readonly onChanged: () => void;
 }
 
@@ -78,7 +126,7 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
 const BACKTEST = 'selvedge rules backtest --since 30d --save';
 
 async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly string[]> {
-  const { matches_seen: needed } = ruleSet.settings.rails.reject;
+  const { matches_seen: needed } = ruleSet.settings.safeguards.reject;
   const seen = await seenCount(tx, rule.hash);
   const report = await latestReport(tx, rule);
   const isLive = rule.mode === 'live' && ruleSet.settings.mode === 'live';
@@ -107,13 +155,19 @@ async function arm(
   }
   const at = deps.clock.now();
   const expiresAt = at + lastsMs;
-  await endArming(tx, ruleId, { actor: who.actor, reason: 'armed anew' }, at);
+  await endArming(tx, ruleId, { actor: who.actor, reason: 'armed again' }, at);
   await tx
     .insertInto('arming')
     .values({
-      ...{ rule_id: ruleId, rule_hash: rule.hash, at, ...who },
-      ...{ report_id: report, expires_at: expiresAt },
-      ...{ ended_at: null, ended_by: null, end_reason: null },
+      ...who,
+      rule_id: ruleId,
+      rule_hash: rule.hash,
+      report_id: report,
+      at,
+      expires_at: expiresAt,
+      ended_at: null,
+      ended_by: null,
+      end_reason: null,
     })
     .execute();
   const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
@@ -142,16 +196,19 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: 
     throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);
   }
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
-  const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail, at } as const;
+  const end = { state: 'withdrawn', by: who.actor, safeguard: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
-  const disarmed: Disarmed = { withdrawn, canceled: await recallPushed(tx, ruleSet, at) };
+  const disarmed: Disarmed = {
+    withdrawn,
+    canceled: await cancelDisallowedRejects(tx, ruleSet, at),
+  };
   const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail: disarmed };
   await writeAudit(tx, { ...who, ...act }, at);
   return disarmed;
 }
 
-/** Disarms what no person disarms; the reason stands in the audit too, and with what waited. */
-async function disarmUnasked(
+/** Disarms without a person; the reason goes into the audit and to the withdrawn entries. */
+async function disarmAutomatically(
   tx: Tx,
   ruleSet: RuleSet,
   ruleIds: readonly string[],
@@ -160,13 +217,19 @@ async function disarmUnasked(
   const who = { actor: 'daemon', reason };
   for (const ruleId of ruleIds) {
     await endArming(tx, ruleId, who, at);
-    const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail: reason, at } as const;
+    const end = {
+      state: 'withdrawn',
+      by: who.actor,
+      safeguard: 'arming',
+      detail: reason,
+      at,
+    } as const;
     const detail = { withdrawn: await endEntries(tx, ruleId, end) };
     const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail };
     await writeAudit(tx, { ...who, ...act }, at);
   }
   if (ruleIds.length === 0) return;
-  await recallPushed(tx, ruleSet, at);
+  await cancelDisallowedRejects(tx, ruleSet, at);
 }
 
 /**
@@ -180,25 +243,25 @@ export async function disarmChanged(
 ): Promise<readonly string[]> {
   const open = await openArmings(tx, ruleSet);
   const changed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
-  await disarmUnasked(tx, ruleSet, changed, because);
+  await disarmAutomatically(tx, ruleSet, changed, because);
   return changed;
 }
 
 /**
- * Disarms the rules that were armed until now or earlier; gives them. By the clock alone no rule
- * acts any longer than that; but this is for good, and the clock may be ahead for a while.
+ * Disarms the rules whose arming has expired, and gives them. Disarming cannot be undone, so it
+ * goes by trusted time: the clock may be ahead for a while.
  */
-export async function disarmRunOut(
+export async function disarmExpired(
   { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,
   ruleSet: RuleSet,
 ): Promise<readonly string[]> {
   const until = await trustedNow({ store, clock });
-  // Mostly there is none, and a transaction would keep other writers waiting.
-  if ((await runOutRuleIds(store.db, until)).length === 0) return [];
+  // Usually there is none, and a transaction would make other writers wait.
+  if ((await expiredArmings(store.db, until)).length === 0) return [];
   return store.transaction(async (tx) => {
-    const runOut = await runOutRuleIds(tx, until);
+    const runOut = await expiredArmings(tx, until);
     const because = { reason: 'the time it was armed for is over', at: clock.now() };
-    await disarmUnasked(tx, ruleSet, runOut, because);
+    await disarmAutomatically(tx, ruleSet, runOut, because);
     return runOut;
   });
 }
@@ -220,10 +283,6 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
       }),
     keepReport: (report, actor) =>
       store.transaction((tx) => storeReport(tx, report, { actor, at: clock.now() })),
-    resetBreaker: (who) =>
-      changing(async (tx) => {
-        const breaker = await resetBreaker(tx, who, clock.now());
-        return breaker;
-      }),
+    resetBreaker: (who) => changing((tx) => resetBreaker(tx, who, clock.now())),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Which reject rules may act: those that a person armed in exactly their present text (with the
- * lists and tables they read), whose arming has not run out, while the breaker is whole.
+ * Reject rules that may act: a person armed exactly their present text (with the lists and tables
+ * they read), the arming has not expired, and the breaker has not tripped.
  */
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -14,7 +14,7 @@ interface OpenArming {
   readonly expiresAt: number;
 }
 
-/** Armings that have not ended; by a clock that is ahead for a while, they may have run out. */
+/** Armings that were not ended; some may have expired. */
 export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
   const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
   const rows = await tx
@@ -27,8 +27,8 @@ export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly 
   });
 }
 
-/** Rules whose arming has run out, and that nobody has written down as disarmed yet. */
-export async function runOutRuleIds(db: Db | Tx, until: number): Promise<readonly string[]> {
+/** Rules whose arming expired and was not ended yet. */
+export async function expiredArmings(db: Db | Tx, until: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('arming')
     .select('rule_id')

@@ -14,12 +14,12 @@ const KEY = 'reject_breaker';
 const RESET_KEY = 'reject_breaker_reset';
 const INCIDENT = { kind: 'reject_breaker', entity: 'rules', key: 'reject' } as const;
 
-const BREAKER = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
+const BREAKER = z.object({ at: z.number(), safeguard: z.string(), detail: z.string() });
 
-/** What tripped it, and when. */
+/** The cause and the time of the trip. */
 export type Breaker = z.output<typeof BREAKER>;
 
-/** Undefined while it is whole. */
+/** Undefined while the breaker has not tripped. */
 export async function readBreaker(db: Db | Tx): Promise<Breaker | undefined> {
   const text = await readState(db, KEY);
   return text === undefined ? undefined : BREAKER.parse(tryParseJson(text));
@@ -34,7 +34,7 @@ export async function tripBreaker(tx: Tx, breaker: Breaker): Promise<void> {
   await openIncident(tx, { ...INCIDENT, detail: breaker }, breaker.at);
 }
 
-/** When a person last reset it; 0: never. */
+/** When a person last reset the breaker; 0: never. */
 export async function breakerResetAt(tx: Tx): Promise<number> {
   const row = await tx
     .selectFrom('daemon_state')

@@ -1,8 +1,8 @@
 /**
- * How many rejects may go out: by the hour, the day, the customer, the amount, the share of what is
- * decided, and against what is usual. Counted from the intents in the database, in the transaction
- * that writes the next one: a restart forgets none, and two of them never count past each other.
- * A day is any 24 hours. What was meant counts, whatever became of it.
+ * Limits of rejects by hour, day, customer, amount, share of all deliveries, and against the usual
+ * number. Rejects are counted from the database, in the transaction that enqueues the next one: a
+ * restart forgets none, and two of them never miss each other. A day is any 24 hours. A reject
+ * counts once it is enqueued, whatever the service answers.
  */
 import { sql } from 'kysely';
 import { AMOUNT_DECIMALS, formatAmount, sumOfUnits } from '../../lib/money.ts';
@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MEDIAN_DAYS = 30;
 
-/** What is counted of a reject. */
+/** The parts of a reject that the caps count. */
 interface Counted {
   readonly accountNo: string | null;
   /** In units (lib/money.ts); null: not known. */
@@ -39,7 +39,7 @@ interface Intent {
   readonly currency: string | null;
 }
 
-/** Of the last 30 days and the present one. */
+/** Rejects that were sent to the outbox since then. */
 async function intentsSince(tx: Tx, since: number): Promise<Intent[]> {
   const rows = await tx
     .selectFrom('reject_entry')
@@ -60,7 +60,7 @@ async function decidedToday(tx: Tx, now: number): Promise<number> {
   return Number(row.count);
 }
 
-/** Of the numbers of 30 days, most of which are usually zero. */
+/** Median of the daily counts of 30 days, most of which are usually zero. */
 function medianOf(counts: readonly number[]): number {
   const sorted = counts.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -76,7 +76,7 @@ function countsByDay(intents: readonly Intent[], now: number): readonly number[]
   return counts;
 }
 
-/** What is over its limit in words; undefined when nothing is. */
+/** Says how a count exceeds its limit; undefined when it does not. */
 function over(what: string, count: number, max: number | undefined): string | undefined {
   return max !== undefined && count > max ? `${what}: ${count}, allowed are ${max}` : undefined;
 }
@@ -106,10 +106,10 @@ async function shareOver(
   tx: Tx,
   rejects: number,
   now: number,
-  rails: RuleSet['settings']['rails']['reject'],
+  safeguards: RuleSet['settings']['safeguards']['reject'],
 ): Promise<string | undefined> {
-  const { max_share_of_day: max, share_floor: floor } = rails;
-  // Below it nothing is counted: that goes through all that was ever decided.
+  const { max_share_of_day: max, share_floor: floor } = safeguards;
+  // Counted only above the floor, because the count reads every evaluation.
   if (rejects <= floor) return undefined;
   const decided = Math.max(rejects, await decidedToday(tx, now));
   if (rejects * 100 <= max * decided) return undefined;
@@ -119,9 +119,9 @@ async function shareOver(
 function medianOver(
   rejects: number,
   counts: readonly number[],
-  rails: RuleSet['settings']['rails']['reject'],
+  safeguards: RuleSet['settings']['safeguards']['reject'],
 ): string | undefined {
-  const { times_median: times, median_floor: floor } = rails;
+  const { times_median: times, median_floor: floor } = safeguards;
   const median = medianOf(counts);
   if (rejects <= Math.max(floor, times * median)) return undefined;
   return `far above what is usual: ${rejects} today, the median of 30 days is ${median}`;
@@ -132,10 +132,10 @@ export async function capExceeded(
   tx: Tx,
   rule: Rule,
   counted: Counted,
-  { rails }: RuleSet['settings'],
+  { safeguards }: RuleSet['settings'],
   now: number,
-): Promise<{ readonly rail: 'cap' | 'usual'; readonly detail: string } | undefined> {
-  const { reject } = rails;
+): Promise<{ readonly safeguard: 'cap' | 'usual'; readonly detail: string } | undefined> {
+  const { reject } = safeguards;
   const intents = await intentsSince(tx, now - (MEDIAN_DAYS + 1) * DAY_MS);
   const today = intents.filter((intent) => intent.intent_at > now - DAY_MS);
   const hour = today.filter((intent) => intent.intent_at > now - HOUR_MS);
@@ -151,7 +151,7 @@ export async function capExceeded(
     over(`a day for one customer by ${rule.id}`, by(same), limits?.maxPerCustomerPerDay) ??
     amountOver(today, rule, counted, reject.max_amount_per_day) ??
     (await shareOver(tx, today.length + 1, now, reject));
-  if (detail !== undefined) return { rail: 'cap', detail };
+  if (detail !== undefined) return { safeguard: 'cap', detail };
   const unusual = medianOver(today.length + 1, countsByDay(intents, now), reject);
-  return unusual === undefined ? undefined : { rail: 'usual', detail: unusual };
+  return unusual === undefined ? undefined : { safeguard: 'usual', detail: unusual };
 }

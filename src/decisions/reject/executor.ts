@@ -1,11 +1,11 @@
 /**
- * Carries out rejects whose grace is over. For each: the delivery is read at the service, then, in
- * one transaction, the rules are asked anew on fresh facts, every rail is asked, and either the
- * push is meant (and counted by the caps) or the rail's hold is journaled. The push itself is sent
- * by the outbox, which looks once more, compares the row to the letter, and reads back.
+ * Carries out rejects whose grace period is over. For each, it reads the delivery at the service;
+ * then one transaction evaluates the rules on fresh facts, checks every safeguard, and either
+ * enqueues the push (which the caps count) or journals the hold of the safeguard. The outbox sends
+ * the push: it looks the delivery up once more, compares it exactly, and reads the result back.
  *
- * A timeout leaves the push in doubt, where only a look leads on: nothing is repeated blindly.
- * Level-triggered: what waits, what is due and what came of a push all follow from the database.
+ * A timeout leaves the push with an unknown outcome, which only a lookup resolves: nothing is
+ * repeated blindly. All state is in the database, so a kill loses nothing.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -19,20 +19,20 @@ import { askRules, type DecisionMode, type Judgement } from '../judgement.ts';
 import { sendBefore } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
-import { disarmRunOut } from './arm.ts';
+import { disarmExpired } from './arm.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
-import { railHold } from './outcome.ts';
+import { cancelDisallowedRejects, finishPushedRejects, hasPushed } from './finish-reject.ts';
+import { safeguardHold } from './outcome.ts';
 import {
   endEntries,
   endEntry,
   entryById,
-  putOff,
+  postponeEntry,
   type RejectEntry,
   waitingEntries,
 } from './queue.ts';
-import { firstStop, type Stop } from './rails.ts';
-import { hasPushed, recallPushed, settlePushed } from './settle.ts';
+import { firstObjection, type Objection } from './safeguards.ts';
 
 export interface RejectDeps {
   readonly store: Store;
@@ -40,7 +40,7 @@ export interface RejectDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
-  /** Reads the delivery at the service into the mirror; throws when it cannot be told. */
+  /** Reads the delivery at the service into the mirror; throws when the service cannot be asked. */
   readonly readDelivery: (
     orderId: number,
     orderDeliveryId: number,
@@ -48,55 +48,55 @@ export interface RejectDeps {
   ) => Promise<unknown>;
   /** A push was put into the outbox. */
   readonly onPush: () => void;
-  /** Deliveries have to be decided anew. */
+  /** Deliveries must be decided again. */
   readonly onDecided: () => void;
 }
 
 export interface RejectExecutor {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** The queue has changed. */
-  nudge(): void;
-  /** Calls off what was not sent of rules that may not reject any more. */
+  /** Looks for due entries at once. */
+  wake(): void;
+  /** Cancels unsent rejects by rules that may not reject any more. */
   recall(): Promise<void>;
 }
 
 const SLEEP_MS_MAX = 30_000;
-/** How soon what was put off is looked at again, if no rail says when. */
+/** How soon a postponed entry is checked again, if no safeguard says when. */
 const LOOK_AGAIN_MS = 300_000;
 
-/** What followed from the end of a grace. */
-type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Stop };
+/** The result of a grace period that is over. */
+type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Objection };
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
-/** What the rail leads to, besides the journal entry. */
-async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Judged) {
-  const { rail, detail, next, until = at + LOOK_AGAIN_MS } = stop;
+/** Ends or postpones the entry as the safeguard demands, and trips the breaker. */
+async function applyObjection(tx: Tx, entry: RejectEntry, stop: Objection, { at, rules }: Judged) {
+  const { safeguard, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {
-    await putOff(tx, entry.entryId, { rail, detail, until });
+    await postponeEntry(tx, entry.entryId, { safeguard, detail, until });
     return;
   }
-  const end = { by: 'daemon', rail, detail, at };
-  const state = next === 'anew' ? 'withdrawn' : 'held';
+  const end = { by: 'daemon', safeguard, detail, at };
+  const state = next === 'decide-again' ? 'withdrawn' : 'held';
   await endEntry(tx, entry.orderDeliveryId, { ...end, state });
   if (next !== 'trip') return;
-  await tripBreaker(tx, { at, rail, detail });
-  const tripped = { rail: 'breaker', detail: `it tripped: ${rail}, ${detail}` };
+  await tripBreaker(tx, { at, safeguard, detail });
+  const tripped = { safeguard: 'breaker', detail: `it tripped: ${safeguard}, ${detail}` };
   await endEntries(tx, undefined, { ...end, ...tripped, state: 'held' });
-  await recallPushed(tx, rules.ruleSet, at);
+  await cancelDisallowedRejects(tx, rules.ruleSet, at);
 }
 
-/** A rail stands in the way: the hold with its name, once for each change of the reason. */
-async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): Promise<Step> {
+/** Journals the hold of the safeguard, once for each change of its reason. */
+async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Objection): Promise<Step> {
   const { at } = judged;
-  const outcome = railHold(entry.ruleId, stop);
-  if (entry.rail !== stop.rail || stop.next !== 'wait') {
-    const dueAt = stop.next === 'anew' ? at : at + LOOK_AGAIN_MS;
+  const outcome = safeguardHold(entry.ruleId, stop);
+  if (entry.safeguard !== stop.safeguard || stop.next !== 'wait') {
+    const dueAt = stop.next === 'decide-again' ? at : at + LOOK_AGAIN_MS;
     const by = { actor: 'daemon', trigger: 'grace' };
     await recordDecision(tx, { ...judged, outcome, dueAt }, by);
   }
-  await follow(tx, entry, stop, judged);
+  await applyObjection(tx, entry, stop, judged);
   return { pushed: false, stop };
 }
 
@@ -114,26 +114,31 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   await tx
     .updateTable('reject_entry')
     .set({
-      ...{ state: 'pushing', rail: null, detail: null },
-      ...{ intent_at: at, intent_decision_id: decisionId },
-      ...{ account_no: accountNo, amount, currency },
+      state: 'pushing',
+      safeguard: null,
+      detail: null,
+      intent_at: at,
+      intent_decision_id: decisionId,
+      account_no: accountNo,
+      amount,
+      currency,
     })
     .where('entry_id', '=', entry.entryId)
     .execute();
   return { pushed: true };
 }
 
-/** The end of a grace; undefined when the entry is gone by now. */
+/** Decides at the end of a grace period; undefined when the entry has ended meanwhile. */
 async function decide(
   deps: RejectDeps,
   tx: Tx,
   { entryId, orderDeliveryId }: RejectEntry,
-  unreadable: Stop | undefined,
+  unreadable: Objection | undefined,
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
-  await settlePushed(tx, now);
-  // The decider may not have come to a status change in the service yet.
+  await finishPushedRejects(tx, now);
+  // The decider may not have noted a status change in the service yet.
   await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
@@ -148,24 +153,28 @@ async function decide(
   const judged = { rules, mode, subject, ...asked, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
   const inspection = { ...judged, now, ruleSet, rule, entry };
-  const stop = unreadable ?? (await firstStop(tx, inspection));
+  const stop = unreadable ?? (await firstObjection(tx, inspection));
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
 
-/** The look at the service; a rail of its own when it cannot be had. */
+/** Looks the delivery up at the service; the objection when that is not possible. */
 async function lookUp(
   deps: RejectDeps,
   { orderId, orderDeliveryId }: RejectEntry,
   signal: AbortSignal,
-): Promise<Stop | undefined> {
+): Promise<Objection | undefined> {
   try {
     const found = await deps.readDelivery(orderId, orderDeliveryId, signal);
     if (found !== undefined) return undefined;
-    return { rail: 're-read', detail: 'the service does not know it any more', next: 'anew' };
+    return {
+      safeguard: 're-read',
+      detail: 'the service does not know it any more',
+      next: 'decide-again',
+    };
   } catch (thrown) {
     if (isStoreUnusable(thrown) || signal.aborted) throw thrown;
     const detail = `the service cannot be asked: ${toError(thrown).message}`;
-    return { rail: 're-read', detail, next: 'wait' };
+    return { safeguard: 're-read', detail, next: 'wait' };
   }
 }
 
@@ -179,27 +188,27 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
     deps.onPush();
     return;
   }
-  const { rail, detail, next } = step.stop;
-  const text = `delivery ${delivery}: not rejected, rail ${rail}`;
+  const { safeguard, detail, next } = step.stop;
+  const text = `delivery ${delivery}: not rejected, safeguard ${safeguard}`;
   if (next === 'trip') deps.log.error({ delivery, rule, detail }, `${text}; the breaker tripped`);
-  else if (entry.rail !== rail) deps.log.warn({ delivery, rule, detail }, text);
+  else if (entry.safeguard !== safeguard) deps.log.warn({ delivery, rule, detail }, text);
   deps.onDecided();
 }
 
 async function disarm(deps: RejectDeps): Promise<void> {
   const { log, rules, onDecided } = deps;
-  const disarmed = await disarmRunOut(deps, rules().ruleSet);
+  const disarmed = await disarmExpired(deps, rules().ruleSet);
   if (disarmed.length === 0) return;
   log.warn({ disarmed }, 'the time that rules were armed for is over');
   onDecided();
 }
 
 async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
-  // Mostly there is none, and a transaction would keep other writers waiting.
+  // Usually there is none, and a transaction would make other writers wait.
   if (!(await hasPushed(store.db))) return;
   await store.transaction(async (tx) => {
-    await settlePushed(tx, clock.now());
-    await recallPushed(tx, rules().ruleSet, clock.now());
+    await finishPushedRejects(tx, clock.now());
+    await cancelDisallowedRejects(tx, rules().ruleSet, clock.now());
   });
 }
 
@@ -208,7 +217,7 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
   let wake = new AbortController();
   return {
     name: 'rejects',
-    nudge: () => wake.abort(),
+    wake: () => wake.abort(),
     recall: () => recall(deps),
     async run(signal) {
       while (!signal.aborted) {

@@ -1,5 +1,4 @@
-/** Whether what a reject rests on is fresh enough; facts that are too old count as unknown. */
-
+/** Checks that the data behind a reject is fresh enough. */
 import { formatDuration, parseDuration } from '../../lib/units.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
@@ -28,7 +27,7 @@ async function heardAt(tx: Tx, now: number): Promise<number | undefined> {
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-/** Since when the oldest order waits that an event told us to read. */
+/** Since when the oldest order waits that an event asked us to read. */
 async function behindSince(tx: Tx): Promise<number | undefined> {
   const row = await tx
     .selectFrom('refresh')
@@ -43,7 +42,7 @@ function tooOld(
   limit: string,
   now: number,
 ): string | undefined {
-  // A time to come is that of a clock that was set back meanwhile.
+  // A future timestamp was written before the clock was set back.
   if (at === undefined || at > now) return `${what}: its age is not known`;
   const age = now - at;
   if (age <= (parseDuration(limit) ?? 0)) return undefined;
@@ -67,7 +66,9 @@ function readsCustomer({ reads }: Rule, { list_sources: sources }: Settings): bo
   return reads.some((path) => path.startsWith('customer.') || lists.has(path));
 }
 
-/** What the ERP leaves out so that this rule may never reject; undefined when nothing. */
+/**
+ * Says why this rule may never reject for lack of customer data; undefined when nothing is missing.
+ */
 export async function lackOfCustomers(
   tx: Tx,
   rule: Rule,
@@ -79,7 +80,7 @@ export async function lackOfCustomers(
     .select(({ fn }) => [fn.countAll<number>().as('all'), fn.count<number>('as_of').as('timed')])
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
-  if (all === 0) return 'the ERP has told of no customer yet: until then it rejects nothing';
+  if (all === 0) return 'the ERP has sent no customer yet: until then it rejects nothing';
   if (timed === all) return undefined;
   const some = `${all - timed} of ${all} customers of the ERP have no as_of`;
   return `${some}: rejects for these wait, and are never sent`;
@@ -87,7 +88,7 @@ export async function lackOfCustomers(
 
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
 
-/** What is too old for this rule, in words; undefined when nothing is. */
+/** Says which data is too old for this rule; undefined when none is. */
 export async function notFresh(
   tx: Tx,
   rule: Rule,
@@ -95,7 +96,7 @@ export async function notFresh(
   settings: Settings,
   now: number,
 ): Promise<string | undefined> {
-  const { mirror, stock, credit } = settings.rails.freshness;
+  const { mirror, stock, credit } = settings.safeguards.freshness;
   const behind = await behindSince(tx);
   const lag =
     tooOld('the mirror', await heardAt(tx, now), mirror, now) ??

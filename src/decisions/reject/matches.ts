@@ -1,7 +1,6 @@
 /**
- * Deliveries on which a rule matched while it only watched: what a person must have looked at
- * before the rule may reject. Reading is for everybody; that somebody has looked is written down
- * for the arming.
+ * Deliveries on which a rule matched while it was not armed. A person must look at some of them
+ * before the rule may be armed, and each look is recorded.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -28,7 +27,7 @@ export async function unseenMatches(db: Db, ruleHash: string, limit: number): Pr
       'd.at',
       'd.evaluation',
     ])
-    // The text of the hash first: to look into the JSON of every decision takes its time.
+    // A search for the hash as text first: parsing the JSON of every decision is slow.
     .where(sql<boolean>`instr(d.evaluation, ${ruleHash}) > 0`)
     .where(
       sql<boolean>`exists (select 1 from json_each(d.evaluation, '$.rules') as r

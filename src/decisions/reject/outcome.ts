@@ -1,26 +1,31 @@
 /**
- * What becomes of the rules' word where rejects are concerned: a reject begins its grace instead of
- * being sent, one that a rail stopped is held for people, and one that the rules no longer want is
- * withdrawn. Called for every pending delivery that is decided, in that transaction.
+ * The outcome where rejects are concerned: a reject begins its grace period instead of being sent,
+ * one that a safeguard stopped is held, and one that the rules no longer want is withdrawn. Called
+ * in the transaction of every pending delivery that is decided.
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Rule } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import type { Subject } from '../facts.ts';
-import type { Judgement } from '../judgement.ts';
+import type { Candidate, Judgement, Precaution } from '../judgement.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 
-/** The hold that a rail makes of an outcome; the rail's name is the reason's first word. */
-export function railHold(
+/** The hold that a safeguard turns an outcome into; its name begins the reason. */
+export function safeguardHold(
   ruleId: string | undefined,
-  { rail, detail }: { readonly rail: string; readonly detail: string },
+  { safeguard, detail }: { readonly safeguard: string; readonly detail: string },
 ): Outcome {
   const rules = ruleId === undefined ? [] : [ruleId];
-  return { kind: 'hold', code: 'rail', rules, reason: `rail ${rail}: ${detail}`, missing: [] };
+  return {
+    kind: 'hold',
+    code: 'safeguard',
+    rules,
+    reason: `safeguard ${safeguard}: ${detail}`,
+    missing: [],
+  };
 }
 
-/** A person has decided since the reject was meant, and left it to the rules again. */
-async function hasSpoken(tx: Tx, entry: RejectEntry): Promise<boolean> {
+/** Whether a person has decided since the reject, and left the delivery to the rules again. */
+async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolean> {
   const row = await tx
     .selectFrom('decision')
     .select('decision_id')
@@ -33,45 +38,32 @@ async function hasSpoken(tx: Tx, entry: RejectEntry): Promise<boolean> {
 }
 
 /**
- * The outcome behind what rails have decided already, as far as is settled (see `settle.ts`). What
- * the service has no order of is nobody's to decide, whatever the rules say. A delivery that a rail
- * stopped is not accepted behind its back: it stays held until a person has spoken or it has
- * changed. One that a rail only puts off is held while the rules go on to want the reject.
+ * Holds a delivery because of an earlier objection. One whose order is gone is held whatever the
+ * rules say. One that a safeguard stopped stays held until a person has decided or it has changed;
+ * one that a safeguard only postpones is held while the rules want the reject.
  */
-export async function outcomeBehindRails(
+export async function holdOfSafeguard(
   tx: Tx,
-  { delivery, orderIsGone }: Pick<Subject, 'delivery' | 'orderIsGone'>,
-  outcome: Outcome,
-): Promise<Outcome> {
+  { subject: { delivery, orderIsGone }, outcome }: Candidate,
+): Promise<Precaution | undefined> {
   if (orderIsGone) {
     const detail = `the service no longer has order ${delivery.order_id}`;
-    return railHold(undefined, { rail: 'order', detail });
+    return { outcome: safeguardHold(undefined, { safeguard: 'order', detail }) };
   }
-  if (outcome.kind === 'hold') return outcome;
+  if (outcome.kind === 'hold') return undefined;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
-  if (entry === undefined || entry.rail === null) return outcome;
-  const { state, rail, detail, ruleId } = entry;
-  const stands = async () =>
-    entry.deliveryHash === delivery.content_hash && !(await hasSpoken(tx, entry));
-  const held = railHold(ruleId, { rail, detail: detail ?? '' });
-  // By the latest entry, as the table in docs/mechanisms.md has it.
-  switch (state) {
-    case 'rejected':
-    case 'stopped':
-    case 'withdrawn':
-    case 'pushing':
-      return outcome;
-    case 'waiting':
-      return outcome.kind === 'reject' && (await stands()) ? held : outcome;
-    case 'held':
-    case 'failed':
-      return (await stands()) ? held : outcome;
-  }
+  if (entry === undefined || entry.safeguard === null) return undefined;
+  const { state, safeguard, detail, ruleId } = entry;
+  const isPostponed = state === 'waiting' && outcome.kind === 'reject';
+  if (!isPostponed && state !== 'held' && state !== 'failed') return undefined;
+  if (entry.deliveryHash !== delivery.content_hash) return undefined;
+  if (await hasPersonDecidedSince(tx, entry)) return undefined;
+  return { outcome: safeguardHold(ruleId, { safeguard, detail: detail ?? '' }) };
 }
 
 /**
- * Of the deciding reject rules the one that must stand till the end: that with the longest grace,
- * whatever the order of the files; of equal ones the first by its id.
+ * The deciding reject rule with the longest grace period, in whatever order the files are; among
+ * equal ones the first by its id.
  */
 function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
   const graceOf = ({ reject }: Rule): number => reject?.graceMs ?? 0;
@@ -85,7 +77,7 @@ function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
  * Begins, keeps or ends the wait of a reject; call it once the decision is recorded. Gives when a
  * reject that begins to wait will be due.
  */
-export async function followReject(
+export async function updateRejectEntry(
   tx: Tx,
   judgement: Judgement,
   decisionId: number,

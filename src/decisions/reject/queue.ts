@@ -10,21 +10,21 @@ type EntryState = 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'wit
 
 interface End {
   /**
-   * `stopped` by a person, here or in the service; `held` by a rail, until a person has spoken or
-   * the delivery has changed; `withdrawn`: the rules say otherwise by now, are other ones or may
-   * not reject any more, or the delivery has changed or is gone.
+   * `stopped`: by a person, here or in the service. `held`: by a safeguard, until a person has
+   * decided or the delivery has changed. `withdrawn`: the rules decide otherwise, have changed or
+   * may not reject any more, or the delivery has changed or is gone.
    */
   readonly state: 'stopped' | 'held' | 'withdrawn';
-  /** Who a person is, as far as that is known; `external` in the service; or `daemon`. */
+  /** A person's name as far as it is known, `external` for somebody in the service, or `daemon`. */
   readonly by: string;
-  /** The rail that ended it, if one did. */
-  readonly rail?: string;
+  /** The safeguard that ended it, if one did. */
+  readonly safeguard?: string;
   readonly detail: string;
   readonly at: number;
 }
 
-function ending({ state, by, rail, detail, at }: End) {
-  return { state, rail: rail ?? null, detail, ended_at: at, ended_by: by };
+function ending({ state, by, safeguard, detail, at }: End) {
+  return { state, safeguard: safeguard ?? null, detail, ended_at: at, ended_by: by };
 }
 
 /** Ends the entry that waits for this delivery, if there is one. */
@@ -58,7 +58,7 @@ export interface Begin {
   readonly at: number;
 }
 
-/** Lets a reject wait out its grace; gives when that is over. */
+/** Begins the grace period of a reject; gives when it ends. */
 export async function beginEntry(tx: Tx, begin: Begin): Promise<number> {
   const { subject, rule, decisionId, at } = begin;
   const { delivery } = subject;
@@ -72,7 +72,9 @@ export async function beginEntry(tx: Tx, begin: Begin): Promise<number> {
       rule_hash: rule.hash,
       delivery_hash: delivery.content_hash,
       decision_id: decisionId,
-      ...{ queued_at: at, due_at: dueAt, state: 'waiting' },
+      queued_at: at,
+      due_at: dueAt,
+      state: 'waiting',
     })
     .execute();
   return dueAt;
@@ -89,8 +91,8 @@ export interface RejectEntry {
   readonly queuedAt: number;
   readonly dueAt: number;
   readonly state: EntryState;
-  /** The rail that puts it off or ended it. */
-  readonly rail: string | null;
+  /** The safeguard that puts it off or ended it. */
+  readonly safeguard: string | null;
   readonly detail: string | null;
 }
 
@@ -108,7 +110,7 @@ function entries(db: Db | Tx) {
       'queued_at as queuedAt',
       'due_at as dueAt',
       'state',
-      'rail',
+      'safeguard',
       'detail',
     ]);
 }
@@ -125,7 +127,7 @@ export function entryById(tx: Tx, entryId: number): Promise<RejectEntry | undefi
   return entries(tx).where('entry_id', '=', entryId).executeTakeFirst();
 }
 
-/** What waits, the first to be rejected first. */
+/** Entries in their grace period, the next to be rejected first. */
 export function waitingEntries(db: Db): Promise<RejectEntry[]> {
   return entries(db)
     .where('ended_at', 'is', null)
@@ -135,16 +137,16 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
     .execute();
 }
 
-/** A rail is in its way for now: it is looked at again at `until`. */
-export async function putOff(
+/** Postpones an entry that a safeguard objects to; it is checked again at `until`. */
+export async function postponeEntry(
   tx: Tx,
   entryId: number,
-  stop: { readonly rail: string; readonly detail: string; readonly until: number },
+  stop: { readonly safeguard: string; readonly detail: string; readonly until: number },
 ): Promise<void> {
-  const { rail, detail, until } = stop;
+  const { safeguard, detail, until } = stop;
   await tx
     .updateTable('reject_entry')
-    .set({ rail, detail, due_at: until })
+    .set({ safeguard, detail, due_at: until })
     .where('entry_id', '=', entryId)
     .execute();
 }

@@ -1,7 +1,7 @@
-/** One delivery for the review queue: what is in it, and everything that was said about it. */
+/** A delivery for the review queue: its content, its holds and every decision about it. */
 import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
-import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../desk.ts';
+import { type DecisionRecord, decisionsOf, deliveryIdOf } from './deliveries.ts';
 
 async function head(db: Db, id: number) {
   const { order_no: orderNo, ...row } = await db
@@ -82,7 +82,16 @@ async function holdsOf(db: Db, id: number) {
 async function rejectsOf(db: Db, id: number) {
   const rows = await db
     .selectFrom('reject_entry')
-    .select(['rule_id', 'state', 'queued_at', 'due_at', 'rail', 'detail', 'ended_at', 'ended_by'])
+    .select([
+      'rule_id',
+      'state',
+      'queued_at',
+      'due_at',
+      'safeguard',
+      'detail',
+      'ended_at',
+      'ended_by',
+    ])
     .where('order_delivery_id', '=', id)
     .orderBy('entry_id', 'desc')
     .execute();
@@ -91,7 +100,7 @@ async function rejectsOf(db: Db, id: number) {
     state: row.state,
     queuedAt: row.queued_at,
     dueAt: row.due_at,
-    rail: row.rail,
+    safeguard: row.safeguard,
     detail: row.detail,
     endedAt: row.ended_at,
     endedBy: row.ended_by,
@@ -100,11 +109,11 @@ async function rejectsOf(db: Db, id: number) {
 
 export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly lines: Awaited<ReturnType<typeof linesOf>>;
-  /** The last word of a person, if one spoke. */
+  /** The manual decision, if there is one. */
   readonly review: Awaited<ReturnType<typeof reviewOf>>;
-  /** What waits or waited to be rejected by a rule, the latest first. */
+  /** Its reject entries, open or ended, the latest first. */
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
-  /** Who holds it now, for how long, and what follows. */
+  /** Its open holds, until when they last, and what follows. */
   readonly holds: Awaited<ReturnType<typeof holdsOf>>;
   /** The latest first. */
   readonly decisions: readonly DecisionRecord[];

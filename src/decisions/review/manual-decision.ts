@@ -14,13 +14,13 @@ function linesHash({ facts }: Subject): string {
   return sha256(canonicalJson(lines));
 }
 
-/** Makes it the last word of people about the delivery as it is now. */
+/** Stores the manual decision for the lines that the delivery has now. */
 export async function writeReview(
   tx: Tx,
   subject: Subject,
-  word: Omit<Tables['review'], 'order_delivery_id' | 'lines_hash'>,
+  decision: Omit<Tables['review'], 'order_delivery_id' | 'lines_hash'>,
 ): Promise<void> {
-  const row = { ...word, lines_hash: linesHash(subject) };
+  const row = { ...decision, lines_hash: linesHash(subject) };
   await tx
     .insertInto('review')
     .values({ order_delivery_id: subject.delivery.order_delivery_id, ...row })

@@ -1,4 +1,6 @@
-/** What reject rules are about to do, for people: armed rules, the breaker, the queue. */
+/**
+ * The reject queue for people: armed rules, the breaker, and the deliveries about to be rejected.
+ */
 import { ConfigError } from '../../lib/errors.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
@@ -60,7 +62,7 @@ async function waitingRejects(db: Db) {
     .innerJoin('decision as n', 'n.decision_id', 'r.decision_id')
     .leftJoin('delivery as d', 'd.order_delivery_id', 'r.order_delivery_id')
     .select(['r.order_delivery_id', 'd.delivery_no', 'r.rule_id', 'r.queued_at', 'r.due_at'])
-    .select(['r.rail', 'r.detail', 'n.reason'])
+    .select(['r.safeguard', 'r.detail', 'n.reason'])
     .where('r.ended_at', 'is', null)
     .where('r.state', '=', 'waiting')
     .orderBy('r.due_at')
@@ -70,12 +72,12 @@ async function waitingRejects(db: Db) {
     deliveryNo: row.delivery_no,
     ruleId: row.rule_id,
     queuedAt: row.queued_at,
-    /** When it will be rejected, unless a rail or a person prevents it. */
+    /** When it will be rejected, unless a safeguard or a person prevents it. */
     dueAt: row.due_at,
-    /** The rail that puts it off, if one does, and what it says. */
-    rail: row.rail,
+    /** The safeguard that puts it off, if one does, and what it says. */
+    safeguard: row.safeguard,
     detail: row.detail,
-    /** Of the rule. */
+    /** The message of the rule. */
     reason: row.reason,
   }));
 }

@@ -1,6 +1,6 @@
 /**
  * The review queue's actions: a person accepts, rejects, holds or releases a delivery. Each is one
- * transaction of journal entry, audit row, the person's last word (`review`) and, where the service
+ * transaction of journal entry, audit row, manual decision (`review`) and, where the service
  * must hear of it, the push. From then on the rules leave the delivery alone until its lines
  * change; a reject that waited for it is stopped.
  *
@@ -13,22 +13,22 @@ import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { deliveryIdOf } from '../desk.ts';
 import { noteExternal } from '../external.ts';
-import { UnknownStatus } from '../facts/status.ts';
+import { UnknownStatus } from '../facts/order.ts';
 import { readSubject, type Subject } from '../facts.ts';
-import { resolveUndecidable } from '../incidents.ts';
+import { resolveEvaluationErrors } from '../incidents.ts';
 import { askRules } from '../judgement.ts';
 import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
+import { deliveryIdOf } from './deliveries.ts';
 import { writeReview } from './manual-decision.ts';
 
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
 export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
 
-/** Why something was let go: a short list, because it is the material of the next rule. */
+/** Reasons for a release: a short list, because the next rule is made from them. */
 export const RELEASE_REASONS = [
   'checked',
   'customer-confirmed',
@@ -43,13 +43,13 @@ export interface ReviewRequest extends Asker {
   readonly action: ReviewAction;
   /** Id or number of the delivery. */
   readonly delivery: string;
-  /** Of a release. */
+  /** For a release. */
   readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
-  /** Of a release: the rules decide again, as if nobody had said anything. */
+  /** For a release: the rules decide again, as if nobody had decided. */
   readonly toRules?: boolean | undefined;
-  /** Of a hold: only where a reject waits, which it stops. */
+  /** For a hold: refused unless a reject waits, which it stops. */
   readonly ifRejectWaits?: boolean | undefined;
-  /** Of a reject: the numbers that the person typed. */
+  /** For a reject: the delivery numbers that the person typed. */
   readonly confirmed?: readonly string[] | undefined;
 }
 
@@ -57,13 +57,13 @@ interface Reviewed {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   readonly decisionId: number;
-  /** The push that tells the service; null when it need not know. */
+  /** The push to the service; null when its status need not change. */
   readonly outboxId: number | null;
   /** Why the service may refuse that push all the same. */
   readonly doubt?: string;
 }
 
-/** One delivery of a request for several. */
+/** The answer for each delivery of a bulk request. */
 type ReviewAnswer =
   | ({ readonly delivery: string; readonly ok: true } & Reviewed)
   | {
@@ -80,22 +80,22 @@ export interface ReviewDeps {
   readonly rules: () => LoadedRuleSet;
   /** A push was put into the outbox. */
   readonly onPush: () => void;
-  /** Something may have become due. */
+  /** Called after each action: a delivery may have become due. */
   readonly onReviewed: () => void;
 }
 
 export interface Review {
   act(request: ReviewRequest): Promise<Reviewed>;
-  /** One transaction and one answer for each. */
+  /** Acts on each delivery in its own transaction, and answers for each. */
   actOnAll(
     request: Omit<ReviewRequest, 'delivery'>,
     deliveries: readonly string[],
   ): Promise<readonly ReviewAnswer[]>;
 }
 
-const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'nothing' } as const;
+const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'release' } as const;
 
-/** The status that the service is to show, and none where it need not change. */
+/** The status that the service must show; undefined where it need not change. */
 function wantedStatus(action: ReviewAction, status: string): DeliveryStatus | undefined {
   if (action === 'accept') return 'accepted';
   if (action === 'reject') return 'rejected';
@@ -112,14 +112,14 @@ function checkStatus({ action }: ReviewRequest, delivery: Subject['delivery']) {
   const final = status === 'rejected' || status === 'canceled';
   const hint = final
     ? 'that is final; a new delivery comes when the order is packed again'
-    : `selvedge deliveries hold ${id} --reason "…" takes it back, as long as it has not shipped`;
+    : `selvedge deliveries hold ${id} --reason "…" revokes it, as long as it has not shipped`;
   const since = new Date(changed_at).toISOString();
   refuse('status', `it is ${status} already, unchanged since ${since}`, hint);
 }
 
 /**
- * A tracking number is no proof that the goods have left, so it refuses nothing here; the service,
- * which knows, takes back nothing that has shipped.
+ * A tracking number does not prove that the goods have left, so it only warns; the service knows,
+ * and refuses to revoke what has shipped.
  */
 function doubtAbout(to: DeliveryStatus, { tracking_numbers }: Subject['delivery']) {
   if (to !== 'pending' || tracking_numbers === '[]') return {};
@@ -144,7 +144,7 @@ async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
   refuse('push_open', message, hint);
 }
 
-/** A release needs something to release: a hold of the rules, of a rail or of a person. */
+/** A release needs something to release: a hold of the rules, of a safeguard or of a person. */
 async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: number) {
   if (action !== 'release') return;
   const latest = await tx
@@ -160,7 +160,7 @@ async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: num
   refuse('not_held', 'nothing holds it', hint);
 }
 
-/** Who stops a reject must not hold, or take back, another delivery and think it done. */
+/** A person who stops a reject must not hold another delivery by mistake. */
 async function checkRejectWaits(tx: Tx, { ifRejectWaits }: ReviewRequest, id: number) {
   if (ifRejectWaits !== true || (await latestEntry(tx, id))?.state === 'waiting') return;
   refuse('no_reject', 'no reject waits for it', 'selvedge rules queue shows what waits');
@@ -190,7 +190,7 @@ async function remember(
   await writeAudit(tx, { actor, reason, ...act, detail }, at);
 }
 
-/** What the rules say of it now: shown beside what the person decided. */
+/** Evaluates the rules, to show their result beside the person's decision. */
 async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: number, at: number) {
   const rules = deps.rules();
   const { ruleSet } = rules;
@@ -207,7 +207,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const { action, actor } = request;
   const at = deps.clock.now();
   const orderDeliveryId = await deliveryIdOf(tx, request.delivery);
-  // Told later it would be the last word.
+  // An external change that were journaled later would override this decision.
   await noteExternal(tx, { rules: deps.rules(), mode: 'live', now: at }, orderDeliveryId);
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
@@ -221,8 +221,8 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const by = { actor: `person:${actor}`, trigger: 'person' };
   const decisionId = await recordDecision(tx, judgement, by);
   await remember(tx, request, judgement.subject, decisionId, at);
-  // It may never be due for the rules again.
-  await resolveUndecidable(tx, [orderDeliveryId], at);
+  // The rules may never decide it again, so its evaluation error ends here.
+  await resolveEvaluationErrors(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
   if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;
@@ -238,7 +238,7 @@ function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
     return { delivery, ok: false, code: 'review.unknown_status', message: thrown.message };
   }
   if (isStoreUnusable(thrown)) throw thrown;
-  // A write that failed: those before it stand, and who asked must know which.
+  // A failed write does not undo those before it, so the caller learns which one failed.
   if (!(thrown instanceof SelvedgeError)) {
     const hint = 'nothing was decided about this one; ask for it again';
     return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message, hint };

@@ -51,7 +51,7 @@ function useLines({ uses }: Backtest): readonly string[] {
   );
 }
 
-/** What one condition alone kept from being accepted: where an accept rule could be wider. */
+/** Conditions that alone prevented accepts: places where an accept rule could be wider. */
 function missLines({ misses }: Backtest): readonly string[] {
   if (misses.length === 0) return ['   none'];
   return columns(
@@ -68,8 +68,8 @@ function missLines({ misses }: Backtest): readonly string[] {
 
 function rejectLines({ evaluation, outcome, isNew, decisionId }: WouldBeReject): readonly string[] {
   const head = `${isNew ? 'new: ' : ''}${outcome.reason} (facts of decision ${decisionId})`;
-  const told = explain(evaluation).split('\n');
-  return ['', `   ${head}`, ...told.map((line) => `   ${line}`)];
+  const lines = explain(evaluation).split('\n');
+  return ['', `   ${head}`, ...lines.map((line) => `   ${line}`)];
 }
 
 function decimals(amounts: Amounts): Amounts {
@@ -97,7 +97,7 @@ export function formatBacktest(report: Backtest): string {
     'changed decisions',
     ...changeLines(report),
     'what the rules say / what became of it',
-    ...columns(report.agreement.map((row) => [row.outcome, row.ending, String(row.deliveries)])),
+    ...columns(report.agreement.map((row) => [row.outcome, row.actual, String(row.deliveries)])),
     'rules that matched',
     ...useLines(report),
     `never matched: ${silent.join(', ') || 'none'}`,

@@ -1,37 +1,77 @@
 /**
- * What a rule set would have made of the past. Replays the facts that were stored with every
- * decision, exactly as the daemon saw them, and compares with what the rules of that time said, or
- * with another set. Only whether somebody was at work is counted anew: the calendar is a part of
- * the rules on trial, not of the past. Reads the journal, decides nothing.
+ * Replays the past under another rule set. It evaluates the facts that were stored with every
+ * decision, and compares the outcomes with those of the rules of that time, or of a second set.
+ * Only the clock facts are computed again, because the calendar is part of the rules on trial.
+ * Reads the journal, decides nothing.
  *
  * A delivery ends at the first facts on which it is accepted or rejected; else its last ones count.
- * Reject rules are taken as armed: the question is what they would do. What people had touched is
- * left to people here as well.
+ * Reject rules count as armed: the question is what they would do. Deliveries that people decided
+ * are left to people here as well.
  */
-import { canonicalJson } from '../../lib/json.ts';
+
+import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
-import type { CelContext } from '../../rules/cel/program.ts';
 import type { Outcome } from '../../rules/combine.ts';
-import {
-  type EvaluateOptions,
-  type Evaluation,
-  evaluate,
-  factsInContext,
-} from '../../rules/evaluate.ts';
+import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts, wallOf } from '../calendar.ts';
+import { clockFacts, localClockOf } from '../calendar.ts';
+import { MAY_HAVE_ARRIVED } from '../push.ts';
 import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
-import { type ActualOutcome, actualOutcomesOf } from './outcomes.ts';
 import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
+
+/** In words for people; `gone` is a delivery that the mirror no longer has. */
+type ActualOutcome = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
+type Doer = 'the rules' | 'people';
+
+function actualOutcome(status: string, byDaemon: number): ActualOutcome {
+  if (status !== 'accepted' && status !== 'rejected') {
+    return status === 'pending' || status === 'canceled' ? status : 'gone';
+  }
+  return `${status} by ${byDaemon === 1 ? 'the rules' : 'people'}`;
+}
+
+/** By the delivery's id, for every delivery that the daemon decided in the period. */
+async function actualOutcomesOf(
+  db: Db,
+  period: Period,
+): Promise<ReadonlyMap<number, ActualOutcome>> {
+  const rows = await db
+    .selectFrom('delivery as d')
+    .select(['d.order_delivery_id', 'd.status'])
+    .select(
+      sql<number>`exists (
+        select 1 from decision as n
+        join outbox on outbox.decision_id = n.decision_id
+        where n.order_delivery_id = d.order_delivery_id and n.actor = 'daemon'
+          and outbox.state in ('sent', 'confirmed') and outbox.body->>'$.status' = d.status
+          -- One that found its status there has confirmed what somebody else did.
+          and ${MAY_HAVE_ARRIVED})`.as('by_daemon'),
+    )
+    .where('d.deleted_at', 'is', null)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('decision as n')
+          .select('n.decision_id')
+          .whereRef('n.order_delivery_id', '=', 'd.order_delivery_id')
+          .where('n.at', '>=', period.since)
+          .where('n.at', '<', period.until),
+      ),
+    )
+    .execute();
+  return new Map(
+    rows.map((row) => [row.order_delivery_id, actualOutcome(row.status, row.by_daemon)] as const),
+  );
+}
 
 export interface BacktestOptions {
   /** The rules on trial. */
   readonly rules: RuleSet;
-  /** What they are compared with; the journal when left out. */
+  /** The rules to compare with; the journal when left out. */
   readonly against?: RuleSet | undefined;
   /** Rules that only watch count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
@@ -53,10 +93,10 @@ interface Change {
 }
 
 interface Agreement {
-  /** What the rules on trial say. */
+  /** Outcome under the rules on trial. */
   readonly outcome: DecisionOutcome;
-  /** What became of the delivery, and by whom. */
-  readonly ending: ActualOutcome;
+  /** Final status of the delivery, and who brought it about. */
+  readonly actual: ActualOutcome;
   readonly deliveries: number;
 }
 
@@ -97,7 +137,7 @@ const EXAMPLES_MAX = 3;
 /** Beyond these nobody reads on; they are counted. */
 const REJECTS_IN_FULL_MAX = 200;
 
-interface Verdict {
+interface FinalOutcome {
   readonly kind: DecisionOutcome;
   readonly decision: PastDecision;
 }
@@ -113,10 +153,12 @@ interface Side {
 function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
   const { settings } = ruleSet;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  const wall = wallOf(settings.timezone);
+  const localTime = localClockOf(settings.timezone);
   return {
-    ...{ ruleSet, options: { armed, operands: false }, shadowAsLive },
-    factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, wall) }),
+    ruleSet,
+    options: { armed, operands: false },
+    shadowAsLive,
+    factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, localTime) }),
   };
 }
 
@@ -124,30 +166,11 @@ function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
   return side.shadowAsLive ? evaluation.shadow : evaluation.live;
 }
 
-/** Facts as conditions see them: two sides that judge the same decision make them once. */
-function createSight(sides: readonly Side[]) {
-  const seenBy = ({ ruleSet: { extra, settings } }: Side): string => {
-    const { timezone, calendar } = settings;
-    return canonicalJson({ extra, timezone, calendar });
-  };
-  const isShared = sides.length > 1 && new Set(sides.map(seenBy)).size === 1;
-  const contexts = new WeakMap<PastDecision, CelContext>();
-  return ({ ruleSet }: Side, decision: PastDecision, facts: Facts): CelContext | undefined => {
-    if (!isShared) return undefined;
-    const known = contexts.get(decision) ?? factsInContext(ruleSet, facts);
-    contexts.set(decision, known);
-    return known;
-  };
-}
-
-type Sight = ReturnType<typeof createSight>;
-
-function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => void) {
+function judgeWith(side: Side, seen?: (evaluation: Evaluation) => void) {
   return (decision: PastDecision): DecisionOutcome => {
     const facts = side.factsOf(decision);
-    const seenAs = sight(side, decision, facts);
-    const options = { ...side.options, lapsed: decision.lapsed, seen: seenAs };
-    const evaluation = evaluate(side.ruleSet, facts, options);
+    const { lapsed } = decision;
+    const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed });
     seen?.(evaluation);
     return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
   };
@@ -157,13 +180,13 @@ function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => 
 function endOf(
   { decisions }: DeliveryHistory,
   judge: (decision: PastDecision) => DecisionOutcome,
-): Verdict | undefined {
-  let verdict: Verdict | undefined;
+): FinalOutcome | undefined {
+  let final: FinalOutcome | undefined;
   for (const decision of decisions) {
-    verdict = { kind: judge(decision), decision };
-    if (verdict.kind === 'accept' || verdict.kind === 'reject') return verdict;
+    final = { kind: judge(decision), decision };
+    if (final.kind === 'accept' || final.kind === 'reject') return final;
   }
-  return verdict;
+  return final;
 }
 
 interface Tally {
@@ -176,7 +199,7 @@ function emptyTally(): Tally {
   return { deliveries: 0, amounts: {}, examples: [] };
 }
 
-function addTo(tally: Tally, { decision }: Verdict): void {
+function addTo(tally: Tally, { decision }: FinalOutcome): void {
   const { amount, currency, number } = completeFacts(decision.facts).delivery;
   tally.deliveries += 1;
   if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(number);
@@ -190,11 +213,11 @@ function addTo(tally: Tally, { decision }: Verdict): void {
 function createTable<A extends string, B extends string>() {
   const rows = new Map<string, { readonly a: A; readonly b: B; readonly tally: Tally }>();
   return {
-    add(a: A, b: B, verdict: Verdict): void {
+    add(a: A, b: B, final: FinalOutcome): void {
       const key = `${a} ${b}`;
       const row = rows.get(key) ?? { a, b, tally: emptyTally() };
       rows.set(key, row);
-      addTo(row.tally, verdict);
+      addTo(row.tally, final);
     },
     rows: () => [...rows.values()].sort((x, y) => y.tally.deliveries - x.tally.deliveries),
   };
@@ -203,11 +226,11 @@ function createTable<A extends string, B extends string>() {
 function rejectInFull(
   side: Side,
   history: DeliveryHistory,
-  verdict: Verdict,
+  final: FinalOutcome,
   isNew: boolean,
 ): WouldBeReject {
-  const { decisionId, lapsed } = verdict.decision;
-  const facts = side.factsOf(verdict.decision);
+  const { decisionId, lapsed } = final.decision;
+  const facts = side.factsOf(final.decision);
   const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed, operands: true });
   const { orderDeliveryId } = history;
   return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };
@@ -221,15 +244,14 @@ export async function backtest(
   const side = sideOf(options.rules, options);
   const use = createRuleUse(options.rules.rules);
   const other = options.against && sideOf(options.against, options);
-  const sight = createSight(other ? [side, other] : [side]);
-  const judgeAfter = judgeWith(side, sight, (evaluation) => {
+  const judgeAfter = judgeWith(side, (evaluation) => {
     use.see(evaluation);
     for (const { id, hash, mode } of evaluation.rules) {
       if (mode === 'live' || side.shadowAsLive) judged.set(id, hash);
     }
   });
   const judgeBefore = other
-    ? judgeWith(other, sight)
+    ? judgeWith(other)
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
   const changes = createTable<DecisionOutcome, DecisionOutcome>();
   const agreement = createTable<DecisionOutcome, ActualOutcome>();
@@ -241,7 +263,7 @@ export async function backtest(
   for await (const history of histories(db, period)) {
     const before = endOf(history, judgeBefore);
     const after = endOf(history, judgeAfter);
-    use.endStory();
+    use.endHistory();
     if (!before || !after) continue;
     counts.deliveries += 1;
     counts.decisions += history.decisions.length;
@@ -264,9 +286,10 @@ export async function backtest(
     changes: changes.rows().map(({ a, b, tally }) => ({ from: a, to: b, ...tally })),
     agreement: agreement
       .rows()
-      .map(({ a, b, tally }) => ({ outcome: a, ending: b, deliveries: tally.deliveries })),
+      .map(({ a, b, tally }) => ({ outcome: a, actual: b, deliveries: tally.deliveries })),
     ...use.result(),
     rejects,
-    ...{ rejectCount: stake.deliveries, rejectAmounts: stake.amounts },
+    rejectCount: stake.deliveries,
+    rejectAmounts: stake.amounts,
   };
 }

@@ -1,4 +1,4 @@
-/** What differs between two rule sets in effect; titles, comments and tests have none. */
+/** Differences in effect between two rule sets; titles, comments and tests have no effect. */
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 

@@ -19,9 +19,9 @@ export interface PastDecision {
   readonly decisionId: number;
   readonly at: number;
   readonly facts: Facts;
-  /** What the rules of that time said. */
+  /** Outcome of the rules of that time. */
   readonly said: DecisionOutcome;
-  /** The daemon held it for people, whatever the rules said: they had touched it. */
+  /** The daemon held it for people, whatever the rules said: a person had decided. */
   readonly leftToPeople: boolean;
   /** Hashes of the hold rules that had lasted their time, and then said accept. */
   readonly lapsed: ReadonlySet<string>;
@@ -81,7 +81,7 @@ async function historiesOf(
     const leftToPeople = said !== outcome;
     decisions.get(id)?.push({ decisionId, at, facts, said, leftToPeople, lapsed });
   }
-  return [...decisions].map(([orderDeliveryId, told]) => ({ orderDeliveryId, decisions: told }));
+  return [...decisions].map(([orderDeliveryId, past]) => ({ orderDeliveryId, decisions: past }));
 }
 
 /** Every delivery that was decided in the period, by id; read page by page. */

@@ -12,12 +12,12 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
-import { outcomeAfterCooldown } from '../accept/revocation.ts';
+import { holdForCooldown } from '../accept/revocation.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
-import { outcomeBehindRails } from '../reject/outcome.ts';
-import { leftAlone } from './present.ts';
+import { holdOfSafeguard } from '../reject/outcome.ts';
+import { whyLeftToPeople } from './current.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
@@ -72,8 +72,8 @@ function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
 type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
 
 /**
- * What the accepts of this trial have taken of each customer's credit, in units (lib/money.ts);
- * null where it cannot be summed up, as in `reservedCredit`.
+ * Credit that the accepts of this simulation have used by customer, in units (lib/money.ts); null
+ * where it cannot be summed up, as in `reservedCredit`.
  */
 type Taken = Map<string, number | null>;
 
@@ -106,22 +106,21 @@ async function answerFor(
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
   const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
   if (!subject) return { after: null, rules: [], reason: 'its order is not mirrored yet' };
-  // What a push of it claims is in the facts of the others already.
-  const left = await leftAlone(tx, subject);
+  // A delivery with a push under way is skipped: the facts of the others include its claim.
+  const left = await whyLeftToPeople(tx, subject);
   if (left !== undefined) return { after: before, rules: [], reason: left };
   const facts = afterAccepts(subject.facts, taken);
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
   const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-  const railed = await outcomeBehindRails(tx, subject, wanted);
-  const { settings } = ruleSet;
-  const { outcome } = await outcomeAfterCooldown(tx, orderDeliveryId, railed, settings, now);
-  const { kind, rules, reason } = outcome;
+  const prospect = { subject, ruleSet, outcome: wanted, now };
+  const held = (await holdOfSafeguard(tx, prospect)) ?? (await holdForCooldown(tx, prospect));
+  const { kind, rules, reason } = held?.outcome ?? wanted;
   if (kind === 'accept') take(facts, taken);
   return { after: kind, rules, reason };
 }
 
-/** What the prospects do not tell, for people: that some were left out, that accepting pauses. */
+/** Remarks for people: deliveries left out, a pause of accepts, changes that wait for a person. */
 async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOptions) {
   const { pending } = await isPending(tx)
     .select((eb) => eb.fn.countAll<number>().as('pending'))

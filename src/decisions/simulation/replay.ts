@@ -3,12 +3,12 @@
  * must give the identical outcome. If they do not, either the journal or the engine is not what it
  * was, and explanations of old decisions can no longer be trusted.
  */
+
 import { SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson } from '../../lib/json.ts';
-import type { Outcome } from '../../rules/combine.ts';
-import { settingsRead } from '../../rules/compile.ts';
-import { type Evaluation, evaluate, type RuleResult } from '../../rules/evaluate.ts';
-import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { Outcome, RuleResult } from '../../rules/combine.ts';
+import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
@@ -20,12 +20,12 @@ export interface Replay {
   readonly actor: string;
   readonly mode: string;
   readonly ruleSetHash: string;
-  /** What came of it; not what the rules had said where people, or a rail, decided. */
+  /** The journaled outcome; people or a safeguard may have decided other than the rules. */
   readonly outcome: string;
   readonly reason: string;
   readonly recorded: Evaluation;
   readonly replayed: Evaluation;
-  /** One sentence each; empty when the replay gave the identical outcome. */
+  /** Sentences that each name one difference; empty when the replay gave the identical outcome. */
   readonly differences: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function outcomeDifference(which: string, before: Outcome, after: Outcome): read
   return [`${which}: ${outcomeText(before)} -> ${outcomeText(after)}`];
 }
 
-/** What a rule decided, without the words and values that are shown to people. */
+/** The result of a rule without the texts and values that are only shown. */
 function essence({ clauses, title, owner, message, record, ...rule }: RuleResult): string {
   return canonicalJson({ ...rule, clauses: clauses.map(({ text, value }) => ({ text, value })) });
 }
@@ -86,21 +86,6 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
   ];
 }
 
-/** What was not always part of the hash of a rule: its times, the settings behind its facts. */
-function hasLaterParts(rule: Rule, { settings }: RuleSet): boolean {
-  const { effectiveFrom, effectiveUntil, action, reads } = rule;
-  if (effectiveFrom !== undefined || effectiveUntil !== undefined) return true;
-  return action === 'reject' && Object.keys(settingsRead(reads, settings)).length > 0;
-}
-
-/** Rules whose hash had fewer parts then have it as of now. */
-function withHashesOfNow(recorded: Evaluation, ruleSet: RuleSet): Evaluation {
-  const later = ruleSet.rules.filter((rule) => hasLaterParts(rule, ruleSet));
-  const hashes = new Map(later.map(({ id, hash }) => [id, hash]));
-  const hashOf = ({ id, hash }: RuleResult): string => hashes.get(id) ?? hash;
-  return { ...recorded, rules: recorded.rules.map((rule) => ({ ...rule, hash: hashOf(rule) })) };
-}
-
 async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
   const row = await db
     .selectFrom('decision')
@@ -119,17 +104,22 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
   const ruleSet = await ruleSets(row.rule_set_hash);
-  const before = withHashesOfNow(recorded, ruleSet);
-  const armed = new Set(before.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
-  const lapsed = new Set(before.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
+  const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
+  const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
   const replayed = evaluate(ruleSet, facts, { mode, armed, lapsed });
   return {
-    ...{ decisionId, recorded, replayed },
+    decisionId,
     orderDeliveryId: row.order_delivery_id,
-    ...{ at: row.at, actor: row.actor, mode: row.mode, ruleSetHash: row.rule_set_hash },
-    ...{ outcome: row.outcome, reason: row.reason },
-    differences: differencesOf(before, replayed),
+    at: row.at,
+    actor: row.actor,
+    mode: row.mode,
+    ruleSetHash: row.rule_set_hash,
+    outcome: row.outcome,
+    reason: row.reason,
+    recorded,
+    replayed,
+    differences: differencesOf(recorded, replayed),
   };
 }
 

@@ -1,5 +1,6 @@
 /** How the rules on trial are used: on how many deliveries they match, and what they just miss. */
-import type { ClauseResult, Evaluation, RuleResult } from '../../rules/evaluate.ts';
+import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Action, Rule } from '../../rules/rule.ts';
 
 export interface RuleUse {
@@ -60,7 +61,7 @@ function createMisses() {
 /** Any two rules match together once. */
 const TOGETHER_MIN = 2;
 
-/** Rules that nothing tells apart: each evaluation parts those that match from the others. */
+/** Finds rules that always match together: each evaluation splits the groups that differ. */
 function createTogether(ids: readonly string[]) {
   let groups: readonly (readonly string[])[] = [ids];
   return {
@@ -91,7 +92,7 @@ export function createRuleUse(rules: readonly Rule[]) {
         if (value !== false) story[value === true ? 'true' : 'unknown'].add(id);
       }
     },
-    endStory(): void {
+    endHistory(): void {
       if (last) misses.add(last);
       last = undefined;
       for (const value of ['true', 'unknown'] as const) {

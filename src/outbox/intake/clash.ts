@@ -1,6 +1,7 @@
 /** Two documents that want one reference: both, and where they differ. */
+
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import type { DocumentOnFile } from '../enqueue.ts';
+import type { DocumentOnFile } from '../corrections.ts';
 
 export interface Clash {
   /** The document that has the reference; it stays as it is. */

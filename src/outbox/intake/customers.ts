@@ -3,6 +3,7 @@
  * checked and written; one that cannot be understood is kept in quarantine and named to the ERP,
  * and what is known of that customer stays as it was.
  */
+
 import { z } from 'zod';
 import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { amountUnits } from '../../lib/money.ts';
@@ -12,8 +13,7 @@ import {
   writeErpCustomers,
 } from '../../mirror/erp-customer.ts';
 import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
-import type { Exchange } from '../../store/exchange/exchange.ts';
-import type { CustomerChange, CustomerProblem } from '../../store/exchange/rows.ts';
+import type { CustomerChange, CustomerProblem, Exchange } from '../../store/exchange/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
 import { DAMAGED, isDamaged } from './submission.ts';

@@ -7,6 +7,7 @@
  * written then, so that a stop in between repeats the hand-in, which changes nothing. Foreign
  * programs may hold the lock; then everything waits here and nothing is lost.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,8 +15,8 @@ import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
-import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
-import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
+import { isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
+import type { Exchange, HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';

@@ -6,14 +6,14 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Shape } from './shape.ts';
 import { textOf } from './tree.ts';
 
-/** Whose currency an amount is in: that of the order, or that of the ERP's credit figures. */
+/** The owner of an amount's currency: the order, or the ERP's credit figures. */
 export type CurrencyOwner = 'order' | 'credit';
 
 function isZero(node: ASTNode): boolean {
   return node.op === 'value' && (node.args === 0n || node.args === 0);
 }
 
-/** One side of a comparison, a sum or a quotient; with an owner where a path tells it. */
+/** A side of a comparison, sum or quotient; `owner` is known only where a path names an amount. */
 export interface Side {
   readonly node: ASTNode;
   readonly owner: CurrencyOwner | undefined;
@@ -25,7 +25,7 @@ export interface BareAmount {
   readonly owner: CurrencyOwner;
 }
 
-/** What the checker of the library has found out; call it for checked conditions only. */
+/** Reads the type that the library's checker found, so the condition must be checked before. */
 function isAmount(node: ASTNode): boolean {
   return 'checkedType' in node && String(node.checkedType) === 'Money';
 }
@@ -54,7 +54,7 @@ export function bareAmounts(
   });
 }
 
-/** Whose amount an expression is; undefined when no path tells. */
+/** The currency owner of an expression; undefined when no path in it tells. */
 export function amountOwner(
   node: ASTNode,
   shapeOf: (node: ASTNode) => Shape,
@@ -66,7 +66,7 @@ export function amountOwner(
   return undefined;
 }
 
-/** Whose amount a fact is; undefined when it is no amount. */
+/** The currency owner of a fact; undefined when it is not an amount. */
 export function fieldOwner(shape: Shape): CurrencyOwner | undefined {
   if (shape.kind !== 'field' || shape.field.type !== 'money') return undefined;
   return shape.path.startsWith('customer.credit') ? 'credit' : 'order';

@@ -52,7 +52,7 @@ export function parseDecimal(text: string): Decimal | undefined {
   return places >= 0 ? new Decimal(units, places) : new Decimal(units * 10n ** BigInt(-places), 0);
 }
 
-/** What an author may compare with: a decimal, an amount, or a number written in a condition. */
+/** Values that compare with a decimal: decimals, amounts, and numbers written in a condition. */
 type Operand = Exact | bigint | number;
 
 function exact(value: Operand): Exact {

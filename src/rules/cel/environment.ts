@@ -6,7 +6,7 @@
 import { Environment } from '@marcbachmann/cel-js';
 import type { Duration } from '@marcbachmann/cel-js/evaluator';
 import { DURATION_MS_MAX } from '../../lib/units.ts';
-import { celDuration, ExtraRecord, RECORD_CLASSES } from '../facts/build.ts';
+import { celDuration, ExtraRecord, type ExtraTypes, RECORD_CLASSES } from '../facts/build.ts';
 import {
   type FieldSpec,
   fieldsOf,
@@ -19,15 +19,11 @@ import { addExact, compareExact, Decimal, Money, multiplyExact } from './decimal
 const DURATION = 'google.protobuf.Duration';
 const TIMESTAMP = 'google.protobuf.Timestamp';
 
-/** What a list or a table of `settings.yaml` holds. */
+/** Type of the values of a list or table in `settings.yaml`. */
 export type ElementType = 'string' | 'Decimal' | 'bool';
 
-/** Type of a field that the ERP adds to its customers. */
-type ExtraType = 'string' | 'bool' | 'int' | 'Decimal';
-
 export interface SetTypes {
-  /** Type by name of the fields below `customer.extra`. */
-  readonly extra: Readonly<Record<string, ExtraType>>;
+  readonly extra: ExtraTypes;
   /** Element type by list name. */
   readonly lists: Readonly<Record<string, ElementType>>;
   /** Value type by table name; keys are always texts. */

@@ -15,7 +15,7 @@ const BETWEEN_HINT = 'write both comparisons: order.quantity >= 5 && order.quant
 const NUMBER = String.raw`(?<![\w.,]|[([,] ?)(\d{1,3}(?: \d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)*)`;
 const CURRENCY = '[A-Z]{3}|kr|[€$£]';
 
-/** What people write, looked for in the text around the place where the parser stopped. */
+/** Common mistakes, searched for in the text around the place where the parser stopped. */
 const HABITS: readonly Habit[] = [
   { pattern: /[“”„‘’]/, hint: () => 'use plain quotes: "DK"' },
   {
@@ -62,7 +62,7 @@ const HABITS: readonly Habit[] = [
   { pattern: /\bis\b(?! (?:not|in)\b)/i, hint: () => 'write == instead of "is"' },
 ];
 
-/** The number for CEL; undefined where it cannot be told which one is meant. */
+/** The number for CEL; undefined where it is ambiguous. */
 function plain(text: string): string | undefined {
   const number = text.replaceAll(' ', '');
   if (/^\d+(\.\d+)?$/.test(number)) return number;
@@ -125,11 +125,11 @@ export function timestampHint(year: string, month: string, day: string): string 
 /** Characters before and after the place of an error in which a habit may explain it. */
 const AROUND_CHARS = 14;
 
-/** What the author probably meant where the parser stopped at `start`. */
+/** Guesses what the author meant where the parser stopped at `start`. */
 export function syntaxHint(text: string, start: number): string | undefined {
   // Quoted texts are not the author's grammar: blank them, keeping positions.
   const code = text.replaceAll(/"[^"]*"|'[^']*'/g, (quoted) => ' '.repeat(quoted.length));
-  // Of a word or a number all of it is looked at.
+  // The window is widened to whole words and numbers.
   const head = code.slice(0, Math.max(0, start - AROUND_CHARS)).replace(/[\w.,]+$/, '');
   const tail = /^[\w.,]*/.exec(code.slice(start + AROUND_CHARS))?.[0] ?? '';
   const from = head.length;

@@ -1,7 +1,7 @@
 /**
- * What the library's own checker lets through and a rule must not contain. The walk over the
- * syntax tree also collects what a condition reads, and what it compares, so that the loader can
- * ask for a condition on the currency where an amount meets a bare number.
+ * Checks that the expression library does not make. The walk over the syntax tree also collects the
+ * paths that a condition reads and the values it compares, so that the loader can demand a currency
+ * where an amount is compared with a bare number.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
@@ -22,7 +22,7 @@ import { childrenOf, isLiteral, textOf } from './tree.ts';
 
 export interface Read {
   readonly path: string;
-  /** Where the path ends in the condition; the library reports a missing key there. */
+  /** End of the path in the condition, where the library reports a missing key. */
   readonly end: number;
 }
 
@@ -39,10 +39,10 @@ export interface Lookup {
 export interface LintResult {
   readonly problems: readonly CelProblem[];
   readonly reads: readonly Read[];
-  /** What is compared, added, subtracted or divided. */
+  /** Pairs that are compared, added, subtracted or divided. */
   readonly meetings: readonly (readonly [Side, Side])[];
   readonly lookups: readonly Lookup[];
-  /** Whose amounts it reads. */
+  /** Currency owners of the amounts that the condition reads. */
   readonly amountOwners: ReadonlySet<CurrencyOwner>;
   /** True when a loop `all` occurs, which holds for an empty list. */
   readonly usesAll: boolean;
@@ -115,7 +115,7 @@ function forbiddenHint(name: string): string | undefined {
   return undefined;
 }
 
-/** One walk: what it has found so far, and how it reads paths. */
+/** State of a walk over the syntax tree: findings so far, and how paths are resolved. */
 interface Walk {
   readonly problems: CelProblem[];
   readonly reads: Read[];

@@ -48,7 +48,7 @@ function decidesBy(reads: readonly string[]): boolean {
 const CONNECTIVES: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:']);
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=', 'in']);
 
-/** A list of records is told by its length: whole, it would fill the journal and say no more. */
+/** Shows a list of records as its length: in full it would fill the journal. */
 function countText(value: unknown, record: string): string {
   const count = Array.isArray(value) ? value.length : 0;
   return `${count} ${record}${count === 1 ? '' : 's'}`;
@@ -143,7 +143,7 @@ function operandNodes(node: ASTNode): readonly ASTNode[] {
   return [node];
 }
 
-/** One program per operand of the condition, in the order of the text. */
+/** Compiles each operand of the condition as a program, in the order of the text. */
 export function operandsOf(program: Program, language: Language): readonly OperandProgram[] {
   const seen = new Set<string>();
   const programs: OperandProgram[] = [];

@@ -1,7 +1,7 @@
 /**
- * One condition, compiled: its problems, what it reads, its value for given facts and the values
- * of its operands. A condition has three values; missing data makes it unknown, and an error of
- * any other kind does too, so nothing that goes wrong can look like a "no".
+ * A compiled condition: its problems, the paths it reads, its value for given facts and the values
+ * of its operands. A condition has three values: missing data and any other error make it unknown,
+ * so that no failure looks like a "no".
  */
 import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/cel-js';
 import { type BareAmount, bareAmounts, type CurrencyOwner, pinnedCurrencies } from './currency.ts';
@@ -79,7 +79,7 @@ function wrongType(text: string, type: string | undefined): CelProblem {
 /** Codes of the library for a fact that is absent, and for one that is of another kind. */
 const NOT_KNOWN: ReadonlySet<string> = new Set(['no_such_key', 'field_type_mismatch']);
 
-/** What prevented the evaluation, in the words of the fact table where a fact is not known. */
+/** Explains a failed evaluation; an unknown fact is named as in the fact table. */
 function explainFailure(thrown: unknown, reads: readonly Read[]): string {
   const error = libraryError(thrown);
   if (!(thrown instanceof EvaluationError) || !NOT_KNOWN.has(thrown.code)) {

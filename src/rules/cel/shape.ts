@@ -1,7 +1,7 @@
 /**
- * What a path in a condition means: `delivery.lines` is the list of `line` records, `line.missing`
+ * Resolves the paths of a condition: `delivery.lines` is the list of `line` records, `line.missing`
  * inside a loop is the field of that record. The library's checker does not look into `has()`, so
- * every path of every condition is walked here against the fact table.
+ * every path of every condition is resolved here against the fact table.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
@@ -22,7 +22,7 @@ export type Shape =
   | { readonly kind: 'field'; readonly field: FieldSpec; readonly path: string }
   | { readonly kind: 'lists' | 'tables' | 'extra'; readonly path: string }
   | { readonly kind: 'list' | 'table' | 'cell' | 'item'; readonly path: string }
-  /** What an expression makes of facts: where it came from cannot be told. */
+  /** The result of an expression, whose origin among the facts is unknown. */
   | { readonly kind: 'made' }
   | { readonly kind: 'other' };
 
@@ -52,10 +52,10 @@ function elsewhere(name: string, { lists, tables }: SetTypes): string | undefine
   return paths.length === 0 ? undefined : `did you mean: ${paths.join(' or ')}?`;
 }
 
-/** What each thing has of its own: the name of a customer is not that of the season. */
+/** Names that many records have: the name of a customer is not that of the season. */
 const NAMES = /^(id|name|number|status)$/;
 
-/** What is meant by a word that is no fact: `NO` is a text without its quotes. */
+/** Suggests a correction for a word that is no fact: `NO` is a text without its quotes. */
 function wordHint(word: string, types: SetTypes, scope: Scope): string {
   const known = [...ROOT_NAMES, 'lists', 'tables', ...scope.keys()];
   if (word === 'line') return 'line exists inside delivery.lines.all(line, …)';
@@ -178,7 +178,7 @@ export function createResolver(types: SetTypes, report: (p: CelProblem) => void)
     }
     if (node.op === '.') return member(shapeOf(node.args[0], scope), node.args[1], node);
     if (node.op === '[]') return item(node.args, node, scope);
-    // What is left of a list is what was in it. The list itself is reported where it stands.
+    // A filtered list has the shape of the list, which is reported where it stands.
     if (node.op === 'rcall' && node.args[0] === 'filter') {
       return createResolver(types, () => undefined).shapeOf(node.args[1], scope);
     }

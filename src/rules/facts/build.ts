@@ -1,17 +1,16 @@
 /**
  * Plain facts → the typed values that conditions see: exact amounts with their currency, durations,
- * times, and one class per record, by which the CEL engine tells types apart. Absent data is left
+ * times, and one class per record, by which the CEL engine distinguishes types. Absent data is left
  * out, so that reading it is an error in CEL and the condition becomes unknown.
  */
 import { Duration } from '@marcbachmann/cel-js/evaluator';
 import { isJsonObject } from '../../lib/json.ts';
 import { AMOUNT_DECIMALS } from '../../lib/money.ts';
 import { Money, parseDecimal } from '../cel/decimal.ts';
-import type { SetTypes } from '../cel/environment.ts';
 import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
-/** One class per record: the CEL engine tells the type of a value by its constructor. */
+/** Each record has its own class: the CEL engine distinguishes types by constructor. */
 class RecordBase {
   constructor(values: Readonly<Record<string, unknown>>) {
     Object.assign(this, values);
@@ -37,6 +36,9 @@ export const RECORD_CLASSES = {
   clock: ClockRecord,
 } as const;
 
+/** Types of the fields that the ERP adds to its customers, by name below `customer.extra`. */
+export type ExtraTypes = Readonly<Record<string, 'string' | 'bool' | 'int' | 'Decimal'>>;
+
 const MILLISECONDS_PER_SECOND = 1_000;
 const NANOSECONDS_PER_MILLISECOND = 1_000_000;
 
@@ -50,15 +52,15 @@ export function celDuration(ms: number): Duration {
 interface Conversion {
   readonly order: string;
   readonly credit: string;
-  readonly extra: SetTypes['extra'];
+  readonly extra: ExtraTypes;
 }
 
 /** Fields of the ERP in their declared types; what is not declared cannot be read. */
-function celExtra(value: unknown, types: SetTypes['extra']): ExtraRecord {
+function celExtra(value: unknown, types: ExtraTypes): ExtraRecord {
   const values: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(isJsonObject(value) ? value : {})) {
     if (member === null || !Object.hasOwn(types, name)) continue;
-    // What is no number stays a text, which the engine refuses: it is not absent.
+    // A value that is no number stays a text, which the engine refuses: the fact is not absent.
     if (types[name] === 'Decimal') values[name] = parseDecimal(String(member)) ?? String(member);
     else values[name] = Number.isSafeInteger(member) ? BigInt(String(member)) : member;
   }
@@ -71,7 +73,7 @@ function celScalar(
   currency: string,
   conversion: Conversion,
 ): unknown {
-  // What is no whole number keeps its type, which the engine refuses: the condition is unknown.
+  // A value that is no whole number keeps its type, so that the engine makes the condition unknown.
   if (Number.isSafeInteger(value) && typeof value === 'number') {
     if (field.type === 'int') return BigInt(value);
     if (field.type === 'money') return new Money(BigInt(value), AMOUNT_DECIMALS, currency);
@@ -109,7 +111,7 @@ export function currenciesOf({ order, delivery, customer }: Facts) {
 }
 
 /** The variables of a condition. An absent record is an empty one: all its fields are absent. */
-export function celContext(facts: Facts, extra: SetTypes['extra']): Record<string, unknown> {
+export function celContext(facts: Facts, extra: ExtraTypes): Record<string, unknown> {
   const conversion = { extra, ...currenciesOf(facts) };
   const context: Record<string, unknown> = {};
   for (const root of ROOT_NAMES) context[root] = celRecord(root, facts[root], conversion);

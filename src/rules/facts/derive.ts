@@ -60,7 +60,7 @@ function completeCredit(credit: CreditFacts, now: number): CreditFacts {
   };
 }
 
-/** Of what every line tells. */
+/** Sum over all lines; null when one of them does not tell. */
 function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'): number | null {
   let sum = 0;
   for (const { [member]: pieces } of lines) {

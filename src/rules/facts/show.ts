@@ -8,7 +8,7 @@ import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
 export interface FactRow {
-  /** As a condition names it; items of a list are numbered: `delivery.lines[0].missing`. */
+  /** The path for a condition; items of a list are numbered: `delivery.lines[0].missing`. */
   readonly path: string;
   /** Undefined when the fact is not known. */
   readonly value: string | undefined;

@@ -8,8 +8,215 @@
  * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
  */
 
-import { credit, customer } from './erp-records.ts';
-import { line } from './line-record.ts';
+const customer = {
+  account_no: {
+    type: 'string',
+    optional: true,
+    about: 'Account number in the ERP.',
+    source: 'erp_customer',
+  },
+  blocked: {
+    type: 'bool',
+    optional: true,
+    about: 'The ERP has blocked the customer.',
+    source: 'erp_customer.blocked',
+  },
+  credit: {
+    type: 'record',
+    of: 'credit',
+    optional: true,
+    about: 'What the ERP says of the customer’s credit; absent when it says nothing.',
+    source: 'erp_customer',
+  },
+  extra: {
+    type: 'extra',
+    optional: true,
+    about: 'More fields of the ERP, declared under customer_fields in settings.yaml.',
+    source: 'erp_customer.extra',
+  },
+} as const;
+
+const credit = {
+  limit: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'Credit limit.',
+    source: 'erp_customer.credit_limit',
+  },
+  balance: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'What the customer owes, without deliveries that are not accepted yet.',
+    source: 'erp_customer.balance',
+  },
+  reserved: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'What was accepted since the figures were taken; absent when it cannot be summed up.',
+    source: 'other deliveries of the account, accepted since as_of',
+  },
+  headroom: {
+    type: 'money',
+    optional: true,
+    derived: true,
+    unit: 'customer.credit.currency',
+    about: 'Credit left, after what was accepted here since the ERP’s figures were taken.',
+    source: 'limit - balance - reserved',
+  },
+  overdue_days: {
+    type: 'int',
+    optional: true,
+    unit: 'days',
+    about: 'Age of the oldest unpaid invoice beyond its due date; 0 when none is.',
+    source: 'erp_customer.overdue_days',
+  },
+  currency: {
+    type: 'string',
+    code: 'currency',
+    optional: true,
+    about: 'Currency of the credit figures (ISO code such as DKK).',
+    source: 'erp_customer.currency',
+  },
+  as_of: {
+    type: 'timestamp',
+    optional: true,
+    about: 'When the ERP took the figures.',
+    source: 'erp_customer.as_of',
+  },
+  age: {
+    type: 'duration',
+    optional: true,
+    derived: true,
+    about: 'How old the figures are.',
+    source: 'clock.now - customer.credit.as_of',
+  },
+} as const;
+
+const line = {
+  barcode: { type: 'string', optional: true, about: 'Barcode of the variant.', source: 'barcode' },
+  quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Pieces packed of the barcode; an assortment counts as one.',
+    source: 'fulfilledQuantity',
+  },
+  size_quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Single pieces packed; of an assortment, those that are in it.',
+    source: 'fulfilledSizeQuantity',
+  },
+  price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about: 'Price of one piece on the delivery.',
+    source: 'price',
+  },
+  order_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about:
+      'Price of one piece on the order line with the same barcode, and the same delivery window ' +
+      'where the line names one; absent when several such lines differ.',
+    source: 'price of the order line',
+  },
+  price_diff_pct: {
+    type: 'percent',
+    optional: true,
+    derived: true,
+    unit: '%',
+    about: 'How far the price is from the order’s, up or down; 2.5 means 2.5 %. Never negative.',
+    source: 'line.price against line.order_price',
+  },
+  list_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about: 'Wholesale price that the service lists now; absent when it is in another currency.',
+    source: 'wspPrice of the stock, or of the season for a pre-order',
+  },
+  list_price_diff_pct: {
+    type: 'percent',
+    optional: true,
+    derived: true,
+    unit: '%',
+    about: 'How far the price is from the listed one, up or down. Never negative.',
+    source: 'line.price against line.list_price',
+  },
+  net_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about:
+      'Wholesale price that the service asks of your own API key, after its discount; absent ' +
+      'without detailedPricing, or in another currency.',
+    source: 'pricing.wspPriceWithDiscount, as list_price',
+  },
+  discount: {
+    type: 'percent',
+    optional: true,
+    unit: '%',
+    about: 'Discount of your own API key; 12.5 means 12.5 %. Absent without detailedPricing.',
+    source: 'pricing.discountPercentage, as list_price',
+  },
+  ordered: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Pieces ordered of this barcode.',
+    source: 'quantity of the order line',
+  },
+  stock_free: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
+    source:
+      'stock mirror less other deliveries; where it lists no such variant: streams.stock.unlisted',
+  },
+  missing: {
+    type: 'int',
+    optional: true,
+    derived: true,
+    unit: 'pieces',
+    about: 'Pieces of this line that the free stock does not cover; 0 when it is covered.',
+    source: 'line.quantity - line.stock_free',
+  },
+  style_no: { type: 'string', optional: true, about: 'Style number.', source: 'details.styleNo' },
+  brand: { type: 'string', optional: true, about: 'Brand.', source: 'details.brandName' },
+  season: { type: 'string', optional: true, about: 'Season of the line.', source: 'season' },
+  delivery_name: {
+    type: 'string',
+    optional: true,
+    about: 'Delivery window of the line of a pre-order.',
+    source: 'delivery of the line',
+  },
+  style_active: {
+    type: 'bool',
+    optional: true,
+    about: 'The style is still sold.',
+    source: 'active of the style',
+  },
+  noos: {
+    type: 'bool',
+    optional: true,
+    about: 'Never out of stock: the color of the style is always re-ordered.',
+    source: 'noosType of the style color',
+  },
+  color_active: {
+    type: 'bool',
+    optional: true,
+    about: 'The color is still sold in this style.',
+    source: 'details.colorActive, or active of the style color',
+  },
+} as const;
 
 type FactType =
   | 'string'

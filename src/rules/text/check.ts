@@ -70,7 +70,7 @@ function hintOf(issue: z.core.$ZodIssue, value: unknown): string | undefined {
   return nearest === undefined ? undefined : `did you mean: ${nearest}?`;
 }
 
-/** What a value must be, in the words of the manual. */
+/** Descriptions of each type, in the words of the manual. */
 const SHAPES: Readonly<Record<string, string>> = {
   array: 'a list: each item on a line of its own behind "- ", or all within [ ]',
   object: 'keys with their values, as in { key: value }',
@@ -87,7 +87,7 @@ function nameOf(path: YamlPath): string {
   return last ?? 'the file';
 }
 
-/** What a value must be; undefined where the schema has its own words. */
+/** Describes the wanted value; undefined where the schema has its own words. */
 function shapeOf(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'invalid_value') {
     return `${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
@@ -120,7 +120,7 @@ function messageOf(issue: z.core.$ZodIssue, path: YamlPath, value: unknown): str
   return typeof path.at(-1) === 'number' ? issue.message : `${name}: ${issue.message}`;
 }
 
-/** What is wrong within a value that is one of those that it may be. */
+/** The issues inside of a value that matches one alternative of a union in part. */
 function insideOf({ errors, path }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] {
   const inside = errors
     .flat()

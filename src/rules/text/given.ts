@@ -14,7 +14,7 @@ import {
   ROOT_NAMES,
   ROOTS,
 } from '../facts/table.ts';
-import { duration } from './fields.ts';
+import { duration } from './timing.ts';
 
 const AMOUNT_HINT = 'write an amount such as 1234.50, without a currency';
 const MONEY = z

@@ -1,4 +1,4 @@
-/** What is wrong with a rule file, and where: one sentence, a hint, the source line. */
+/** A problem of a rule file: its place, one sentence, a hint and the source line. */
 
 export interface Problem {
   readonly severity: 'error' | 'warning';

@@ -4,9 +4,8 @@
  */
 import { z } from 'zod';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
-import { count, duration, mode } from './fields.ts';
 import { givenSchema } from './given.ts';
-import { parseSpan, parseUntil } from './timing.ts';
+import { count, duration, mode, parseSpan, parseUntil } from './timing.ts';
 
 /** Tests of one rule, and rules of one set: beyond these a person has lost the overview. */
 const TESTS_MAX = 200;
@@ -39,7 +38,7 @@ const hold = z.strictObject({
     .refine((text) => parseSpan(text) !== undefined, 'write 48h or "2 business days"')
     .default(HOLD_AT_MOST_DEFAULT)
     .describe('The longest a hold lasts: a duration, or "<n> business days".'),
-  // A hold that ran out never rejects: reject has its own rails.
+  // A hold that ran out never rejects: reject has its own safeguards.
   // biome-ignore lint/suspicious/noThenProperty: the word of the rule format, never awaited
   then: z
     .enum(['escalate', 're-evaluate', 'accept'])
@@ -58,7 +57,7 @@ const reject = z.strictObject({
   max_amount_per_day: z.number().positive().optional(),
 });
 
-/** What holds where a rule has no such block. */
+/** Defaults for rules without such a block. */
 export const HOLD_DEFAULT = hold.parse({});
 export const REJECT_DEFAULT = reject.parse({});
 
@@ -89,7 +88,9 @@ const rule = z.strictObject({
   tests: z.array(ruleTest).max(TESTS_MAX).default([]),
 });
 
-/** What can still be checked of a rule whose shape is wrong: every problem is told at once. */
+/**
+ * A lenient schema for a rule of the wrong shape, so that its conditions are checked all the same.
+ */
 const text = z.string().catch('true');
 export const SALVAGED_RULE = rule.extend({
   id: z.string().catch('?'),
@@ -115,7 +116,7 @@ const scenario = z.strictObject({
   name: z.string().min(1),
   given: given.default({}),
   armed: z.array(id).default([]).describe('Ids of the reject rules that count as armed.'),
-  expect: z.enum(['accept', 'hold', 'reject', 'nothing']),
+  expect: z.enum(['accept', 'hold', 'reject', 'no_rule']),
   rules: z.array(id).optional().describe('Ids of the rules that must have decided.'),
 });
 

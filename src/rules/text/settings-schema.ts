@@ -1,7 +1,7 @@
 /** The shape of `settings.yaml`. Unknown keys are refused; all but the version may be left out. */
 import { z } from 'zod';
 import { WEEKDAYS } from '../facts/table.ts';
-import { count, duration, mode } from './fields.ts';
+import { count, duration, mode } from './timing.ts';
 
 function isTimeZone(zone: string): boolean {
   try {
@@ -34,7 +34,7 @@ const calendar = z
     path: ['to'],
   });
 
-const rejectRails = z.strictObject({
+const rejectSafeguards = z.strictObject({
   max_per_hour: count.default(5),
   max_per_day: count.default(20).describe('In any 24 hours, as all limits of a day.'),
   max_per_customer_per_day: count.default(2),
@@ -61,21 +61,25 @@ const rejectRails = z.strictObject({
     .describe('Deliveries that a person has looked at before a rule can be armed.'),
 });
 
-const acceptRails = z.strictObject({
+const acceptSafeguards = z.strictObject({
   max_per_hour: count.default(5000),
-  refused_in_a_row: count.default(20).describe('Pushes of accepts that came to nothing.'),
+  refused_in_a_row: count
+    .default(20)
+    .describe('Pushes of accepts in a row that the service refused.'),
   pause: duration.default('1h').describe('How long accepts wait after either of these.'),
 });
 
-const rails = z.strictObject({
-  reject: rejectRails.prefault({}),
-  accept: acceptRails.prefault({}),
-  returns: z
+const safeguards = z.strictObject({
+  reject: rejectSafeguards.prefault({}),
+  accept: acceptSafeguards.prefault({}),
+  revocation: z
     .strictObject({
       max_per_day: count
         .default(2)
-        .describe('How often rules for accepted deliveries may take one back in 24 hours.'),
-      cooldown: duration.default('1h').describe('How long it is not accepted again after that.'),
+        .describe('How often rules for accepted deliveries may revoke an accept in 24 hours.'),
+      cooldown: duration
+        .default('1h')
+        .describe('How long a delivery is not accepted again after that.'),
     })
     .prefault({}),
   freshness: z
@@ -91,7 +95,7 @@ const listSource = z.strictObject({
   from: z
     .string()
     .regex(/^erp_customer\.[a-z][a-z0-9_]*$/, 'write erp_customer.account_no or another text field')
-    .describe('A column of what the ERP tells of its customers.'),
+    .describe('A column of the customers that the ERP sends.'),
   where: z
     .string()
     .regex(/^[a-z][a-z0-9_]*$/)
@@ -117,7 +121,7 @@ export const SETTINGS_FILE = z.strictObject({
     .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
     .default({})
     .describe('Fields that the ERP adds to its customers, read as customer.extra.<name>.'),
-  rails: rails.prefault({}),
+  safeguards: safeguards.prefault({}),
 });
 
 export type SettingsFile = z.output<typeof SETTINGS_FILE>;

@@ -1,6 +1,17 @@
 /** The little phrases of `hold:` and `reject:`: how long, until what, counted how. */
+
+import { z } from 'zod';
 import { parseDuration } from '../../lib/units.ts';
 import { fieldsOf, isRecordName, ROOT_NAMES } from '../facts/table.ts';
+
+const DURATION = 'write a duration such as 90m, 36h or 3d';
+export const duration = z
+  .string(DURATION)
+  .refine((text) => parseDuration(text) !== undefined, DURATION);
+
+export const mode = z.enum(['off', 'shadow', 'live']);
+
+export const count = z.int().positive();
 
 /** How long something may last. Business time is counted by the calendar of the rule set. */
 export type Span =
@@ -8,7 +19,7 @@ export type Span =
   | { readonly kind: 'business-days'; readonly days: number }
   | { readonly kind: 'business-hours'; readonly hours: number };
 
-/** What ends a hold before its time is up. */
+/** Events that end a hold before its time is up. */
 export type Until =
   | Span
   | { readonly kind: 'business-open' }

@@ -87,7 +87,7 @@ function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): Y
   };
 }
 
-/** What the parser finds where a condition was not one text to it. */
+/** Parser errors that arise when a condition is not quoted. */
 const SCALAR_CODES: ReadonlySet<string> = new Set([
   'UNEXPECTED_TOKEN',
   'BLOCK_AS_IMPLICIT_KEY',
@@ -98,7 +98,7 @@ function parserHint({ code, message }: YAMLError, text: string): string | undefi
   if (code === 'TAG_RESOLVE_FAILED') return `${QUOTE_HINT}, or use unless:`;
   if (code === 'TAB_AS_INDENT') return 'indent with spaces';
   if (code === 'DUPLICATE_KEY') return 'remove or rename one of them';
-  // Where the next line is a key, the text was a key as well, or its line is indented otherwise.
+  // A key on the next line means that this text was a key too, or that the indentation differs.
   if (/^\s*[\w-]+:\S/.test(text)) return 'write a space behind the colon';
   if (code === 'MULTILINE_IMPLICIT_KEY') return `${INDENT_HINT}, or ${QUOTE_HINT}`;
   if (code === 'BLOCK_AS_IMPLICIT_KEY') return `${INDENT_HINT}, or put the text in single quotes`;
@@ -195,7 +195,7 @@ function isCutShort(condition: string): boolean {
   return /["']/.test(code) || code.split(/[([]/).length > code.split(/[)\]]/).length;
 }
 
-/** Where YAML took a part of the condition for something else: at ` #`, or at `,` in brackets. */
+/** Finds where YAML cut a condition short: at ` #`, or at `,` in brackets. */
 export function cutAt(node: Node, text: string): ' #' | ',' | undefined {
   if (!isScalar(node) || node.type !== Scalar.PLAIN) return undefined;
   if (!isCutShort(String(node.value))) return undefined;

@@ -25,7 +25,7 @@ import { readHead } from '../connection.ts';
 import { withMode } from '../folders.ts';
 import { migrate, pendingMigrations, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
-import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
+import type { Exchange } from './rows.ts';
 import {
   customerPart,
   documentPart,
@@ -33,34 +33,6 @@ import {
   receiptWriter,
   waitingReader,
 } from './statements.ts';
-
-export interface Exchange extends Disposable {
-  readonly path: string;
-  /** Whether somebody else has written since the last call; true at the first one. */
-  hasNews(): boolean;
-  /**
-   * Documents that wait behind the receipt `after`, oldest first: at most `rows`, and no more once
-   * they hold `chars`.
-   */
-  waiting(after: number, rows: number, chars: number): HandedIn[];
-  /** Writes the receipts, all or none. */
-  writeReceipts(receipts: readonly ReceiptRow[]): void;
-  /** Documents whose receipts are not final. */
-  openDocuments(): number[];
-  /**
-   * Cuts receipts off from documents above this number, which the mirror does not know (any more);
-   * gives how many there were.
-   */
-  cutOff(documentsAbove: number): number;
-  changedCustomers(rows: number): CustomerChange[];
-  /** Ticks changes off; a later change of the same customer stays. */
-  customersDone(
-    done: readonly { readonly change: CustomerChange; readonly problem: CustomerProblem | null }[],
-    at: string,
-  ): void;
-  /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
-  forget(endedBefore: string, rows: number): number;
-}
 
 /** Where the exchange database lies. */
 export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'intake'>): string {

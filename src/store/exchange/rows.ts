@@ -1,4 +1,4 @@
-/** Rows of the exchange database as the program sees them. */
+/** The exchange database as the program sees it: its rows, and what may be done with them. */
 
 export interface HandedIn {
   readonly receiptId: number;
@@ -47,4 +47,32 @@ export interface CustomerChange {
 export interface CustomerProblem {
   readonly path: string;
   readonly message: string;
+}
+
+export interface Exchange extends Disposable {
+  readonly path: string;
+  /** Whether somebody else has written since the last call; true at the first one. */
+  hasNews(): boolean;
+  /**
+   * Documents that wait behind the receipt `after`, oldest first: at most `rows`, and no more once
+   * they hold `chars`.
+   */
+  waiting(after: number, rows: number, chars: number): HandedIn[];
+  /** Writes the receipts, all or none. */
+  writeReceipts(receipts: readonly ReceiptRow[]): void;
+  /** Documents whose receipts are not final. */
+  openDocuments(): number[];
+  /**
+   * Cuts receipts off from documents above this number, which the mirror does not know (any more);
+   * gives how many there were.
+   */
+  cutOff(documentsAbove: number): number;
+  changedCustomers(rows: number): CustomerChange[];
+  /** Ticks changes off; a later change of the same customer stays. */
+  customersDone(
+    done: readonly { readonly change: CustomerChange; readonly problem: CustomerProblem | null }[],
+    at: string,
+  ): void;
+  /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
+  forget(endedBefore: string, rows: number): number;
 }

@@ -1,7 +1,7 @@
 /** The statements of the exchange database, prepared once; each call may find it locked. */
+
 import type Database from 'better-sqlite3';
-import type { Exchange } from './exchange.ts';
-import type { CustomerChange, CustomerRow, HandedIn, ReceiptRow } from './rows.ts';
+import type { CustomerChange, CustomerRow, Exchange, HandedIn, ReceiptRow } from './rows.ts';
 
 const UNKNOWN =
   'The daemon works on a restored database that does not know this document: look for it at the ' +

@@ -160,7 +160,7 @@ interface FactSnapshotTable {
   facts: Buffer;
 }
 
-export type DecisionOutcome = 'accept' | 'hold' | 'reject' | 'nothing';
+export type DecisionOutcome = 'accept' | 'hold' | 'reject' | 'release' | 'no_rule';
 
 interface DecisionTable {
   decision_id: Generated<number>;
@@ -327,7 +327,7 @@ interface RejectEntryTable {
   queued_at: number;
   due_at: number;
   state: 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'withdrawn' | 'failed';
-  rail: string | null;
+  safeguard: string | null;
   detail: string | null;
   intent_at: number | null;
   intent_decision_id: number | null;

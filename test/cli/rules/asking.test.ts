@@ -78,7 +78,7 @@ describe('deliveries explain --now', () => {
     const how = `decision ${decisionId} by daemon (${rules}), ${reason}`;
     expect(stdout).toContain(`${deliveryNo} is accepted: ${how}\n`);
     expect(stdout).toContain('only hold rules with "applies_to: [pending, accepted]" are asked');
-    expect(stdout).toContain(`\n${deliveryNo} => NOTHING`);
+    expect(stdout).toContain(`\n${deliveryNo} => NO_RULE`);
     const told = JSON.parse(
       (await house.run('deliveries', 'explain', id, '--now', '--json')).stdout,
     );

@@ -140,7 +140,7 @@ describe('docs/rules.md', () => {
     const { stdout } = await house.run(...argumentsOf(command));
     const headings = (text: string) => text.split('\n').filter((line) => /^\S/.test(line));
     expect(headings(alike(stdout))).toEqual(headings(alike(output)));
-    expect(stdout).toMatch(/\n {3}nothing -> accept {2}\d+ deliver/);
+    expect(stdout).toMatch(/\n {3}no_rule -> accept {2}\d+ deliver/);
   });
 
   it('ends with a live accept rule that accepts', async () => {

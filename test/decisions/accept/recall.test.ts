@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ACCEPT_SMALL, acceptByHand, createHouse, loadedRules } from '../support.ts';
+import { ACCEPT_SMALL, acceptByHand, createDeciderFixture, loadedRules } from '../support.ts';
 
 const ACCEPT_ANY = '  - id: accept-any\n    title: Any\n    action: accept\n    mode: live\n';
 const BOTH = `${ACCEPT_SMALL}${ACCEPT_ANY}    when: [ delivery.quantity < 1000 ]\n`;
@@ -13,34 +13,34 @@ const WAYS: readonly (readonly [string, string, string | undefined])[] = [
 ];
 
 async function accepted(rules = ACCEPT_SMALL) {
-  const house = await createHouse();
-  await house.delivery({ id: 1 });
-  expect(await house.decide({ rules: () => loadedRules(rules) })).toEqual(['1 accept']);
+  const fixture = await createDeciderFixture();
+  await fixture.delivery({ id: 1 });
+  expect(await fixture.decide({ rules: () => loadedRules(rules) })).toEqual(['1 accept']);
   const outbox = async () => {
-    const rows = await house.store.db
+    const rows = await fixture.store.db
       .selectFrom('outbox')
       .select(['state', 'last_error'])
       .execute();
     return rows.map(({ state, last_error: error }) => `${state} ${error ?? ''}`.trim());
   };
-  return { house, outbox };
+  return { fixture, outbox };
 }
 
 describe('an accept that was not sent yet', () => {
   it.each(WAYS)('is canceled and decided anew when its rule %s', async (_, text, settings) => {
-    const { house, outbox } = await accepted();
+    const { fixture, outbox } = await accepted();
     const rules = () => loadedRules(text, settings);
-    expect(await house.decide({ rules })).toEqual(['1 nothing']);
+    expect(await fixture.decide({ rules })).toEqual(['1 no_rule']);
     expect(await outbox()).toEqual(['canceled its rules do not act any more']);
     // Nothing is lost: it leaves as a decision of its own once the rule acts again.
-    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await fixture.decide()).toEqual(['1 accept']);
     expect(await outbox()).toEqual(['canceled its rules do not act any more', 'queued']);
   });
 
   it('leaves where another rule that accepted it still acts', async () => {
-    const { house, outbox } = await accepted(BOTH);
+    const { fixture, outbox } = await accepted(BOTH);
     const rules = () => loadedRules(BOTH.replace('mode: live', 'mode: off'));
-    expect(await house.decide({ rules })).toEqual([]);
+    expect(await fixture.decide({ rules })).toEqual([]);
     expect(await outbox()).toEqual(['queued']);
   });
 
@@ -48,28 +48,28 @@ describe('an accept that was not sent yet', () => {
     ['its rules do not act', { rules: () => loadedRules(SHADOW) }],
     ['the daemon only observes', { mode: 'observe' as const }],
   ])('leaves where a person accepted it, also when %s', async (_, parts) => {
-    const house = await createHouse();
-    await house.delivery({ id: 1 });
-    await acceptByHand(house, 1);
-    await house.delivery({ id: 2, order: 2 });
-    expect(await house.decide()).toEqual(['2 accept']);
-    await house.decide(parts);
-    const push = house.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
+    const fixture = await createDeciderFixture();
+    await fixture.delivery({ id: 1 });
+    await acceptByHand(fixture, 1);
+    await fixture.delivery({ id: 2, order: 2 });
+    expect(await fixture.decide()).toEqual(['2 accept']);
+    await fixture.decide(parts);
+    const push = fixture.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
     expect(await push.execute()).toEqual([{ state: 'queued' }, { state: 'canceled' }]);
   });
 
   it('leaves where its rule was only edited', async () => {
-    const { house, outbox } = await accepted();
+    const { fixture, outbox } = await accepted();
     const rules = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '30'));
-    expect(await house.decide({ rules })).toEqual([]);
+    expect(await fixture.decide({ rules })).toEqual([]);
     expect(await outbox()).toEqual(['queued']);
   });
 
   it('is not sent again where it was on its way', async () => {
-    const { house } = await accepted();
-    await house.store.db.updateTable('outbox').set({ state: 'in_doubt' }).execute();
-    await house.decide({ rules: () => loadedRules(SHADOW) });
-    const { body } = await house.store.db
+    const { fixture } = await accepted();
+    await fixture.store.db.updateTable('outbox').set({ state: 'in_doubt' }).execute();
+    await fixture.decide({ rules: () => loadedRules(SHADOW) });
+    const { body } = await fixture.store.db
       .selectFrom('outbox')
       .select('body')
       .executeTakeFirstOrThrow();

@@ -1,7 +1,12 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { DECISIONS, pausesIn } from '../../support/pauses.ts';
-import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';
+import {
+  acceptByHand,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from '../support.ts';
 
 const RULES = loadedRules(
   `
@@ -18,7 +23,7 @@ rules:
     applies_to: [pending, accepted]
     when: [ has(customer.blocked) && customer.blocked ]
 `,
-  'version: 1\nrails: { returns: { cooldown: 1h, max_per_day: 2 } }\n',
+  'version: 1\nsafeguards: { revocation: { cooldown: 1h, max_per_day: 2 } }\n',
 );
 const set = { rules: () => RULES };
 const ACCEPTING = loadedRules(`
@@ -29,50 +34,50 @@ const HOUR = 3_600_000;
 const C1 = { shippingAddress: { accountNo: 'C-1' } };
 
 /** The service took the open push, and the mirror shows it. */
-async function confirm(house: House, status: string): Promise<void> {
-  const { db } = house.store;
+async function confirm(fixture: DeciderFixture, status: string): Promise<void> {
+  const { db } = fixture.store;
   await db.updateTable('outbox').set({ attempts: 1 }).where('ended_at', 'is', null).execute();
-  await house.clock.advance(1_000);
-  await house.delivery({ id: 1, status });
-  await house.endPush('confirmed', { answered: true });
-  await house.clock.advance(1_000);
+  await fixture.clock.advance(1_000);
+  await fixture.delivery({ id: 1, status });
+  await fixture.endPush('confirmed', { answered: true });
+  await fixture.clock.advance(1_000);
 }
 
-async function accepted(): Promise<House> {
-  const house = await createHouse();
-  await house.customer();
-  await house.order(1, C1);
-  await house.delivery({ id: 1 });
-  expect(await house.decide(set)).toEqual(['1 accept']);
-  await confirm(house, 'accepted');
-  expect(await house.decide(set)).toEqual([]);
-  return house;
+async function accepted(): Promise<DeciderFixture> {
+  const fixture = await createDeciderFixture();
+  await fixture.customer();
+  await fixture.order(1, C1);
+  await fixture.delivery({ id: 1 });
+  expect(await fixture.decide(set)).toEqual(['1 accept']);
+  await confirm(fixture, 'accepted');
+  expect(await fixture.decide(set)).toEqual([]);
+  return fixture;
 }
 
-async function wanted(house: House): Promise<string[]> {
-  const rows = await house.store.db.selectFrom('outbox').select('body').execute();
+async function wanted(fixture: DeciderFixture): Promise<string[]> {
+  const rows = await fixture.store.db.selectFrom('outbox').select('body').execute();
   return rows.map(({ body }) => JSON.parse(body).status);
 }
 
-async function incidents(house: House): Promise<string[]> {
-  const open = house.store.db.selectFrom('incident').where('resolved_at', 'is', null);
+async function incidents(fixture: DeciderFixture): Promise<string[]> {
+  const open = fixture.store.db.selectFrom('incident').where('resolved_at', 'is', null);
   const rows = await open.select('kind').execute();
   return rows.map(({ kind }) => kind);
 }
 
 describe('what the rules accepted', () => {
   it('is taken back when a rule for such holds it, and accepted again later', async () => {
-    const house = await accepted();
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    expect(await wanted(house)).toEqual(['accepted', 'pending']);
-    await confirm(house, 'pending');
-    await house.decide(set);
-    await house.customer({ blocked: false });
+    const fixture = await accepted();
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    expect(await wanted(fixture)).toEqual(['accepted', 'pending']);
+    await confirm(fixture, 'pending');
+    await fixture.decide(set);
+    await fixture.customer({ blocked: false });
     const rules = RULES.ruleSet;
-    const [tried] = await house.tried({ rules });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    const [latest] = await house.store.db
+    const [tried] = await fixture.tried({ rules });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    const [latest] = await fixture.store.db
       .selectFrom('decision')
       .select('reason')
       .orderBy('decision_id', 'desc')
@@ -80,8 +85,8 @@ describe('what the rules accepted', () => {
       .execute();
     expect(latest?.reason).toContain('not accepted again until');
     expect(tried).toMatchObject({ after: 'hold', ...latest });
-    await house.clock.advance(HOUR);
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    await fixture.clock.advance(HOUR);
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it('is asked about again when its order or its lines change', async () => {
@@ -97,65 +102,65 @@ rules:
 `);
     const stopping = { rules: () => rules };
     for (const changed of ['order', 'lines']) {
-      const house = await createHouse();
-      await house.order(1, { comment: '' });
-      await house.delivery({ id: 1 });
-      expect(await house.decide(stopping)).toEqual(['1 accept']);
-      await confirm(house, 'accepted');
-      expect(await house.decide(stopping)).toEqual([]);
-      if (changed === 'order') await house.order(1, { comment: 'stop' });
-      else await house.delivery({ id: 1, status: 'accepted', lines: [['a', 30]] });
-      expect(await house.decide(stopping), changed).toEqual(['1 hold']);
+      const fixture = await createDeciderFixture();
+      await fixture.order(1, { comment: '' });
+      await fixture.delivery({ id: 1 });
+      expect(await fixture.decide(stopping)).toEqual(['1 accept']);
+      await confirm(fixture, 'accepted');
+      expect(await fixture.decide(stopping)).toEqual([]);
+      if (changed === 'order') await fixture.order(1, { comment: 'stop' });
+      else await fixture.delivery({ id: 1, status: 'accepted', lines: [['a', 30]] });
+      expect(await fixture.decide(stopping), changed).toEqual(['1 hold']);
     }
   });
 
   it('is asked about by a rule that came later once something changes', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const first = { rules: () => ACCEPTING };
-    await house.customer({ blocked: true });
-    await house.order(1, C1);
-    await house.delivery({ id: 1 });
-    expect(await house.decide(first)).toEqual(['1 accept']);
-    await confirm(house, 'accepted');
-    await house.decide(first);
-    expect(await house.decide(set)).toEqual([]);
-    await house.customer({ blocked: false });
-    expect(await house.decide(set)).toEqual([]);
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual(['1 hold']);
+    await fixture.customer({ blocked: true });
+    await fixture.order(1, C1);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(first)).toEqual(['1 accept']);
+    await confirm(fixture, 'accepted');
+    await fixture.decide(first);
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.customer({ blocked: false });
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
   });
 
   it('waits no longer where it was taken back while the clock was ahead', async () => {
-    const house = await accepted();
-    house.clock.step(24 * HOUR);
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await confirm(house, 'pending');
-    await house.decide(set);
-    house.clock.step(-24 * HOUR);
-    await house.customer({ blocked: false });
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    const fixture = await accepted();
+    fixture.clock.step(24 * HOUR);
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await confirm(fixture, 'pending');
+    await fixture.decide(set);
+    fixture.clock.step(-24 * HOUR);
+    await fixture.customer({ blocked: false });
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it('is taken back as often as ever once a clock that was ahead has been set back', async () => {
-    const house = await accepted();
+    const fixture = await accepted();
     for (const step of [24 * HOUR, HOUR, -25 * HOUR]) {
-      house.clock.step(step);
-      await house.customer({ blocked: true, overdueDays: step });
-      expect(await house.decide(set)).toEqual(['1 hold']);
-      await confirm(house, 'pending');
-      await house.decide(set);
-      await house.customer({ blocked: false });
-      await house.clock.advance(HOUR);
-      expect(await house.decide(set)).toEqual(['1 accept']);
-      await confirm(house, 'accepted');
-      await house.decide(set);
+      fixture.clock.step(step);
+      await fixture.customer({ blocked: true, overdueDays: step });
+      expect(await fixture.decide(set)).toEqual(['1 hold']);
+      await confirm(fixture, 'pending');
+      await fixture.decide(set);
+      await fixture.customer({ blocked: false });
+      await fixture.clock.advance(HOUR);
+      expect(await fixture.decide(set)).toEqual(['1 accept']);
+      await confirm(fixture, 'accepted');
+      await fixture.decide(set);
     }
-    expect(await incidents(house)).toEqual([]);
+    expect(await incidents(fixture)).toEqual([]);
   });
 
   it('is not taken back by the hold whose time was up and that then said accept', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const text = `
 rules:
   - id: hold-large
@@ -168,82 +173,88 @@ rules:
 `;
     const rules = loadedRules(text);
     const large = { rules: () => rules };
-    await house.delivery({ id: 1 });
-    expect(await house.decide(large)).toEqual(['1 hold']);
-    await house.clock.advance(3 * HOUR);
-    expect(await house.decide(large)).toEqual(['1 accept']);
-    await confirm(house, 'accepted');
-    await house.clock.advance(HOUR);
-    expect(await house.decide(large)).toEqual([]);
-    expect(await wanted(house)).toEqual(['accepted']);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(large)).toEqual(['1 hold']);
+    await fixture.clock.advance(3 * HOUR);
+    expect(await fixture.decide(large)).toEqual(['1 accept']);
+    await confirm(fixture, 'accepted');
+    await fixture.clock.advance(HOUR);
+    expect(await fixture.decide(large)).toEqual([]);
+    expect(await wanted(fixture)).toEqual(['accepted']);
   });
 
   it('is taken back twice a day and then left to a person', async () => {
-    const house = await accepted();
+    const fixture = await accepted();
     for (const round of [1, 2, 3]) {
-      await house.customer({ blocked: true, overdueDays: round });
-      const decided = await house.decide(set);
+      await fixture.customer({ blocked: true, overdueDays: round });
+      const decided = await fixture.decide(set);
       expect(decided).toEqual(round < 3 ? ['1 hold'] : []);
       if (round === 3) break;
-      await confirm(house, 'pending');
-      await house.customer({ blocked: false, overdueDays: round });
-      await house.clock.advance(HOUR);
-      await house.decide(set);
-      await confirm(house, 'accepted');
-      await house.decide(set);
+      await confirm(fixture, 'pending');
+      await fixture.customer({ blocked: false, overdueDays: round });
+      await fixture.clock.advance(HOUR);
+      await fixture.decide(set);
+      await confirm(fixture, 'accepted');
+      await fixture.decide(set);
     }
-    expect(await wanted(house)).toEqual(['accepted', 'pending', 'accepted', 'pending', 'accepted']);
-    expect(await incidents(house)).toContain('taken_back_too_often');
-    await house.customer({ blocked: false });
-    expect(await house.decide(set)).toEqual([]);
-    expect(await incidents(house)).toEqual([]);
+    expect(await wanted(fixture)).toEqual([
+      'accepted',
+      'pending',
+      'accepted',
+      'pending',
+      'accepted',
+    ]);
+    expect(await incidents(fixture)).toContain('revoked_too_often');
+    await fixture.customer({ blocked: false });
+    expect(await fixture.decide(set)).toEqual([]);
+    expect(await incidents(fixture)).toEqual([]);
   });
 
   it('is told to need a person no longer than it does', async () => {
-    const house = await accepted();
-    const { db } = house.store;
+    const fixture = await accepted();
+    const { db } = fixture.store;
     await sql`drop trigger decision_is_final`.execute(db);
     const intact = await db.selectFrom('decision').select('evaluation').executeTakeFirstOrThrow();
     await db.updateTable('decision').set({ evaluation: '{"li' }).execute();
-    await house.customer({ blocked: true });
-    await house.delivery({ id: 2 });
-    expect(await house.decide(set)).toEqual(['2 hold']);
-    expect(await incidents(house)).toEqual(['undecidable']);
+    await fixture.customer({ blocked: true });
+    await fixture.delivery({ id: 2 });
+    expect(await fixture.decide(set)).toEqual(['2 hold']);
+    expect(await incidents(fixture)).toEqual(['evaluation_error']);
     await db.updateTable('decision').set(intact).where('order_delivery_id', '=', 1).execute();
-    await house.clock.advance(HOUR);
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    expect(await incidents(house)).toEqual([]);
+    await fixture.clock.advance(HOUR);
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    expect(await incidents(fixture)).toEqual([]);
   });
 
   it.each(['paused', 'observe'])('is taken back after all when the mode was %s', async (mode) => {
-    const house = await accepted();
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual(['1 hold']);
+    const fixture = await accepted();
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
     const who = { actor: 'anna', reason: 'a look at the rules' };
-    const pauses = await pausesIn(house);
-    await house.clock.advance(1_000);
+    const pauses = await pausesIn(fixture);
+    await fixture.clock.advance(1_000);
     if (mode === 'paused') await pauses.pause(DECISIONS, who);
     const still = mode === 'paused' ? { pauses } : { mode: 'observe' as const };
-    expect(await house.decide({ ...set, ...still })).toEqual([]);
+    expect(await fixture.decide({ ...set, ...still })).toEqual([]);
     if (mode === 'paused') await pauses.resume(DECISIONS, who);
-    await house.clock.advance(HOUR / 4);
-    expect(await house.decide({ ...set, pauses })).toEqual(['1 hold']);
-    const pushes = house.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
+    await fixture.clock.advance(HOUR / 4);
+    expect(await fixture.decide({ ...set, pauses })).toEqual(['1 hold']);
+    const pushes = fixture.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
     const rows = await pushes.execute();
     expect(rows.map(({ state }) => state)).toEqual(['confirmed', 'canceled', 'queued']);
   });
 
   it('is not canceled by a pause while that is on its way: pending harms nobody', async () => {
-    const house = await accepted();
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    const { db } = house.store;
+    const fixture = await accepted();
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    const { db } = fixture.store;
     await db
       .updateTable('outbox')
       .set({ state: 'in_doubt' })
       .where('ended_at', 'is', null)
       .execute();
-    const pauses = await pausesIn(house);
+    const pauses = await pausesIn(fixture);
     await pauses.pause(DECISIONS, { actor: 'anna', reason: 'a look at the rules' });
     const open = db.selectFrom('outbox').select('body').where('ended_at', 'is', null);
     expect(JSON.parse((await open.executeTakeFirstOrThrow()).body)).not.toHaveProperty(
@@ -252,25 +263,25 @@ rules:
   });
 
   it('is taken back soon after the decisions go on', async () => {
-    const house = await accepted();
-    await house.customer({ blocked: true });
-    expect(await house.decide({ ...set, mode: 'observe' })).toEqual([]);
-    await house.clock.advance(HOUR / 4);
-    expect(await house.decide(set)).toEqual(['1 hold']);
+    const fixture = await accepted();
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide({ ...set, mode: 'observe' })).toEqual([]);
+    await fixture.clock.advance(HOUR / 4);
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
   });
 
   it('stays accepted when a person has canceled that it is taken back', async () => {
-    const house = await accepted();
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    const canceled = { state: 'canceled', ended_at: house.clock.now() } as const;
-    await house.store.db
+    const fixture = await accepted();
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    const canceled = { state: 'canceled', ended_at: fixture.clock.now() } as const;
+    await fixture.store.db
       .updateTable('outbox')
       .set(canceled)
       .where('state', '=', 'queued')
       .execute();
-    await house.clock.advance(24 * HOUR);
-    expect(await house.decide(set)).toEqual([]);
+    await fixture.clock.advance(24 * HOUR);
+    expect(await fixture.decide(set)).toEqual([]);
   });
 
   it('stays accepted where a rule cannot be evaluated, and after a fortnight', async () => {
@@ -284,52 +295,52 @@ rules:
     applies_to: [accepted]
     when: [ customer.credit.overdue_days > 14 ]
 `);
-    const house = await accepted();
-    await house.customer({ overdueDays: null });
-    expect(await house.decide({ rules: () => owing })).toEqual([]);
-    await house.clock.advance(14 * 24 * HOUR);
-    await house.customer({ overdueDays: 20, blocked: true });
-    expect(await house.decide({ rules: () => owing })).toEqual([]);
-    expect(await house.decide(set)).toEqual([]);
-    expect(await wanted(house)).toEqual(['accepted']);
+    const fixture = await accepted();
+    await fixture.customer({ overdueDays: null });
+    expect(await fixture.decide({ rules: () => owing })).toEqual([]);
+    await fixture.clock.advance(14 * 24 * HOUR);
+    await fixture.customer({ overdueDays: 20, blocked: true });
+    expect(await fixture.decide({ rules: () => owing })).toEqual([]);
+    expect(await fixture.decide(set)).toEqual([]);
+    expect(await wanted(fixture)).toEqual(['accepted']);
   });
 
   it('stays accepted once it has shipped', async () => {
-    const house = await accepted();
+    const fixture = await accepted();
     const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
-    await house.delivery({ id: 1, status: 'accepted', more });
-    await house.customer({ blocked: true });
-    expect(await house.decide(set)).toEqual([]);
-    expect(await wanted(house)).toEqual(['accepted']);
+    await fixture.delivery({ id: 1, status: 'accepted', more });
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide(set)).toEqual([]);
+    expect(await wanted(fixture)).toEqual(['accepted']);
   });
 });
 
 describe('what somebody else accepted', () => {
   it('is not taken back either when its lines have changed since', async () => {
-    const house = await createHouse();
-    await house.customer({ blocked: true });
-    await house.order(1, C1);
-    await house.delivery({ id: 1 });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await acceptByHand(house, 1);
-    await confirm(house, 'accepted');
-    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
-    await house.customer({ blocked: true, overdueDays: 5 });
-    expect(await house.decide(set)).toEqual([]);
-    expect(await wanted(house)).toEqual(['accepted']);
+    const fixture = await createDeciderFixture();
+    await fixture.customer({ blocked: true });
+    await fixture.order(1, C1);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await acceptByHand(fixture, 1);
+    await confirm(fixture, 'accepted');
+    await fixture.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
+    await fixture.customer({ blocked: true, overdueDays: 5 });
+    expect(await fixture.decide(set)).toEqual([]);
+    expect(await wanted(fixture)).toEqual(['accepted']);
   });
 
   it('is never taken back', async () => {
-    const house = await createHouse();
-    await house.customer({ blocked: true });
-    await house.order(1, C1);
-    await house.delivery({ id: 1 });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await house.clock.advance(1_000);
-    await house.delivery({ id: 1, status: 'accepted' });
-    expect(await house.decide(set)).toEqual([]);
-    await house.customer({ blocked: true, overdueDays: 5 });
-    expect(await house.decide(set)).toEqual([]);
-    expect(await wanted(house)).toEqual([]);
+    const fixture = await createDeciderFixture();
+    await fixture.customer({ blocked: true });
+    await fixture.order(1, C1);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await fixture.clock.advance(1_000);
+    await fixture.delivery({ id: 1, status: 'accepted' });
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.customer({ blocked: true, overdueDays: 5 });
+    expect(await fixture.decide(set)).toEqual([]);
+    expect(await wanted(fixture)).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { referencesOf } from '../../../src/reference/world/trade/deps.ts';
 import type { Delivery } from '../../../src/reference/world/trade/orders.ts';
 import { deliveryShape } from '../../../src/reference/world/trade/shapes.ts';
 import type { CalmClock } from './calm-clock.ts';
-import { ACCOUNTS, type CampaignHouse, Exchange } from './house.ts';
+import { ACCOUNTS, type CampaignFixture, Exchange } from './fixture.ts';
 import { REJECTS } from './rules.ts';
 import { piecesOf, variantOf } from './shelf.ts';
 import type { Act, Truth } from './truth.ts';
@@ -13,7 +13,7 @@ import type { Act, Truth } from './truth.ts';
 export interface Life {
   readonly clock: CalmClock;
   readonly random: Random;
-  readonly house: CampaignHouse;
+  readonly fixture: CampaignFixture;
   readonly truth: Truth;
   /** Nearly all that is ordered is for the season that is over, and little comes in. */
   readonly isOver: boolean;
@@ -27,8 +27,8 @@ const LATEST = 25;
 const COMMENTS = ['keep', 'over', '', '', ''];
 const OVER = ['keep', 'over', 'over', 'over', ''];
 
-function place({ house, truth, random, isOver }: Life): void {
-  const { world } = house.reference;
+function place({ fixture, truth, random, isOver }: Life): void {
+  const { world } = fixture.reference;
   const orderId = world.book.orders.nextId();
   const drawn = drawOrder(world, { seed: 7, orderId, preOrderShare: 0 });
   const most = isOver ? [] : [9, 12, 13, 20, 30, 31, random.int(1, 40)];
@@ -39,16 +39,16 @@ function place({ house, truth, random, isOver }: Life): void {
   world.trade.place({ ...drawn, lines, comment: random.pick(isOver ? OVER : COMMENTS) });
 }
 
-function someDelivery({ house, random }: Life): Delivery | undefined {
-  const open = house.reference.world.book.deliveries.all
+function someDelivery({ fixture, random }: Life): Delivery | undefined {
+  const open = fixture.reference.world.book.deliveries.all
     .slice(-LATEST)
     .filter(({ status, shippedAt }) => !shippedAt && /^(?:pending|accepted)$/.test(status));
   return open.length === 0 ? undefined : random.pick(open);
 }
 
 /** What people see of it here. */
-function mirrored({ house }: Life, { orderDeliveryId: id }: Delivery) {
-  const { db } = house.daemon().store;
+function mirrored({ fixture }: Life, { orderDeliveryId: id }: Delivery) {
+  const { db } = fixture.daemon().store;
   return db
     .selectFrom('delivery as d')
     .innerJoin('delivery_line as l', 'l.order_delivery_id', 'd.order_delivery_id')
@@ -59,8 +59,8 @@ function mirrored({ house }: Life, { orderDeliveryId: id }: Delivery) {
 
 /** Accepted and put back, sometimes before anybody has looked: then it is as if it had not been. */
 async function thinkBetter(life: Life, delivery: Delivery): Promise<void> {
-  const { truth, house, clock, random } = life;
-  const { trade } = house.reference.world;
+  const { truth, fixture, clock, random } = life;
+  const { trade } = fixture.reference.world;
   const { orderDeliveryId: id } = delivery;
   const acts = truth.acts(id);
   const before = acts.length;
@@ -72,8 +72,8 @@ async function thinkBetter(life: Life, delivery: Delivery): Promise<void> {
 }
 
 async function actAtService(life: Life, delivery = someDelivery(life)): Promise<void> {
-  const { truth, house, random } = life;
-  const { trade } = house.reference.world;
+  const { truth, fixture, random } = life;
+  const { trade } = fixture.reference.world;
   if (!delivery) return;
   if (delivery.status === 'pending' && random.chance(0.4)) {
     await thinkBetter(life, delivery);
@@ -101,7 +101,7 @@ function wordsFor({ random }: Life, { orderDeliveryId, deliveryNo }: Delivery): 
 }
 
 async function actHere(life: Life, delivery = someDelivery(life)): Promise<void> {
-  const { house, truth, clock } = life;
+  const { fixture, truth, clock } = life;
   if (!delivery) return;
   const acts = truth.acts(delivery.orderDeliveryId);
   const [action, ...words] = wordsFor(life, delivery);
@@ -109,7 +109,7 @@ async function actHere(life: Life, delivery = someDelivery(life)): Promise<void>
   const asked: Act = { by: 'asked', action, at: clock.now() };
   acts.push(asked);
   const seen = await mirrored(life, delivery);
-  const { code } = await house.command(...words, ...REASON);
+  const { code } = await fixture.command(...words, ...REASON);
   if (code !== 0) {
     acts.splice(acts.indexOf(asked), 1);
     return;
@@ -120,16 +120,16 @@ async function actHere(life: Life, delivery = someDelivery(life)): Promise<void>
 }
 
 /** Goods come in or are lost, so that about as much is there as people wait for. */
-function restock({ house, truth, random, isOver }: Life): void {
+function restock({ fixture, truth, random, isOver }: Life): void {
   const variant = random.pick(truth.shelf.variants);
   const pieces = truth.shelf.wanted(variant) + random.int(-25, isOver ? 0 : 25);
-  house.reference.world.stock.set(variant, Math.max(0, pieces));
+  fixture.reference.world.stock.set(variant, Math.max(0, pieces));
 }
 
 /** Somebody takes pieces out of what is packed, or puts some in; not all of it is told. */
 function repack(life: Life, delivery = someDelivery(life)): void {
-  const { house, truth, random } = life;
-  const { book } = house.reference.world;
+  const { fixture, truth, random } = life;
+  const { book } = fixture.reference.world;
   if (delivery?.status !== 'pending') return;
   const order = book.orders.get(delivery.orderId);
   const [packed] = delivery.lines;
@@ -143,7 +143,7 @@ function repack(life: Life, delivery = someDelivery(life)): void {
   truth.linesChanged(delivery);
   if (random.chance(0.3)) return;
   const data = { salesOrderDelivery: deliveryShape(order, delivery) };
-  const { relay, knobs } = house.reference;
+  const { relay, knobs } = fixture.reference;
   const references = referencesOf({ knobs: knobs.current }, order);
   relay.publish('sales_order.delivery_updated', data, references);
 }
@@ -152,63 +152,63 @@ function repack(life: Life, delivery = someDelivery(life)): void {
 const SEEN_MS = 40_000;
 
 /** The clock of this machine jumps; next time it is mostly set right. */
-async function moveClock({ house, truth, clock, random }: Life): Promise<void> {
+async function moveClock({ fixture, truth, clock, random }: Life): Promise<void> {
   const by = random.pick([random.int(1, 20) * 60, random.int(1, 3) * 3_600, -random.int(5, 1_200)]);
-  house.ahead = house.ahead !== 0 && random.chance(0.7) ? 0 : house.ahead + by * 1_000;
-  truth.ahead.set(clock.now(), house.ahead);
+  fixture.ahead = fixture.ahead !== 0 && random.chance(0.7) ? 0 : fixture.ahead + by * 1_000;
+  truth.ahead.set(clock.now(), fixture.ahead);
   await clock.runUntil(clock.now() + SEEN_MS);
 }
 
-function tellCustomers({ house, truth, clock, random }: Life): void {
-  using db = new Exchange(house.folder);
+function tellCustomers({ fixture, truth, clock, random }: Life): void {
+  using db = new Exchange(fixture.folder);
   for (let nth = 0; nth < ACCOUNTS; nth += 1) {
-    const { accountNo } = house.reference.world.accounts.at(nth);
+    const { accountNo } = fixture.reference.world.accounts.at(nth);
     const history = truth.blocked(accountNo);
     if (random.chance(0.3)) history.set(clock.now(), !history.now);
     db.put(accountNo, history.now, clock.now());
   }
 }
 
-async function arm({ house, truth, clock, random, isOver }: Life): Promise<void> {
+async function arm({ fixture, truth, clock, random, isOver }: Life): Promise<void> {
   const rule = isOver ? 'reject-short' : random.pick(REJECTS);
-  await house.command('rules', 'matches', rule, '--seen');
-  await house.command('rules', 'backtest', ...EVER, '--save');
+  await fixture.command('rules', 'matches', rule, '--seen');
+  await fixture.command('rules', 'backtest', ...EVER, '--save');
   const history = truth.armed(rule);
   const before = history.now;
   history.set(clock.now(), true);
-  const { code } = await house.command('rules', 'arm', rule, ...REASON);
+  const { code } = await fixture.command('rules', 'arm', rule, ...REASON);
   if (code !== 0) history.set(clock.now(), before);
 }
 
-async function disarm({ house, truth, clock, random }: Life): Promise<void> {
+async function disarm({ fixture, truth, clock, random }: Life): Promise<void> {
   const rule = random.pick(REJECTS);
-  const { code } = await house.command('rules', 'disarm', rule, ...REASON);
+  const { code } = await fixture.command('rules', 'disarm', rule, ...REASON);
   if (code === 0) truth.armed(rule).set(clock.now(), false);
 }
 
-async function edit({ house, truth, clock }: Life): Promise<void> {
+async function edit({ fixture, truth, clock }: Life): Promise<void> {
   const text = truth.text.now === 'wide' ? 'narrow' : 'wide';
-  house.write(text);
+  fixture.write(text);
   truth.text.set(clock.now(), text);
-  const { code, said } = await house.command('rules', 'reload');
+  const { code, said } = await fixture.command('rules', 'reload');
   if (code !== 0) truth.problems.push(`the rules were not loaded: ${said}`);
   truth.disarmAll(clock.now());
 }
 
-export async function stopOrResume({ house, truth, clock }: Life): Promise<void> {
+export async function stopOrResume({ fixture, truth, clock }: Life): Promise<void> {
   const { isStopped } = truth;
   const word = isStopped.now ? 'resume' : 'pause';
   if (word === 'resume') isStopped.set(clock.now(), false);
-  const { code, said } = await house.command(word, 'decisions', ...REASON);
+  const { code, said } = await fixture.command(word, 'decisions', ...REASON);
   if (code !== 0) truth.problems.push(`${word}: ${said}`);
   if (word === 'pause') isStopped.set(clock.now(), true);
 }
 
-export function resetBreaker({ house }: Life): Promise<unknown> {
-  return house.command('resume', 'rejects', ...REASON);
+export function resetBreaker({ fixture }: Life): Promise<unknown> {
+  return fixture.command('resume', 'rejects', ...REASON);
 }
 
-function trouble({ house, random }: Life): void {
+function trouble({ fixture, random }: Life): void {
   const fault = {
     kind: random.pick(['serverError', 'reset', 'tooMany', 'truncated', 'unauthorized']),
     moment: random.pick(['before', 'after']),
@@ -220,41 +220,41 @@ function trouble({ house, random }: Life): void {
   };
   const lost = random.pick([0, 0.3]);
   const webhooks = { lost, duplicated: 0.1, late: 0.2, lateBy: '3m', seed: fault.seed };
-  house.reference.knobs.patch({ faults: [fault], webhooks });
+  fixture.reference.knobs.patch({ faults: [fault], webhooks });
 }
 
 /** The stock comes late, or as nonsense. */
-function troubleStock({ house, random }: Life): void {
+function troubleStock({ fixture, random }: Life): void {
   const kinds = ['serverError', 'reset', 'truncated', 'emptyList', 'nullList', 'repeatedRow'];
   const fault = {
     ...{ kind: random.pick(kinds), probability: random.pick([0.5, 1]), path: '/*/variants*' },
     ...{ lasts: `${random.int(20, 150)}m`, seed: random.int(1, 10_000) },
   };
-  house.reference.knobs.patch({ faults: [fault] });
+  fixture.reference.knobs.patch({ faults: [fault] });
 }
 
-async function pauseStock({ house }: Life): Promise<void> {
-  await house.command('sync', 'pause', 'stock', ...REASON);
+async function pauseStock({ fixture }: Life): Promise<void> {
+  await fixture.command('sync', 'pause', 'stock', ...REASON);
 }
 
-async function pullStock({ house }: Life): Promise<void> {
-  await house.command('resume', 'stream', 'stock', ...REASON);
-  await house.command('sync', 'run', 'stock', ...REASON);
+async function pullStock({ fixture }: Life): Promise<void> {
+  await fixture.command('resume', 'stream', 'stock', ...REASON);
+  await fixture.command('sync', 'run', 'stock', ...REASON);
 }
 
-export async function endTrouble({ house }: Life): Promise<void> {
-  house.reference.knobs.patch({ faults: [], webhooks: { lost: 0 } });
-  await house.command('resume', 'stream', 'stock', ...REASON);
+export async function endTrouble({ fixture }: Life): Promise<void> {
+  fixture.reference.knobs.patch({ faults: [], webhooks: { lost: 0 } });
+  await fixture.command('resume', 'stream', 'stock', ...REASON);
 }
 
-async function restart({ house, truth, clock, random }: Life): Promise<void> {
-  await house.stop();
+async function restart({ fixture, truth, clock, random }: Life): Promise<void> {
+  await fixture.stop();
   const stoppedAt = clock.now();
   // To set it forth while nobody watches would shorten what waits.
-  if (random.chance(0.5)) house.ahead = Math.min(house.ahead, 0);
-  truth.ahead.set(clock.now(), house.ahead);
+  if (random.chance(0.5)) fixture.ahead = Math.min(fixture.ahead, 0);
+  truth.ahead.set(clock.now(), fixture.ahead);
   await clock.runUntil(clock.now() + random.pick([1, 60, 1_200]) * 1_000);
-  await house.start();
+  await fixture.start();
   truth.reads.lose(stoppedAt, clock.now());
 }
 
@@ -262,42 +262,42 @@ const DEAF = { kind: 'serverError', probability: 1, path: '*' };
 const CRASH_WITHIN_MS = 600_000;
 
 /** `kill -9` when the service has taken a push and its answer is not read yet, if there is one. */
-async function crash({ house, truth, clock }: Life): Promise<void> {
+async function crash({ fixture, truth, clock }: Life): Promise<void> {
   let isFrozen = false;
   let frozenAt = 0;
   const freeze = (): void => {
     if (isFrozen) return;
     isFrozen = true;
     frozenAt = clock.now();
-    house.freeze();
+    fixture.freeze();
     // The dead do nothing more.
-    house.reference.knobs.patch({ faults: [DEAF] });
+    fixture.reference.knobs.patch({ faults: [DEAF] });
   };
   truth.onMove = freeze;
   const until = clock.now() + CRASH_WITHIN_MS;
   while (!isFrozen && clock.now() < until) await clock.runUntil(clock.now() + 1_000);
   truth.onMove = undefined;
   freeze();
-  await house.stopAsFrozen();
+  await fixture.stopAsFrozen();
   truth.reads.lose(frozenAt, clock.now());
-  house.reference.knobs.patch({ faults: [] });
-  await house.start();
+  fixture.reference.knobs.patch({ faults: [] });
+  await fixture.start();
 }
 
 /** There is enough for it after all, or too little, and mostly the daemon hears of it. */
 async function restockFor(life: Life, delivery = someDelivery(life)): Promise<void> {
-  const { house, truth, random } = life;
+  const { fixture, truth, random } = life;
   if (!delivery) return;
-  const variant = variantOf(house.reference.world, delivery);
+  const variant = variantOf(fixture.reference.world, delivery);
   const pieces = truth.shelf.wanted(variant) + random.pick([-20, 0, 20]);
-  house.reference.world.stock.set(variant, Math.max(0, pieces));
+  fixture.reference.world.stock.set(variant, Math.max(0, pieces));
   if (random.chance(0.7)) await pullStock(life);
 }
 
 /** Enough comes in for a while, and the daemon hears of it: what waits must begin anew. */
 async function comeAndGo(life: Life): Promise<void> {
-  const { house, truth, clock, random } = life;
-  const { stock } = house.reference.world;
+  const { fixture, truth, clock, random } = life;
+  const { stock } = fixture.reference.world;
   const variant = random.pick(truth.shelf.variants);
   const before = stock.of(variant);
   stock.set(variant, before + truth.shelf.wanted(variant));
@@ -309,15 +309,15 @@ async function comeAndGo(life: Life): Promise<void> {
 
 /** Something that matters to a reject, a moment before its grace is over. */
 async function actAtGrace(life: Life): Promise<void> {
-  const { house, clock, random } = life;
-  const entry = await house
+  const { fixture, clock, random } = life;
+  const entry = await fixture
     .daemon()
     .store.db.selectFrom('reject_entry')
     .select(['order_delivery_id', 'due_at'])
     .where('state', '=', 'waiting')
     .orderBy('due_at')
     .executeTakeFirst();
-  const delivery = entry && house.reference.world.book.deliveries.get(entry.order_delivery_id);
+  const delivery = entry && fixture.reference.world.book.deliveries.get(entry.order_delivery_id);
   if (!delivery) return;
   await clock.runUntil(Math.max(clock.now(), entry.due_at - random.int(0, 20_000)));
   const act = random.pick([
@@ -376,10 +376,10 @@ export async function happen(life: Life): Promise<string> {
 }
 
 /** Every customer that there is: a rule that asks for one must find its row. */
-export function tellAllCustomers({ house, truth, clock }: Life): void {
-  using db = new Exchange(house.folder);
+export function tellAllCustomers({ fixture, truth, clock }: Life): void {
+  using db = new Exchange(fixture.folder);
   for (let nth = 0; nth < ACCOUNTS; nth += 1) {
-    const { accountNo } = house.reference.world.accounts.at(nth);
+    const { accountNo } = fixture.reference.world.accounts.at(nth);
     db.put(accountNo, truth.blocked(accountNo).now, clock.now());
   }
 }

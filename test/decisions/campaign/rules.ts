@@ -113,5 +113,5 @@ export function settingsText(): string {
     ...{ max_share_of_day: 100, share_floor: 100, median_floor: 100, times_median: 100 },
     ...{ matches_seen: 1, business_hours_only: false },
   };
-  return stringify({ version: 1, rails: { reject, accept: { refused_in_a_row: 1_000 } } });
+  return stringify({ version: 1, safeguards: { reject, accept: { refused_in_a_row: 1_000 } } });
 }

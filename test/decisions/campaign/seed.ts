@@ -6,6 +6,8 @@
  */
 import { seededRandom } from '../../../src/lib/chance.ts';
 import { calmClock } from './calm-clock.ts';
+import { storiesOf, verdictOf } from './check-end.ts';
+import { listsSoldOut, openCampaignFixture } from './fixture.ts';
 import {
   endTrouble,
   happen,
@@ -14,9 +16,7 @@ import {
   stopOrResume,
   tellAllCustomers,
 } from './happenings.ts';
-import { listsSoldOut, openHouse } from './house.ts';
 import { Truth } from './truth.ts';
-import { storiesOf, verdictOf } from './verdict.ts';
 
 export interface SeedFigures {
   readonly seed: number;
@@ -48,19 +48,19 @@ export async function runSeed(seed: number, hours: number, dialects = false): Pr
   const began = performance.now();
   const clock = calmClock(STARTS_AT);
   const random = seededRandom(seed);
-  await using house = await openHouse(seed, clock, random, dialects);
-  const watch = { now: clock.now, wall: house.wall, listsSoldOut: listsSoldOut(seed) };
-  const truth = new Truth(house.reference, watch);
-  const life: Life = { clock, random, house, truth, isOver: seed % OVER_EVERY === 0 };
+  await using fixture = await openCampaignFixture(seed, clock, random, dialects);
+  const watch = { now: clock.now, wall: fixture.wall, listsSoldOut: listsSoldOut(seed) };
+  const truth = new Truth(fixture.reference, watch);
+  const life: Life = { clock, random, fixture, truth, isOver: seed % OVER_EVERY === 0 };
   const happened: string[] = [];
-  await house.start();
+  await fixture.start();
   tellAllCustomers(life);
   while (clock.now() < STARTS_AT + hours * HOUR_MS) {
     happened.push(await happen(life));
     await clock.runUntil(clock.now() + random.int(1, PAUSE_MS_MAX));
   }
   await endTrouble(life);
-  house.ahead = 0;
+  fixture.ahead = 0;
   truth.ahead.set(clock.now(), 0);
   if (truth.isStopped.now) await stopOrResume(life);
   await resetBreaker(life);
@@ -69,7 +69,7 @@ export async function runSeed(seed: number, hours: number, dialects = false): Pr
   problems.push(...(await storiesOf(life, new Set(named))));
   return {
     seed,
-    deliveries: house.reference.world.book.deliveries.all.length,
+    deliveries: fixture.reference.world.book.deliveries.all.length,
     moves: {
       ...counted(truth.moves.map(({ to, by }) => `${to} by ${by}`)),
       'of these for want of pieces': truth.forWant,

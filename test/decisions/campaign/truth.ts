@@ -13,14 +13,14 @@ import { Shortage } from './shortage.ts';
 
 /** How long the row of a customer may take on its way into the facts. */
 const ROW_MS = 240_000;
-/** How long what was decided may wait before it is sent (rails.freshness.mirror, and a minute). */
+/** How long what was decided may wait before it is sent (safeguards.freshness.mirror + 1 min). */
 const SENT_MS = 16 * 60_000;
 /** Between its look and its push somebody may act in the service: nobody could know. */
 const RACE_MS = 2_000;
 const HOUR_MS = 3_600_000;
 /** How long it may take until what was read is decided. */
 const DECIDED_MS = 60_000;
-/** How old the stock may be that a reject rests on (rails.freshness.stock), and a moment. */
+/** How old the stock may be that a reject rests on (safeguards.freshness.stock), and a moment. */
 const FRESH_MS = HOUR_MS + DECIDED_MS;
 
 export interface Act {

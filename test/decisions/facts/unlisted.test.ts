@@ -3,12 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { noteSettings } from '../../../src/sync/run/open.ts';
 import { createStockStream } from '../../../src/sync/streams/stock.ts';
 import { clientsOf } from '../../sync/pull.ts';
-import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
+import {
+  ACCEPT_COVERED,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from '../support.ts';
 
 const set = { rules: () => loadedRules(ACCEPT_COVERED) };
 
 /** As at a start of the daemon with this setting. */
-async function configure({ store }: House, unlisted: 'unknown' | 'zero') {
+async function configure({ store }: DeciderFixture, unlisted: 'unknown' | 'zero') {
   const nowhere = { v1Url: 'http://127.0.0.1:9/v1', v2Url: 'http://127.0.0.1:9/v2' };
   const key = { clientId: 'a', clientSecret: 'b' };
   const { v1, transport } = clientsOf({ ...nowhere, credentials: { key } });
@@ -19,7 +24,7 @@ async function configure({ store }: House, unlisted: 'unknown' | 'zero') {
   await transport[Symbol.asyncDispose]();
 }
 
-async function reasonIn({ store }: House): Promise<string | undefined> {
+async function reasonIn({ store }: DeciderFixture): Promise<string | undefined> {
   const rows = store.db.selectFrom('decision').select('reason').orderBy('decision_id', 'desc');
   return (await rows.executeTakeFirst())?.reason;
 }
@@ -28,42 +33,42 @@ const UNKNOWN = 'could not evaluate: delivery.lines.stock_free';
 
 describe('a variant that the stock does not list', () => {
   it('is unknown, or none by the setting, and is decided anew when that changes', async () => {
-    const house = await createHouse();
-    await house.stock({ b: 10 });
-    await house.delivery({ id: 1 });
-    await house.decide(set);
-    expect(await reasonIn(house)).toBe(UNKNOWN);
-    await configure(house, 'zero');
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    expect(await reasonIn(house)).toBe('Not in stock');
-    await configure(house, 'unknown');
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    expect(await reasonIn(house)).toBe(UNKNOWN);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ b: 10 });
+    await fixture.delivery({ id: 1 });
+    await fixture.decide(set);
+    expect(await reasonIn(fixture)).toBe(UNKNOWN);
+    await configure(fixture, 'zero');
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    expect(await reasonIn(fixture)).toBe('Not in stock');
+    await configure(fixture, 'unknown');
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    expect(await reasonIn(fixture)).toBe(UNKNOWN);
   });
 
   it('is unknown until the stock was complete once', async () => {
-    const house = await createHouse();
-    await house.stock({ b: 10 });
-    await configure(house, 'zero');
-    await house.store.db.updateTable('stream_state').set({ complete_at: null }).execute();
-    await house.delivery({ id: 1 });
-    await house.decide(set);
-    expect(await reasonIn(house)).toBe(UNKNOWN);
-    await house.stock({ b: 10 });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    expect(await reasonIn(house)).toBe('Not in stock');
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ b: 10 });
+    await configure(fixture, 'zero');
+    await fixture.store.db.updateTable('stream_state').set({ complete_at: null }).execute();
+    await fixture.delivery({ id: 1 });
+    await fixture.decide(set);
+    expect(await reasonIn(fixture)).toBe(UNKNOWN);
+    await fixture.stock({ b: 10 });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    expect(await reasonIn(fixture)).toBe('Not in stock');
   });
 
   it('that was listed and is gone has none, and has pieces when it is listed again', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await configure(house, 'zero');
-    const gone = house.store.db.updateTable('stock_variant_row').set({ deleted_at: 1 });
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await configure(fixture, 'zero');
+    const gone = fixture.store.db.updateTable('stock_variant_row').set({ deleted_at: 1 });
     await gone.execute();
-    await house.delivery({ id: 1 });
-    await house.decide(set);
-    expect(await reasonIn(house)).toBe('Not in stock');
-    await house.stock({ a: 11 });
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    await fixture.delivery({ id: 1 });
+    await fixture.decide(set);
+    expect(await reasonIn(fixture)).toBe('Not in stock');
+    await fixture.stock({ a: 11 });
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 });

@@ -1,16 +1,21 @@
 /** Rules wait for people where most rows of a stream that they read have changed at once. */
 import { describe, expect, it } from 'vitest';
 import { acceptChange } from '../../../src/sync/accept.ts';
-import { createCourt, DAY, settingsWith, UNLUCKY } from '../reject/support.ts';
-import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
+import { createRejectFixture, DAY, settingsWith, UNLUCKY } from '../reject/support.ts';
+import {
+  ACCEPT_COVERED,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from '../support.ts';
 
 const COVERED = { rules: () => loadedRules(ACCEPT_COVERED) };
 const ASKER = { actor: 'ada', reason: 'they have moved' };
-const WAITS = /^rail changes: run 1 of stock changed most .*: selvedge sync release 1$/;
+const WAITS = /^safeguard changes: run 1 of stock changed most .*: selvedge sync release 1$/;
 
 /** A run that changed most of its rows, and its state. */
 async function changed(
-  { store }: Pick<House, 'store'>,
+  { store }: Pick<DeciderFixture, 'store'>,
   { stream = 'stock', outcome = 'complete' }: { stream?: string; outcome?: 'complete' | 'running' },
 ) {
   const begun = { stream, cause: 'schedule', started_at: 1, read_seq: 1, options: '{}' };
@@ -22,7 +27,7 @@ async function changed(
     .execute();
 }
 
-async function latest({ store }: Pick<House, 'store'>, id = 1) {
+async function latest({ store }: Pick<DeciderFixture, 'store'>, id = 1) {
   const rows = store.db.selectFrom('decision').select(['outcome', 'reason', 'trigger']);
   const all = await rows.where('order_delivery_id', '=', id).orderBy('decision_id').execute();
   return all.at(-1);
@@ -41,87 +46,87 @@ rules:
 
 describe('an accept', () => {
   it('waits for a person, and is decided by itself after the word', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await changed(house, {});
-    await house.delivery({ id: 1 });
-    expect(await house.decide(COVERED)).toEqual(['1 hold']);
-    expect(await latest(house)).toMatchObject({ reason: expect.stringMatching(WAITS) });
-    expect(await house.pushes()).toEqual([]);
-    await house.clock.advance(60_000);
-    expect(await house.decide(COVERED)).toEqual([]);
-    await acceptChange(house, 1, ASKER);
-    expect(await house.decide(COVERED)).toEqual(['1 accept']);
-    expect(await latest(house)).toMatchObject({ trigger: 'facts' });
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await changed(fixture, {});
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(COVERED)).toEqual(['1 hold']);
+    expect(await latest(fixture)).toMatchObject({ reason: expect.stringMatching(WAITS) });
+    expect(await fixture.pushes()).toEqual([]);
+    await fixture.clock.advance(60_000);
+    expect(await fixture.decide(COVERED)).toEqual([]);
+    await acceptChange(fixture, 1, ASKER);
+    expect(await fixture.decide(COVERED)).toEqual(['1 accept']);
+    expect(await latest(fixture)).toMatchObject({ trigger: 'facts' });
   });
 
   it('is decided by itself when a later run has found the rows as they were', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await changed(house, {});
-    await house.delivery({ id: 1 });
-    await house.decide(COVERED);
-    await house.store.db.updateTable('sync_run').set({ change_guard: 'over' }).execute();
-    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await changed(fixture, {});
+    await fixture.delivery({ id: 1 });
+    await fixture.decide(COVERED);
+    await fixture.store.db.updateTable('sync_run').set({ change_guard: 'over' }).execute();
+    expect(await fixture.decide(COVERED)).toEqual(['1 accept']);
   });
 
   it('waits for the end of a run that goes on', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await changed(house, { outcome: 'running' });
-    await house.delivery({ id: 1 });
-    expect(await house.decide(COVERED)).toEqual(['1 hold']);
-    expect((await latest(house))?.reason).toMatch(/so far; waits for its end$/);
-    await house.store.db.updateTable('sync_run').set({ outcome: 'complete' }).execute();
-    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await changed(fixture, { outcome: 'running' });
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(COVERED)).toEqual(['1 hold']);
+    expect((await latest(fixture))?.reason).toMatch(/so far; waits for its end$/);
+    await fixture.store.db.updateTable('sync_run').set({ outcome: 'complete' }).execute();
+    expect(await fixture.decide(COVERED)).toEqual(['1 accept']);
   });
 
   it('waits for one whatever it has found new, which is compared with nothing', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await changed(house, { outcome: 'running' });
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await changed(fixture, { outcome: 'running' });
     const more = { rows_changed: 1_150, rows_new: 1_000 };
-    await house.store.db.updateTable('sync_run').set(more).execute();
-    await house.delivery({ id: 1 });
-    expect(await house.decide(COVERED)).toEqual(['1 hold']);
+    await fixture.store.db.updateTable('sync_run').set(more).execute();
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(COVERED)).toEqual(['1 hold']);
   });
 
   it('does not wait for the end of a run that most rows of which are as they were', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await changed(house, { outcome: 'running' });
-    await house.store.db.updateTable('sync_run').set({ rows_unchanged: 151 }).execute();
-    await house.delivery({ id: 1 });
-    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await changed(fixture, { outcome: 'running' });
+    await fixture.store.db.updateTable('sync_run').set({ rows_unchanged: 151 }).execute();
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(COVERED)).toEqual(['1 accept']);
   });
 
   it('by rules that read nothing of the stream does not wait', async () => {
-    const house = await createHouse();
-    await changed(house, {});
-    await house.delivery({ id: 1 });
-    expect(await house.decide()).toEqual(['1 accept']);
+    const fixture = await createDeciderFixture();
+    await changed(fixture, {});
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide()).toEqual(['1 accept']);
   });
 
   it('does not wait for what only a rule in the shadow reads', async () => {
-    const house = await createHouse();
-    await changed(house, {});
+    const fixture = await createDeciderFixture();
+    await changed(fixture, {});
     const [small = ''] = ACCEPT_COVERED.replaceAll('mode: live', 'mode: shadow').split('$');
     const both = `${small}
   - { id: accept-all, title: All, action: accept, mode: live, when: [delivery.quantity > 0] }
 `;
-    await house.delivery({ id: 1 });
-    expect(await house.decide({ rules: () => loadedRules(both) })).toEqual(['1 accept']);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide({ rules: () => loadedRules(both) })).toEqual(['1 accept']);
   });
 
   it('of what is in stock does not wait for a list of what can be ordered ahead', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await changed(house, { stream: 'season' });
-    await house.delivery({ id: 1 });
-    await house.order(2, { SeasonName: 'SS27' });
-    await house.delivery({ id: 2, order: 2 });
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await changed(fixture, { stream: 'season' });
+    await fixture.delivery({ id: 1 });
+    await fixture.order(2, { SeasonName: 'SS27' });
+    await fixture.delivery({ id: 2, order: 2 });
     const rules = { rules: () => loadedRules(LISTED) };
-    expect((await house.decide(rules)).sort()).toEqual(['1 accept', '2 hold']);
+    expect((await fixture.decide(rules)).sort()).toEqual(['1 accept', '2 hold']);
   });
 });
 
@@ -132,64 +137,67 @@ describe('what was accepted', () => {
   const rules = { rules: () => BACK };
 
   it('is not taken back on what changed at once, and is after the word', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 10 });
-    await house.delivery({ id: 1 });
-    expect(await house.decide(rules)).toEqual(['1 accept']);
-    await house.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
-    await house.clock.advance(1_000);
-    await house.delivery({ id: 1, status: 'accepted' });
-    await house.endPush('confirmed', { answered: true });
-    await house.clock.advance(1_000);
-    await changed(house, {});
-    await house.stock({ a: 0 });
-    expect(await house.decide(rules)).toEqual([]);
-    await acceptChange(house, 1, ASKER);
-    expect(await house.decide(rules)).toEqual(['1 hold']);
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(rules)).toEqual(['1 accept']);
+    await fixture.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await fixture.clock.advance(1_000);
+    await fixture.delivery({ id: 1, status: 'accepted' });
+    await fixture.endPush('confirmed', { answered: true });
+    await fixture.clock.advance(1_000);
+    await changed(fixture, {});
+    await fixture.stock({ a: 0 });
+    expect(await fixture.decide(rules)).toEqual([]);
+    await acceptChange(fixture, 1, ASKER);
+    expect(await fixture.decide(rules)).toEqual(['1 hold']);
   });
 });
 
-/** A court with a rule that is armed, and nothing in stock. */
+/** A rejects with a rule that is armed, and nothing in stock. */
 async function armedCourt() {
   const clause = "      - 'delivery.lines.all(line, line.stock_free == 0)'\n";
   const [before, after] = UNLUCKY.split('      - order.country in');
   const text = `${before}${clause}      - order.country in${after}`;
-  const court = await createCourt(text, settingsWith({}, { freshness: { stock: '26h' } }));
-  const [rule] = court.rules().ruleSet.rules;
+  const rejects = await createRejectFixture(
+    text,
+    settingsWith({}, { freshness: { stock: '26h' } }),
+  );
+  const [rule] = rejects.rules().ruleSet.rules;
   const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
   const open = { ended_at: null, ended_by: null, end_reason: null, report_id: 1 };
-  await court.store.db
+  await rejects.store.db
     .insertInto('arming')
-    .values({ ...arming, ...open, at: 0, expires_at: court.clock.now() + 9 * DAY })
+    .values({ ...arming, ...open, at: 0, expires_at: rejects.clock.now() + 9 * DAY })
     .execute();
-  await court.stock({ a: 0 });
-  return court;
+  await rejects.stock({ a: 0 });
+  return rejects;
 }
 
 describe('a reject', () => {
   it('is not even begun before the word', async () => {
-    const court = await armedCourt();
-    await changed(court, {});
-    await court.unlucky(1);
-    expect(await court.decide()).toEqual(['1 hold']);
-    expect(await latest(court)).toMatchObject({ reason: expect.stringMatching(WAITS) });
-    await acceptChange(court, 1, ASKER);
-    expect(await court.decide()).toEqual(['1 reject']);
+    const rejects = await armedCourt();
+    await changed(rejects, {});
+    await rejects.unlucky(1);
+    expect(await rejects.decide()).toEqual(['1 hold']);
+    expect(await latest(rejects)).toMatchObject({ reason: expect.stringMatching(WAITS) });
+    await acceptChange(rejects, 1, ASKER);
+    expect(await rejects.decide()).toEqual(['1 reject']);
   });
 
   it('whose grace is over waits as well, and is sent after the word', async () => {
-    const court = await armedCourt();
-    await court.unlucky(1);
-    expect(await court.decide()).toEqual(['1 reject']);
-    await changed(court, {});
-    await court.clock.advance(DAY);
-    await court.fresh();
-    await court.execute();
-    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 'changes' });
-    await acceptChange(court, 1, ASKER);
-    await court.clock.advance(600_000);
-    await court.fresh();
-    await court.execute();
-    expect(await court.meant()).toEqual(['1 rejected']);
+    const rejects = await armedCourt();
+    await rejects.unlucky(1);
+    expect(await rejects.decide()).toEqual(['1 reject']);
+    await changed(rejects, {});
+    await rejects.clock.advance(DAY);
+    await rejects.fresh();
+    await rejects.execute();
+    expect(await rejects.entry()).toMatchObject({ state: 'waiting', safeguard: 'changes' });
+    await acceptChange(rejects, 1, ASKER);
+    await rejects.clock.advance(600_000);
+    await rejects.fresh();
+    await rejects.execute();
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
   });
 });

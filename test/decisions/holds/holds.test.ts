@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { decisionsOf, listDeliveries } from '../../../src/decisions/desk.ts';
+import { decisionsOf, listDeliveries } from '../../../src/decisions/review/deliveries.ts';
 import { readStatus } from '../../../src/ops/status.ts';
 import { followClock } from '../../support/clock-guard.ts';
-import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';
+import {
+  acceptByHand,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from '../support.ts';
 
 const HOUR = 3_600_000;
 
@@ -31,23 +36,25 @@ rules:
   return { rules: () => loaded };
 }
 
-/** A house in which it is Friday 2026-11-20, 15:00 in Copenhagen, with a delivery that is held. */
+/**
+ * A fixture in which it is Friday 2026-11-20, 15:00 in Copenhagen, with a delivery that is held.
+ */
 async function houseWithHold(hold: string, when?: string) {
-  const house = await createHouse();
-  await house.clock.advance(Date.parse('2026-11-20T14:00:00Z') - house.clock.now());
-  await house.order(1, { shippingAddress: { countryCode: 'DK', accountNo: 'C-1' } });
-  await house.delivery({ id: 1, lines: [['a', 30]] });
+  const fixture = await createDeciderFixture();
+  await fixture.clock.advance(Date.parse('2026-11-20T14:00:00Z') - fixture.clock.now());
+  await fixture.order(1, { shippingAddress: { countryCode: 'DK', accountNo: 'C-1' } });
+  await fixture.delivery({ id: 1, lines: [['a', 30]] });
   const set = rules(hold, when);
-  expect(await house.decide(set)).toEqual(['1 hold']);
-  return { house, set };
+  expect(await fixture.decide(set)).toEqual(['1 hold']);
+  return { fixture, set };
 }
 
-function holdsOf(house: House) {
-  return house.store.db.selectFrom('hold').selectAll().execute();
+function holdsOf(fixture: DeciderFixture) {
+  return fixture.store.db.selectFrom('hold').selectAll().execute();
 }
 
-async function openIncidents(house: House): Promise<string[]> {
-  const rows = await house.store.db
+async function openIncidents(fixture: DeciderFixture): Promise<string[]> {
+  const rows = await fixture.store.db
     .selectFrom('incident')
     .select(['kind', 'key'])
     .where('resolved_at', 'is', null)
@@ -55,179 +62,179 @@ async function openIncidents(house: House): Promise<string[]> {
   return rows.map(({ kind, key }) => `${kind} ${key}`);
 }
 
-async function untilLocal(house: House, time: string): Promise<void> {
-  await house.clock.advance(Date.parse(time) - house.clock.now());
+async function untilLocal(fixture: DeciderFixture, time: string): Promise<void> {
+  await fixture.clock.advance(Date.parse(time) - fixture.clock.now());
 }
 
 describe('a hold', () => {
   it('lasts as long as its rule says, in business time, and then tells people once', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 2 business days, then: escalate }');
-    const [hold] = await holdsOf(house);
+    const { fixture, set } = await houseWithHold('{ at_most: 2 business days, then: escalate }');
+    const [hold] = await holdsOf(fixture);
     expect(hold?.expires_at).toBe(Date.parse('2026-11-24T14:00:00Z'));
-    await untilLocal(house, '2026-11-24T13:59:00Z');
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual([]);
-    await untilLocal(house, '2026-11-24T14:00:00Z');
-    expect(await house.decide(set)).toEqual([]);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
-    await house.clock.advance(30 * HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
-    expect(await house.pushes()).toEqual([]);
-    const [row] = await listDeliveries(house.store.db, { limit: 1 });
+    await untilLocal(fixture, '2026-11-24T13:59:00Z');
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual([]);
+    await untilLocal(fixture, '2026-11-24T14:00:00Z');
+    expect(await fixture.decide(set)).toEqual([]);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    await fixture.clock.advance(30 * HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await fixture.pushes()).toEqual([]);
+    const [row] = await listDeliveries(fixture.store.db, { limit: 1 });
     expect(row).toMatchObject({ escalated: true, holdUntil: null });
-    const status = await readStatus(house.store.db, house.clock.now(), {});
+    const status = await readStatus(fixture.store.db, fixture.clock.now(), {});
     expect(status).toMatchObject({ holdsOverdue: 1, openIncidents: 1 });
   });
 
   it('is over with its incident when its rule matches no more', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
-    await house.clock.advance(HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
-    await house.delivery({ id: 1, lines: [['a', 3]] });
-    expect(await house.decide(set)).toEqual(['1 accept']);
-    expect(await openIncidents(house)).toEqual([]);
-    expect(await holdsOf(house)).toEqual([]);
+    const { fixture, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
+    await fixture.clock.advance(HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
+    expect(await openIncidents(fixture)).toEqual([]);
+    expect(await holdsOf(fixture)).toEqual([]);
   });
 
   it('is over with its incident when a person has decided', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
-    await house.clock.advance(HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
-    await acceptByHand(house, 1);
-    expect(await openIncidents(house)).toEqual([]);
-    expect(await holdsOf(house)).toEqual([]);
+    const { fixture, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
+    await fixture.clock.advance(HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    await acceptByHand(fixture, 1);
+    expect(await openIncidents(fixture)).toEqual([]);
+    expect(await holdsOf(fixture)).toEqual([]);
   });
 
   it('is none of a rule that only watches', async () => {
-    const house = await createHouse();
+    const fixture = await createDeciderFixture();
     const text = `
 rules:
   - { id: hold-all, title: All, action: hold, mode: shadow, when: [delivery.quantity > 0] }
 `;
-    await house.delivery({ id: 1 });
-    expect(await house.decide({ rules: () => loadedRules(text) })).toEqual(['1 nothing']);
-    expect(await holdsOf(house)).toEqual([]);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide({ rules: () => loadedRules(text) })).toEqual(['1 no_rule']);
+    expect(await holdsOf(fixture)).toEqual([]);
   });
 
   it('goes on from where it began, whatever else makes the rules look again', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 24h }');
-    await house.clock.advance(20 * HOUR);
-    await house.order(1, { comment: 'please hurry', shippingAddress: { countryCode: 'DK' } });
-    expect(await house.decide(set)).toEqual([]);
-    const [hold] = await holdsOf(house);
+    const { fixture, set } = await houseWithHold('{ at_most: 24h }');
+    await fixture.clock.advance(20 * HOUR);
+    await fixture.order(1, { comment: 'please hurry', shippingAddress: { countryCode: 'DK' } });
+    expect(await fixture.decide(set)).toEqual([]);
+    const [hold] = await holdsOf(fixture);
     expect(hold?.since).toBe(Date.parse('2026-11-20T14:00:00Z'));
-    await house.clock.advance(4 * HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    await fixture.clock.advance(4 * HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
   });
 
   it('that began while the clock was ahead begins when it has been set back', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 24h }');
-    house.clock.step(30 * 24 * HOUR);
-    await house.delivery({ id: 2, lines: [['a', 30]] });
-    expect(await house.decide(set)).toContain('2 hold');
-    await followClock(house);
-    house.clock.step(-30 * 24 * HOUR);
-    await followClock(house);
-    await house.decide(set);
-    await house.clock.advance(24 * HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1', 'hold_expired 2']);
+    const { fixture, set } = await houseWithHold('{ at_most: 24h }');
+    fixture.clock.step(30 * 24 * HOUR);
+    await fixture.delivery({ id: 2, lines: [['a', 30]] });
+    expect(await fixture.decide(set)).toContain('2 hold');
+    await followClock(fixture);
+    fixture.clock.step(-30 * 24 * HOUR);
+    await followClock(fixture);
+    await fixture.decide(set);
+    await fixture.clock.advance(24 * HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1', 'hold_expired 2']);
   });
 
   it('whose time was up only while the clock was ahead ends at its own time', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 24h }');
-    house.clock.step(30 * 24 * HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
-    await followClock(house);
-    house.clock.step(-30 * 24 * HOUR);
-    await followClock(house);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual([]);
-    await house.clock.advance(24 * HOUR);
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    const { fixture, set } = await houseWithHold('{ at_most: 24h }');
+    fixture.clock.step(30 * 24 * HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    await followClock(fixture);
+    fixture.clock.step(-30 * 24 * HOUR);
+    await followClock(fixture);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual([]);
+    await fixture.clock.advance(24 * HOUR);
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
   });
 
   it('is asked again at the next opening, not at one of while the clock was ahead', async () => {
-    const { house, set } = await houseWithHold('{ until: next business open, at_most: 500h }');
-    house.clock.step(10 * 24 * HOUR);
-    await house.decide(set);
-    house.clock.step(-10 * 24 * HOUR);
-    await house.decide(set);
-    const [hold] = await holdsOf(house);
+    const { fixture, set } = await houseWithHold('{ until: next business open, at_most: 500h }');
+    fixture.clock.step(10 * 24 * HOUR);
+    await fixture.decide(set);
+    fixture.clock.step(-10 * 24 * HOUR);
+    await fixture.decide(set);
+    const [hold] = await holdsOf(fixture);
     expect(hold?.until_at).toBe(Date.parse('2026-11-23T07:00:00Z'));
   });
 
   it('has the rules asked again before its time is up where it says so', async () => {
-    const { house } = await houseWithHold('{ until: 2h, at_most: 9h }');
-    const evaluations = house.store.db.selectFrom('evaluation').select('due_at');
-    const dueAt = house.clock.now() + 2 * HOUR;
+    const { fixture } = await houseWithHold('{ until: 2h, at_most: 9h }');
+    const evaluations = fixture.store.db.selectFrom('evaluation').select('due_at');
+    const dueAt = fixture.clock.now() + 2 * HOUR;
     expect(await evaluations.execute()).toEqual([{ due_at: dueAt }]);
   });
 
   it('begins anew with another text of its rule', async () => {
-    const { house } = await houseWithHold('{ at_most: 24h }');
-    await house.clock.advance(20 * HOUR);
-    expect(await house.decide(rules('{ at_most: 25h }'))).toEqual([]);
-    const [hold] = await holdsOf(house);
-    expect(hold?.expires_at).toBe(house.clock.now() + 25 * HOUR);
+    const { fixture } = await houseWithHold('{ at_most: 24h }');
+    await fixture.clock.advance(20 * HOUR);
+    expect(await fixture.decide(rules('{ at_most: 25h }'))).toEqual([]);
+    const [hold] = await holdsOf(fixture);
+    expect(hold?.expires_at).toBe(fixture.clock.now() + 25 * HOUR);
   });
 
   it('that ends in "re-evaluate" holds anew while its rule matches, and tells nobody', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 2h, then: re-evaluate }');
-    await house.clock.advance(2 * HOUR);
-    expect(await house.decide(set)).toEqual([]);
-    const [hold] = await holdsOf(house);
-    expect(hold?.expires_at).toBe(house.clock.now() + 2 * HOUR);
-    expect(await openIncidents(house)).toEqual([]);
+    const { fixture, set } = await houseWithHold('{ at_most: 2h, then: re-evaluate }');
+    await fixture.clock.advance(2 * HOUR);
+    expect(await fixture.decide(set)).toEqual([]);
+    const [hold] = await holdsOf(fixture);
+    expect(hold?.expires_at).toBe(fixture.clock.now() + 2 * HOUR);
+    expect(await openIncidents(fixture)).toEqual([]);
   });
 
   it('wakes the rules at the next opening, also when the clocks change in between', async () => {
-    const house = await createHouse();
-    await untilLocal(house, '2026-10-23T18:00:00Z');
-    await house.order(1, { shippingAddress: { countryCode: 'DK' } });
-    await house.delivery({ id: 1, lines: [['a', 30]] });
+    const fixture = await createDeciderFixture();
+    await untilLocal(fixture, '2026-10-23T18:00:00Z');
+    await fixture.order(1, { shippingAddress: { countryCode: 'DK' } });
+    await fixture.delivery({ id: 1, lines: [['a', 30]] });
     const hold = '{ until: next business open, at_most: 1 business day, then: re-evaluate }';
     const set = rules(hold, 'delivery.quantity > 20 && !clock.business_hours');
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await untilLocal(house, '2026-10-26T06:59:59Z');
-    expect(await house.decide(set)).toEqual([]);
-    await untilLocal(house, '2026-10-26T07:00:00Z');
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await untilLocal(fixture, '2026-10-26T06:59:59Z');
+    expect(await fixture.decide(set)).toEqual([]);
+    await untilLocal(fixture, '2026-10-26T07:00:00Z');
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it('wakes the rules when the fact it waits for changes', async () => {
     const hold = '{ until: customer.credit changes, at_most: 24h }';
     const when = 'delivery.quantity > 20 && !has(customer.credit.limit)';
-    const { house, set } = await houseWithHold(hold, when);
-    await house.clock.advance(HOUR);
-    await house.customer();
-    expect(await house.decide(set)).toEqual(['1 accept']);
-    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'facts' });
+    const { fixture, set } = await houseWithHold(hold, when);
+    await fixture.clock.advance(HOUR);
+    await fixture.customer();
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
+    expect((await fixture.decisions()).at(-1)).toMatchObject({ trigger: 'facts' });
   });
 });
 
 describe('a hold that ends in "accept"', () => {
   it('accepts when its time is up, exactly then, also after a kill in between', async () => {
-    const { house, set } = await houseWithHold('{ at_most: 3h, then: accept }');
-    await house.clock.advance(3 * HOUR - 1);
-    expect(await house.decide(set)).toEqual([]);
+    const { fixture, set } = await houseWithHold('{ at_most: 3h, then: accept }');
+    await fixture.clock.advance(3 * HOUR - 1);
+    expect(await fixture.decide(set)).toEqual([]);
     // Each `decide` is a daemon of its own: nothing but the database knows of the hold.
-    await house.clock.advance(1);
-    expect(await house.decide(set)).toEqual(['1 accept']);
-    expect(await house.pushes()).toHaveLength(1);
-    const [latest] = await decisionsOf(house.store.db, 1);
+    await fixture.clock.advance(1);
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
+    expect(await fixture.pushes()).toHaveLength(1);
+    const [latest] = await decisionsOf(fixture.store.db, 1);
     expect(latest).toMatchObject({ trigger: 'hold', reason: expect.stringContaining('held for') });
     expect(latest?.evaluation.rules.find(({ id }) => id === 'hold-large')?.lapsed).toBe(true);
   });
 
   it('does not accept over another rule that holds', async () => {
-    const { house } = await houseWithHold('{ at_most: 3h, then: accept }');
+    const { fixture } = await houseWithHold('{ at_most: 3h, then: accept }');
     const text = `
 rules:
   - id: hold-large
@@ -243,50 +250,50 @@ rules:
     when: [ 'customer.credit.overdue_days > 14' ]
 `;
     const both = loadedRules(text, SETTINGS);
-    await house.clock.advance(3 * HOUR);
+    await fixture.clock.advance(3 * HOUR);
     // Nothing is known of the customer: that other rule cannot be evaluated.
-    expect(await house.decide({ rules: () => both })).toEqual(['1 hold']);
-    await house.customer({ overdueDays: 20 });
-    expect(await house.decide({ rules: () => both })).toEqual(['1 hold']);
-    await house.customer({ overdueDays: 0 });
-    expect(await house.decide({ rules: () => both })).toEqual(['1 accept']);
+    expect(await fixture.decide({ rules: () => both })).toEqual(['1 hold']);
+    await fixture.customer({ overdueDays: 20 });
+    expect(await fixture.decide({ rules: () => both })).toEqual(['1 hold']);
+    await fixture.customer({ overdueDays: 0 });
+    expect(await fixture.decide({ rules: () => both })).toEqual(['1 accept']);
   });
 
   it('has its time from when it is known to match', async () => {
     const when = 'delivery.amount > 100 && order.currency == "DKK"';
-    const { house } = await houseWithHold('{ at_most: 3h, then: escalate }', when);
+    const { fixture } = await houseWithHold('{ at_most: 3h, then: escalate }', when);
     const set = rules('{ at_most: 3h, then: accept }', when);
     const line = { barcode: 'a', fulfilledQuantity: 30, price: null };
-    await house.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await house.clock.advance(2 * HOUR);
-    await house.delivery({ id: 1, lines: [['a', 30]] });
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await house.clock.advance(2 * HOUR);
-    expect(await house.decide(set)).toEqual([]);
-    await house.clock.advance(HOUR);
-    expect(await house.decide(set)).toEqual(['1 accept']);
+    await fixture.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await fixture.clock.advance(2 * HOUR);
+    await fixture.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await fixture.clock.advance(2 * HOUR);
+    expect(await fixture.decide(set)).toEqual([]);
+    await fixture.clock.advance(HOUR);
+    expect(await fixture.decide(set)).toEqual(['1 accept']);
   });
 
   it('goes on holding where its own condition can no longer be evaluated', async () => {
     const when = 'delivery.amount > 100 && order.currency == "DKK"';
-    const { house, set } = await houseWithHold('{ at_most: 3h, then: accept }', when);
+    const { fixture, set } = await houseWithHold('{ at_most: 3h, then: accept }', when);
     const line = { barcode: 'a', fulfilledQuantity: 30, price: null };
-    await house.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
-    await house.clock.advance(3 * HOUR);
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await house.clock.advance(3 * HOUR);
-    await house.decide(set);
-    expect(await house.pushes()).toEqual([]);
+    await fixture.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
+    await fixture.clock.advance(3 * HOUR);
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await fixture.clock.advance(3 * HOUR);
+    await fixture.decide(set);
+    expect(await fixture.pushes()).toEqual([]);
     // Nothing else would ever come of it.
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
   });
 });
 
 describe('a hold that is meant to last for ever', () => {
   it.each(['99999999d', '999999999999999d'])('lasts for a million days: %s', async (never) => {
-    const { house } = await houseWithHold(`{ until: ${never}, at_most: ${never} }`);
-    const [row] = await holdsOf(house);
+    const { fixture } = await houseWithHold(`{ until: ${never}, at_most: ${never} }`);
+    const [row] = await holdsOf(fixture);
     const end = (row?.since ?? 0) + 1_000_000 * 24 * HOUR;
     expect(row).toMatchObject({ until_at: end, expires_at: end });
     expect(new Date(end).getUTCFullYear()).toBe(4764);
@@ -295,13 +302,13 @@ describe('a hold that is meant to last for ever', () => {
 
 describe('a delivery that no rule of its own holds', () => {
   it('waits three business days for people, then they are told', async () => {
-    const house = await createHouse();
-    await house.clock.advance(Date.parse('2026-11-20T14:00:00Z') - house.clock.now());
-    await house.delivery({ id: 1, lines: [] });
+    const fixture = await createDeciderFixture();
+    await fixture.clock.advance(Date.parse('2026-11-20T14:00:00Z') - fixture.clock.now());
+    await fixture.delivery({ id: 1, lines: [] });
     const set = rules('{ at_most: 1h }');
-    expect(await house.decide(set)).toEqual(['1 hold']);
-    await untilLocal(house, '2026-11-25T14:00:00Z');
-    await house.decide(set);
-    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    expect(await fixture.decide(set)).toEqual(['1 hold']);
+    await untilLocal(fixture, '2026-11-25T14:00:00Z');
+    await fixture.decide(set);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
   });
 });

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { endIncidents, openIncident } from '../../../src/store/incidents.ts';
 import type { OutboxState } from '../../../src/store/tables.ts';
-import { createHouse, type House } from '../support.ts';
+import { createDeciderFixture, type DeciderFixture } from '../support.ts';
 
 interface Sent {
   readonly state: OutboxState;
@@ -19,7 +19,7 @@ interface Sent {
   readonly lookedAt?: number;
 }
 
-async function sendOrder({ store }: House, sent: Sent): Promise<void> {
+async function sendOrder({ store }: DeciderFixture, sent: Sent): Promise<void> {
   const { state, attempts = 1, reference = 'A-1', orderId = null, desk = null } = sent;
   const { barcode = 'none', floor = 0, lookedAt } = sent;
   const body = JSON.stringify({ lines: [{ barcode }] });
@@ -54,18 +54,18 @@ async function sendOrder({ store }: House, sent: Sent): Promise<void> {
   await store.db.insertInto('outbox_candidate').values(candidate).execute();
 }
 
-async function houseWith(sent: Sent, reference = 'shown'): Promise<House> {
-  const house = await createHouse();
-  await sendOrder(house, sent);
-  await house.order(1, { reference });
-  await house.delivery({ id: 5, order: 1 });
-  return house;
+async function houseWith(sent: Sent, reference = 'shown'): Promise<DeciderFixture> {
+  const fixture = await createDeciderFixture();
+  await sendOrder(fixture, sent);
+  await fixture.order(1, { reference });
+  await fixture.delivery({ id: 5, order: 1 });
+  return fixture;
 }
 
 /** What was decided last, and why; and how many accepts were pushed. */
-async function decided(house: House) {
-  await house.decide();
-  const { db } = house.store;
+async function decided(fixture: DeciderFixture) {
+  await fixture.decide();
+  const { db } = fixture.store;
   const all = await db.selectFrom('decision').select(['outcome', 'reason']).execute();
   const pushes = await db
     .selectFrom('outbox')
@@ -78,23 +78,23 @@ async function decided(house: House) {
 const LATER = Number.MAX_SAFE_INTEGER;
 const SEASON = 'season: sent AW27, shown none: it was taken as a plain order';
 
-async function tell({ store }: House, detail: object): Promise<void> {
+async function tell({ store }: DeciderFixture, detail: object): Promise<void> {
   const incident = { kind: 'push_differs', entity: 'outbox', key: '17', detail };
   await openIncident(store.db, incident, 0);
 }
 
 it('is held while a difference is open that matters, until a person has noted it', async () => {
-  const house = await houseWith({ state: 'confirmed', orderId: 1 });
-  await tell(house, { holds: true, differences: [SEASON, 'freight: …'] });
+  const fixture = await houseWith({ state: 'confirmed', orderId: 1 });
+  await tell(fixture, { holds: true, differences: [SEASON, 'freight: …'] });
   const reason =
-    `rail document: order 1 was taken in otherwise than it was sent: ${SEASON}, and 1 more; ` +
+    `safeguard document: order 1 was taken in otherwise than it was sent: ${SEASON}, and 1 more; ` +
     'selvedge outbox show 17, then resolve --as noted';
-  expect(await decided(house)).toEqual({ outcome: 'hold', reason, decisions: 1, pushes: 0 });
-  await house.clock.advance(31_000);
-  expect(await decided(house)).toMatchObject({ decisions: 1, pushes: 0 });
-  await endIncidents(house.store.db, { kind: 'push_differs', entity: 'outbox' }, ['17'], 1);
-  await house.clock.advance(31_000);
-  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+  expect(await decided(fixture)).toEqual({ outcome: 'hold', reason, decisions: 1, pushes: 0 });
+  await fixture.clock.advance(31_000);
+  expect(await decided(fixture)).toMatchObject({ decisions: 1, pushes: 0 });
+  await endIncidents(fixture.store.db, { kind: 'push_differs', entity: 'outbox' }, ['17'], 1);
+  await fixture.clock.advance(31_000);
+  expect(await decided(fixture)).toMatchObject({ outcome: 'accept', pushes: 1 });
 });
 
 it.each<[string, Sent, string]>([
@@ -108,25 +108,25 @@ it.each<[string, Sent, string]>([
     'waits for a person: selvedge outbox show 17',
   ],
 ])('is held while it is of an order %s', async (_, sent, words) => {
-  const house = await houseWith(sent);
+  const fixture = await houseWith(sent);
   const held = { outcome: 'hold', reason: expect.stringContaining(words), pushes: 0 };
-  expect(await decided(house)).toMatchObject(held);
-  await house.store.db
+  expect(await decided(fixture)).toMatchObject(held);
+  await fixture.store.db
     .updateTable('outbox')
     .set({ state: 'confirmed', ended_at: 1, desk_reason: null, order_id: 1 })
     .where('outbox_id', '=', 17)
     .execute();
-  await house.clock.advance(31_000);
-  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+  await fixture.clock.advance(31_000);
+  expect(await decided(fixture)).toMatchObject({ outcome: 'accept', pushes: 1 });
 });
 
 it('is accepted within a second once the order that was just answered is read back', async () => {
-  const house = await houseWith({ state: 'sent', orderId: 1 });
-  expect(await decided(house)).toMatchObject({ outcome: 'hold', pushes: 0 });
-  const { db } = house.store;
+  const fixture = await houseWith({ state: 'sent', orderId: 1 });
+  expect(await decided(fixture)).toMatchObject({ outcome: 'hold', pushes: 0 });
+  const { db } = fixture.store;
   await db.updateTable('outbox').set({ state: 'confirmed', ended_at: 1 }).execute();
-  await house.clock.advance(1_000);
-  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+  await fixture.clock.advance(1_000);
+  expect(await decided(fixture)).toMatchObject({ outcome: 'accept', pushes: 1 });
 });
 
 it.each<[string, Sent, object?]>([
@@ -139,7 +139,7 @@ it.each<[string, Sent, object?]>([
   ['one of other goods', { state: 'in_doubt', barcode: 'b' }],
   ['one that is over', { state: 'canceled', candidate: 1, reference: 'shown' }],
 ])('is not held for %s', async (_, sent, detail) => {
-  const house = await houseWith(sent);
-  if (detail) await tell(house, { differences: [SEASON], ...detail });
-  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+  const fixture = await houseWith(sent);
+  if (detail) await tell(fixture, { differences: [SEASON], ...detail });
+  expect(await decided(fixture)).toMatchObject({ outcome: 'accept', pushes: 1 });
 });

@@ -1,13 +1,20 @@
 /** How fresh must be what a reject rests on, where it is read from one row or many. */
 import { describe, expect, it } from 'vitest';
 import { watch } from '../support.ts';
-import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
+import {
+  createRejectFixture,
+  DAY,
+  HOUR,
+  type RejectFixture,
+  settingsWith,
+  UNLUCKY,
+} from './support.ts';
 
 const MINUTE = 60_000;
 
 /** With a field of the ERP's customers, and a list of them. */
-function settingsOfErp(rails: object): string {
-  const settings = JSON.parse(settingsWith({}, rails));
+function settingsOfErp(safeguards: object): string {
+  const settings = JSON.parse(settingsWith({}, safeguards));
   const blocked = { from: 'erp_customer.account_no', where: 'blocked', sample: ['C-1'] };
   const lists = { ...settings.lists, blocked };
   return JSON.stringify({ ...settings, lists, customer_fields: { risk: 'whole number' } });
@@ -16,27 +23,27 @@ function settingsOfErp(rails: object): string {
 /** Delivery 1 waits, by a rule that asks this about its lines, too; its grace is over. */
 async function afterGraceOf(
   clause: string,
-  stock: (court: Court) => Promise<void>,
-  rails: object = {},
+  stock: (rejects: RejectFixture) => Promise<void>,
+  safeguards: object = {},
 ) {
   const [before, after] = UNLUCKY.split('      - order.country in');
   const text = `${before}      - '${clause}'\n      - order.country in${after}`;
-  const court = await createCourt(text, settingsOfErp(rails));
-  const { clock, store } = court;
-  const [rule] = court.rules().ruleSet.rules;
+  const rejects = await createRejectFixture(text, settingsOfErp(safeguards));
+  const { clock, store } = rejects;
+  const [rule] = rejects.rules().ruleSet.rules;
   const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
   const open = { ended_at: null, ended_by: null, end_reason: null, report_id: 1 };
   await store.db
     .insertInto('arming')
     .values({ ...arming, ...open, at: 0, expires_at: clock.now() + 9 * DAY })
     .execute();
-  await stock(court);
-  await court.unlucky(1);
-  expect(await court.decide()).toEqual(['1 reject']);
+  await stock(rejects);
+  await rejects.unlucky(1);
+  expect(await rejects.decide()).toEqual(['1 reject']);
   await clock.advance(DAY);
-  await court.fresh();
-  await court.execute();
-  return court;
+  await rejects.fresh();
+  await rejects.execute();
+  return rejects;
 }
 
 describe('a reject that rests on the stock', () => {
@@ -44,29 +51,29 @@ describe('a reject that rests on the stock', () => {
     'delivery.lines.exists(line, line.stock_free == 0)',
     'delivery.lines.exists(line, line.missing > 0)',
   ])('waits for a pull of it: %s', async (clause) => {
-    const court = await afterGraceOf(clause, (house) => house.stock({ a: 0 }));
-    expect((await court.entry()).detail).toBe('the stock is 1d old, allowed are 60m');
-    await court.stock({ a: 0 });
-    await court.clock.advance(10 * MINUTE);
-    await court.execute();
-    expect(await court.meant()).toEqual(['1 rejected']);
+    const rejects = await afterGraceOf(clause, (fixture) => fixture.stock({ a: 0 }));
+    expect((await rejects.entry()).detail).toBe('the stock is 1d old, allowed are 60m');
+    await rejects.stock({ a: 0 });
+    await rejects.clock.advance(10 * MINUTE);
+    await rejects.execute();
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
   });
 
   it.each(['60m', '26h'])('waits for one by a clock that is right, within %s', async (within) => {
     const clause = 'delivery.lines.exists(line, line.stock_free == 0)';
-    const setBack = async ({ clock, stock }: Court) => {
+    const setBack = async ({ clock, stock }: RejectFixture) => {
       clock.step(30 * DAY);
       await stock({ a: 0 });
       clock.step(-30 * DAY);
     };
-    const court = await afterGraceOf(clause, setBack, { freshness: { stock: within } });
-    expect((await court.entry()).detail).toBe('the stock: its age is not known');
+    const rejects = await afterGraceOf(clause, setBack, { freshness: { stock: within } });
+    expect((await rejects.entry()).detail).toBe('the stock: its age is not known');
     // Nor is it known by a start that follows.
-    await watch(court);
-    await court.clock.advance(10 * MINUTE);
-    await court.fresh();
-    await court.execute();
-    expect(await court.meant()).toEqual([]);
+    await watch(rejects);
+    await rejects.clock.advance(10 * MINUTE);
+    await rejects.fresh();
+    await rejects.execute();
+    expect(await rejects.intendedPushes()).toEqual([]);
   });
 });
 
@@ -76,29 +83,34 @@ describe('a reject that rests on what the ERP says of the customer', () => {
   it.each(['customer.blocked', 'customer.extra.risk > 3', 'order.account_no in lists.blocked'])(
     'waits for a young row: %s',
     async (clause) => {
-      const blocked = (court: Court) =>
-        court.customer({ ...silent, blocked: true, extra: { risk: 5 }, asOf: court.clock.now() });
-      const court = await afterGraceOf(clause, async (house) => {
-        await blocked(house);
-        await house.clock.advance(3 * HOUR);
+      const blocked = (rejects: RejectFixture) =>
+        rejects.customer({
+          ...silent,
+          blocked: true,
+          extra: { risk: 5 },
+          asOf: rejects.clock.now(),
+        });
+      const rejects = await afterGraceOf(clause, async (fixture) => {
+        await blocked(fixture);
+        await fixture.clock.advance(3 * HOUR);
       });
-      expect((await court.entry()).detail).toBe(
+      expect((await rejects.entry()).detail).toBe(
         'the ERP’s row of the customer (as_of) is 1d 3h old, allowed are 26h',
       );
-      expect(await court.meant()).toEqual([]);
-      await blocked(court);
-      await court.clock.advance(10 * MINUTE);
-      await court.execute();
-      expect(await court.meant()).toEqual(['1 rejected']);
+      expect(await rejects.intendedPushes()).toEqual([]);
+      await blocked(rejects);
+      await rejects.clock.advance(10 * MINUTE);
+      await rejects.execute();
+      expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
     },
   );
 
   it('waits where the ERP does not know the customer: nobody can say since when', async () => {
-    const court = await afterGraceOf('!has(customer.account_no)', async () => undefined);
-    expect((await court.entry()).detail).toBe(
+    const rejects = await afterGraceOf('!has(customer.account_no)', async () => undefined);
+    expect((await rejects.entry()).detail).toBe(
       'the ERP’s row of the customer (as_of): its age is not known',
     );
-    expect(await court.meant()).toEqual([]);
+    expect(await rejects.intendedPushes()).toEqual([]);
   });
 });
 
@@ -116,65 +128,65 @@ rules:
 `;
 
   it('tells for how many customers it cannot reject', async () => {
-    const court = await createCourt(BLOCKED, settingsWith({ matches_seen: 0 }));
-    const warnings = async () => (await court.arm()).warnings;
+    const rejects = await createRejectFixture(BLOCKED, settingsWith({ matches_seen: 0 }));
+    const warnings = async () => (await rejects.arm()).warnings;
     expect(await warnings()).toEqual([
-      'the ERP has told of no customer yet: until then it rejects nothing',
+      'the ERP has sent no customer yet: until then it rejects nothing',
     ]);
-    await court.customer({ asOf: null });
+    await rejects.customer({ asOf: null });
     expect(await warnings()).toEqual([
       '1 of 1 customers of the ERP have no as_of: rejects for these wait, and are never sent',
     ]);
-    await court.customer({ asOf: court.clock.now() });
+    await rejects.customer({ asOf: rejects.clock.now() });
     expect(await warnings()).toEqual([]);
   });
 
   it('tells nothing of them for a rule that does not', async () => {
-    const court = await createCourt();
-    await court.unlucky(1);
-    await court.decide();
-    expect((await court.arm()).warnings).toEqual([]);
+    const rejects = await createRejectFixture();
+    await rejects.unlucky(1);
+    await rejects.decide();
+    expect((await rejects.arm()).warnings).toEqual([]);
   });
 });
 
 describe('the mirror', () => {
   it('is as fresh as the last event, whatever came while the clock was ahead', async () => {
-    const court = await createCourt();
-    await court.waiting();
-    await court.clock.advance(DAY);
+    const rejects = await createRejectFixture();
+    await rejects.waiting();
+    await rejects.clock.advance(DAY);
     const event = (event_id: string, received_at: number) =>
-      court.store.db
+      rejects.store.db
         .insertInto('webhook_event')
         .values({
           ...{ event_id, received_at, sent_at: 0, type: null, order_id: null },
           ...{ body: Buffer.of(), secret_name: '', last_duplicate_at: null, outcome: 'stored' },
         })
         .execute();
-    await event('ahead', court.clock.now() + HOUR);
-    await event('old', court.clock.now() - 16 * MINUTE);
-    await court.execute();
-    expect((await court.entry()).detail).toBe('the mirror is 16m old, allowed are 15m');
-    await event('new', court.clock.now());
-    await court.clock.advance(5 * MINUTE);
-    await court.execute();
-    expect(await court.meant()).toEqual(['1 rejected']);
+    await event('ahead', rejects.clock.now() + HOUR);
+    await event('old', rejects.clock.now() - 16 * MINUTE);
+    await rejects.execute();
+    expect((await rejects.entry()).detail).toBe('the mirror is 16m old, allowed are 15m');
+    await event('new', rejects.clock.now());
+    await rejects.clock.advance(5 * MINUTE);
+    await rejects.execute();
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
   });
 
   it('is as old as the oldest order that is to be read', async () => {
-    const court = await createCourt();
-    await court.waiting();
-    await court.clock.advance(DAY);
+    const rejects = await createRejectFixture();
+    await rejects.waiting();
+    await rejects.clock.advance(DAY);
     const asked = { due_at: 0, cause: 'event:1' };
-    await court.store.db
+    await rejects.store.db
       .insertInto('refresh')
       .values([
-        { ...asked, order_id: 77, requested_at: court.clock.now() - 16 * MINUTE },
-        { ...asked, order_id: 78, requested_at: court.clock.now() },
+        { ...asked, order_id: 77, requested_at: rejects.clock.now() - 16 * MINUTE },
+        { ...asked, order_id: 78, requested_at: rejects.clock.now() },
       ])
       .execute();
-    await court.fresh();
-    await court.execute();
-    expect((await court.entry()).detail).toMatch(/^an order to be read is 16m old/);
-    expect(await court.meant()).toEqual([]);
+    await rejects.fresh();
+    await rejects.execute();
+    expect((await rejects.entry()).detail).toMatch(/^an order to be read is 16m old/);
+    expect(await rejects.intendedPushes()).toEqual([]);
   });
 });

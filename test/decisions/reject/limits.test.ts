@@ -4,7 +4,7 @@ import { capExceeded } from '../../../src/decisions/reject/caps.ts';
 import { DECISIONS, pausesIn } from '../../support/pauses.ts';
 import { notePlans } from '../../support/plans.ts';
 import { sendInVain } from '../support.ts';
-import { type Court, createCourt, HOUR, settingsWith, UNLUCKY } from './support.ts';
+import { createRejectFixture, HOUR, type RejectFixture, settingsWith, UNLUCKY } from './support.ts';
 
 /** Deliveries 1…n wait to be rejected; the grace of all of them is over. */
 async function manyAfterGrace(
@@ -12,28 +12,32 @@ async function manyAfterGrace(
   reject: object,
   more: (id: number) => Readonly<Record<string, unknown>> = () => ({}),
   rules = UNLUCKY,
-): Promise<Court> {
-  const court = await createCourt(rules, settingsWith(reject));
-  for (let id = 1; id <= count; id += 1) await court.unlucky(id, more(id));
-  await court.decide();
-  await court.arm();
-  await court.decide();
-  await court.afterGrace();
-  return court;
+): Promise<RejectFixture> {
+  const rejects = await createRejectFixture(rules, settingsWith(reject));
+  for (let id = 1; id <= count; id += 1) await rejects.unlucky(id, more(id));
+  await rejects.decide();
+  await rejects.arm();
+  await rejects.decide();
+  await rejects.afterGrace();
+  return rejects;
 }
 
 /** As if the grace of what waits were over now. */
-async function endGrace(court: Court): Promise<void> {
-  await court.store.db.updateTable('reject_entry').set({ due_at: 0 }).execute();
-  await court.fresh();
-  await court.execute();
+async function endGrace(rejects: RejectFixture): Promise<void> {
+  await rejects.store.db.updateTable('reject_entry').set({ due_at: 0 }).execute();
+  await rejects.fresh();
+  await rejects.execute();
 }
 
-async function expectTripped(court: Court, rail: string, detail: RegExp): Promise<void> {
-  const { breaker } = await court.overview();
-  expect(breaker).toMatchObject({ rail });
+async function expectTripped(
+  rejects: RejectFixture,
+  safeguard: string,
+  detail: RegExp,
+): Promise<void> {
+  const { breaker } = await rejects.overview();
+  expect(breaker).toMatchObject({ safeguard });
   expect(breaker?.detail).toMatch(detail);
-  const incident = await court.store.db
+  const incident = await rejects.store.db
     .selectFrom('incident')
     .selectAll()
     .where('kind', '=', 'reject_breaker')
@@ -48,225 +52,228 @@ const customer = (id: number) => ({
 
 describe('a limit of rejects trips the breaker when it is reached:', () => {
   it('in an hour', async () => {
-    const court = await manyAfterGrace(3, { max_per_hour: 2 });
-    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
-    await expectTripped(court, 'cap', /an hour: 3, allowed are 2/);
-    const latest = await court.latest();
+    const rejects = await manyAfterGrace(3, { max_per_hour: 2 });
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(rejects, 'cap', /an hour: 3, allowed are 2/);
+    const latest = await rejects.latest();
     expect(latest).toMatchObject({ id: 3, outcome: 'hold' });
-    expect(latest.reason).toBe('rail cap: an hour: 3, allowed are 2');
-    const tried = await court.tried({ rules: court.rules().ruleSet });
+    expect(latest.reason).toBe('safeguard cap: an hour: 3, allowed are 2');
+    const tried = await rejects.tried({ rules: rejects.rules().ruleSet });
     expect(tried.at(-1)).toMatchObject({
       ...{ orderDeliveryId: 3, after: 'hold', reason: latest.reason },
     });
   });
 
   it('in a day, over the hours', async () => {
-    const court = await manyAfterGrace(1, { max_per_day: 1 });
-    await court.unlucky(2);
-    await court.decide();
-    await court.afterGrace();
-    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
-    await court.unlucky(3);
-    await court.decide();
-    await court.clock.advance(2 * HOUR);
-    await endGrace(court);
-    expect(await court.meant()).toHaveLength(2);
-    await expectTripped(court, 'cap', /a day: 2, allowed are 1/);
+    const rejects = await manyAfterGrace(1, { max_per_day: 1 });
+    await rejects.unlucky(2);
+    await rejects.decide();
+    await rejects.afterGrace();
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected', '2 rejected']);
+    await rejects.unlucky(3);
+    await rejects.decide();
+    await rejects.clock.advance(2 * HOUR);
+    await endGrace(rejects);
+    expect(await rejects.intendedPushes()).toHaveLength(2);
+    await expectTripped(rejects, 'cap', /a day: 2, allowed are 1/);
   });
 
   it('for one customer, and for the rule itself', async () => {
-    const court = await manyAfterGrace(3, { max_per_customer_per_day: 2 });
-    await expectTripped(court, 'cap', /for one customer: 3, allowed are 2/);
+    const rejects = await manyAfterGrace(3, { max_per_customer_per_day: 2 });
+    await expectTripped(rejects, 'cap', /for one customer: 3, allowed are 2/);
     const own = UNLUCKY.replace('grace: 24h', 'grace: 24h, max_per_customer_per_day: 1');
     const others = await manyAfterGrace(2, {}, () => ({}), own);
     await expectTripped(others, 'cap', /one customer by reject-unlucky: 2, allowed are 1/);
     const spread = await manyAfterGrace(2, {}, customer, own);
-    expect(await spread.meant()).toHaveLength(2);
+    expect(await spread.intendedPushes()).toHaveLength(2);
   });
 
   it('by amount, in each currency by itself', async () => {
     const kroner = (id: number) => ({ ...customer(id), currency: id === 2 ? 'SEK' : 'DKK' });
-    const court = await manyAfterGrace(3, { max_amount_per_day: 2000 }, kroner);
-    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
-    await expectTripped(court, 'cap', /amount a day: 2600\.00 DKK, allowed are 2000/);
+    const rejects = await manyAfterGrace(3, { max_amount_per_day: 2000 }, kroner);
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(rejects, 'cap', /amount a day: 2600\.00 DKK, allowed are 2000/);
   });
 
   it('by amount, where a price is not known', async () => {
-    const court = await createCourt(UNLUCKY, settingsWith({ max_amount_per_day: 100_000 }));
-    await court.order(1);
+    const rejects = await createRejectFixture(
+      UNLUCKY,
+      settingsWith({ max_amount_per_day: 100_000 }),
+    );
+    await rejects.order(1);
     const line = { barcode: 'a', fulfilledQuantity: 13, price: null };
-    await court.delivery({ id: 1, more: { deliveryNo: 'DN-1', fulfilledLineItems: [line] } });
-    await court.decide();
-    await court.arm();
-    await court.decide();
-    await court.afterGrace();
-    await expectTripped(court, 'cap', /amount a day: an amount is not known/);
+    await rejects.delivery({ id: 1, more: { deliveryNo: 'DN-1', fulfilledLineItems: [line] } });
+    await rejects.decide();
+    await rejects.arm();
+    await rejects.decide();
+    await rejects.afterGrace();
+    await expectTripped(rejects, 'cap', /amount a day: an amount is not known/);
   });
 
   it('by the share of what is decided in a day, above its floor', async () => {
-    const court = await manyAfterGrace(3, { max_share_of_day: 10, share_floor: 2 }, customer);
-    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
-    await expectTripped(court, 'cap', /share of the day: 3 of 3 deliveries, allowed are 10 %/);
+    const rejects = await manyAfterGrace(3, { max_share_of_day: 10, share_floor: 2 }, customer);
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(rejects, 'cap', /share of the day: 3 of 3 deliveries, allowed are 10 %/);
   });
 
   it('whose share is counted above its floor only: that goes through every delivery', async () => {
-    const court = await createCourt();
-    const { settings, rules } = court.rules().ruleSet;
+    const rejects = await createRejectFixture();
+    const { settings, rules } = rejects.rules().ruleSet;
     const rule = rules.find(({ action }) => action === 'reject');
     if (!rule) throw new Error('no reject rule');
     const counted = { accountNo: null, amount: 1, currency: 'DKK' };
-    const planned = notePlans(court.store);
+    const planned = notePlans(rejects.store);
     for (const floor of [1, 0]) {
-      const reject = { ...settings.rails.reject, share_floor: floor, max_share_of_day: 100 };
-      const limits = { ...settings, rails: { ...settings.rails, reject } };
+      const reject = { ...settings.safeguards.reject, share_floor: floor, max_share_of_day: 100 };
+      const limits = { ...settings, safeguards: { ...settings.safeguards, reject } };
       await planned.store.transaction((tx) => capExceeded(tx, rule, counted, limits, 0));
       expect(planned.times(/from "evaluation"/)).toBe(1 - floor);
     }
   });
 
   it('far above the median of the last 30 days', async () => {
-    const court = await manyAfterGrace(3, { times_median: 2, median_floor: 2 }, customer);
-    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
-    await expectTripped(court, 'usual', /3 today, the median of 30 days is 0/);
+    const rejects = await manyAfterGrace(3, { times_median: 2, median_floor: 2 }, customer);
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(rejects, 'usual', /3 today, the median of 30 days is 0/);
   });
 });
 
 describe('the breaker', () => {
   it('trips over three pushes that failed', async () => {
-    const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
-    expect(await court.meant()).toHaveLength(3);
-    await court.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
-    await court.store.db.updateTable('outbox').set({ state: 'sending' }).execute();
-    await court.endPush('refused', { answered: false });
-    await court.unlucky(4);
-    await court.decide();
-    expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });
-    await court.clock.advance(HOUR);
-    await endGrace(court);
-    expect(await court.meant()).toHaveLength(3);
-    await expectTripped(court, 'failures', /3 pushes of rejects failed in a day/);
+    const rejects = await manyAfterGrace(3, { write_failures: 3 }, customer);
+    expect(await rejects.intendedPushes()).toHaveLength(3);
+    await rejects.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await rejects.store.db.updateTable('outbox').set({ state: 'sending' }).execute();
+    await rejects.endPush('refused', { answered: false });
+    await rejects.unlucky(4);
+    await rejects.decide();
+    expect(await rejects.entry(1)).toMatchObject({ state: 'failed', safeguard: 'push' });
+    await rejects.clock.advance(HOUR);
+    await endGrace(rejects);
+    expect(await rejects.intendedPushes()).toHaveLength(3);
+    await expectTripped(rejects, 'failures', /3 pushes of rejects failed in a day/);
   });
 
   it('counts no failure of before it was reset, each time, or of another day', async () => {
-    const court = await manyAfterGrace(1, { write_failures: 1 }, customer);
+    const rejects = await manyAfterGrace(1, { write_failures: 1 }, customer);
     const reject = async (id: number) => {
-      await court.unlucky(id);
-      await court.decide();
-      await court.clock.advance(HOUR);
-      await endGrace(court);
+      await rejects.unlucky(id);
+      await rejects.decide();
+      await rejects.clock.advance(HOUR);
+      await endGrace(rejects);
     };
     const fail = async () => {
-      await court.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
-      await court.endPush('refused', { answered: false });
+      await rejects.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+      await rejects.endPush('refused', { answered: false });
     };
     for (const id of [2, 4]) {
       await fail();
       await reject(id);
-      await expectTripped(court, 'failures', /1 pushes of rejects failed in a day/);
-      await court.operations.resetBreaker({ actor: 'ada', reason: 'mended' });
-      const open = court.store.db.selectFrom('incident').where('resolved_at', 'is', null);
+      await expectTripped(rejects, 'failures', /1 pushes of rejects failed in a day/);
+      await rejects.operations.resetBreaker({ actor: 'ada', reason: 'mended' });
+      const open = rejects.store.db.selectFrom('incident').where('resolved_at', 'is', null);
       expect(await open.select('kind').execute()).toEqual([]);
       await reject(id + 1);
     }
-    expect(await court.meant()).toEqual(['1 rejected', '3 rejected', '5 rejected']);
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected', '3 rejected', '5 rejected']);
     await fail();
-    await court.execute();
-    await court.clock.advance(24 * HOUR);
+    await rejects.execute();
+    await rejects.clock.advance(24 * HOUR);
     await reject(6);
-    expect(await court.meant()).toContain('6 rejected');
-    await court.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
-    await court.endPush('confirmed', { answered: true });
-    await court.execute();
+    expect(await rejects.intendedPushes()).toContain('6 rejected');
+    await rejects.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await rejects.endPush('confirmed', { answered: true });
+    await rejects.execute();
     await reject(7);
-    expect(await court.meant()).toContain('7 rejected');
+    expect(await rejects.intendedPushes()).toContain('7 rejected');
   });
 
   it('does not trip over pushes that it called off while their answer was out', async () => {
-    const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
-    const { db } = court.store;
+    const rejects = await manyAfterGrace(3, { write_failures: 3 }, customer);
+    const { db } = rejects.store;
     await db.updateTable('outbox').set({ attempts: 1, state: 'sending' }).execute();
-    await court.operations.disarm('reject-unlucky', { actor: 'ada', reason: 'wrong' });
+    await rejects.operations.disarm('reject-unlucky', { actor: 'ada', reason: 'wrong' });
     const last_error = sql<string>`body->>'$.cancelRequested'`;
     await db.updateTable('outbox').set({ last_error }).execute();
-    await court.endPush('refused', { answered: false });
-    await court.arm();
-    await court.unlucky(4);
-    await court.decide();
-    await endGrace(court);
-    expect(await court.meant()).toHaveLength(4);
+    await rejects.endPush('refused', { answered: false });
+    await rejects.arm();
+    await rejects.unlucky(4);
+    await rejects.decide();
+    await endGrace(rejects);
+    expect(await rejects.intendedPushes()).toHaveLength(4);
   });
 
   it('does not trip over pushes that were called off before the service took them', async () => {
-    const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
+    const rejects = await manyAfterGrace(3, { write_failures: 3 }, customer);
     const comeBack: (() => Promise<void>)[] = [];
-    for (let id = 1; id <= 3; id += 1) comeBack.push(await sendInVain(court));
-    const pauses = await pausesIn(court);
+    for (let id = 1; id <= 3; id += 1) comeBack.push(await sendInVain(rejects));
+    const pauses = await pausesIn(rejects);
     await pauses.pause(DECISIONS, { actor: 'ada', reason: 'prices look wrong' });
     for (const back of comeBack) await back();
     await pauses.resume(DECISIONS, { actor: 'ada', reason: 'they are right' });
     // As the outbox ends what must not leave any more.
-    await court.endPush('refused', { answered: false });
-    await court.unlucky(4);
-    await court.decide();
-    expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });
-    await court.clock.advance(HOUR);
-    await endGrace(court);
-    expect((await court.overview()).breaker).toBeNull();
-    expect(await court.meant()).toContain('4 rejected');
+    await rejects.endPush('refused', { answered: false });
+    await rejects.unlucky(4);
+    await rejects.decide();
+    expect(await rejects.entry(1)).toMatchObject({ state: 'failed', safeguard: 'push' });
+    await rejects.clock.advance(HOUR);
+    await endGrace(rejects);
+    expect((await rejects.overview()).breaker).toBeNull();
+    expect(await rejects.intendedPushes()).toContain('4 rejected');
   });
 
   it('holds everything that waits, and lets nothing reject until a person resets it', async () => {
-    const court = await manyAfterGrace(3, { max_per_hour: 1 });
-    expect(await court.meant()).toEqual(['1 rejected']);
-    expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
-    expect(await court.entry(3)).toMatchObject({ state: 'held', rail: 'breaker' });
+    const rejects = await manyAfterGrace(3, { max_per_hour: 1 });
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
+    expect(await rejects.entry(2)).toMatchObject({ state: 'held', safeguard: 'cap' });
+    expect(await rejects.entry(3)).toMatchObject({ state: 'held', safeguard: 'breaker' });
     // The push of the first one was not sent yet.
-    expect(await court.decide()).toEqual(['1 hold', '3 hold']);
-    expect((await court.latest()).reason).toMatch(/^rail breaker: it tripped: cap, an hour/);
+    expect(await rejects.decide()).toEqual(['1 hold', '3 hold']);
+    expect((await rejects.latest()).reason).toMatch(/^safeguard breaker: it tripped: cap, an hour/);
 
-    await court.unlucky(4);
-    expect(await court.decide()).toEqual(['4 nothing']);
+    await rejects.unlucky(4);
+    expect(await rejects.decide()).toEqual(['4 no_rule']);
     const who = { actor: 'ada', reason: 'a sale, expected' };
-    await court.operations.resetBreaker(who);
-    await expect(court.operations.resetBreaker(who)).rejects.toMatchObject({
+    await rejects.operations.resetBreaker(who);
+    await expect(rejects.operations.resetBreaker(who)).rejects.toMatchObject({
       code: 'rules.breaker_whole',
     });
-    const audit = await court.store.db
+    const audit = await rejects.store.db
       .selectFrom('audit')
       .selectAll()
       .where('action', '=', 'rules.reset_breaker')
       .executeTakeFirst();
     expect(audit).toMatchObject({ actor: 'ada', reason: 'a sale, expected' });
-    expect((await court.overview()).breaker).toBeNull();
+    expect((await rejects.overview()).breaker).toBeNull();
     // What it had stopped stays held: a person looks at each.
-    expect(await court.decide()).toEqual(['4 reject']);
-    expect(await court.entry(3)).toMatchObject({ state: 'held' });
+    expect(await rejects.decide()).toEqual(['4 reject']);
+    expect(await rejects.entry(3)).toMatchObject({ state: 'held' });
   });
 
   it('forgets nothing over a restart, as the limits do not', async () => {
-    const court = await manyAfterGrace(2, { max_per_day: 1 });
-    await expectTripped(court, 'cap', /a day: 2/);
-    await court.unlucky(3);
+    const rejects = await manyAfterGrace(2, { max_per_day: 1 });
+    await expectTripped(rejects, 'cap', /a day: 2/);
+    await rejects.unlucky(3);
     // Decider and executor are made anew for each of these.
-    expect(await court.decide()).toContain('3 nothing');
-    await court.afterGrace();
-    expect(await court.meant()).toEqual(['1 rejected']);
+    expect(await rejects.decide()).toContain('3 no_rule');
+    await rejects.afterGrace();
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
   });
 });
 
 it('what a limit stopped is for the rules again once a person gives it back to them', async () => {
-  const court = await manyAfterGrace(2, { max_per_hour: 1 });
-  await court.operations.resetBreaker({ actor: 'ada', reason: 'expected' });
-  await court.clock.advance(2 * HOUR);
-  expect(await court.decide()).toEqual(['1 hold']);
-  expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
+  const rejects = await manyAfterGrace(2, { max_per_hour: 1 });
+  await rejects.operations.resetBreaker({ actor: 'ada', reason: 'expected' });
+  await rejects.clock.advance(2 * HOUR);
+  expect(await rejects.decide()).toEqual(['1 hold']);
+  expect(await rejects.entry(2)).toMatchObject({ state: 'held', safeguard: 'cap' });
   const release = { action: 'release', actor: 'ada', reason: 'seen', why: 'checked' } as const;
-  await court.review.act({ ...release, delivery: '2', toRules: true });
-  const tried = await court.tried({ rules: court.rules().ruleSet });
+  await rejects.review.act({ ...release, delivery: '2', toRules: true });
+  const tried = await rejects.tried({ rules: rejects.rules().ruleSet });
   expect(tried.at(-1)).toMatchObject({ orderDeliveryId: 2, after: 'reject' });
-  expect(await court.decide()).toEqual(['2 reject']);
-  expect(await court.entry(2)).toMatchObject({ state: 'waiting', rail: null });
-  expect(await court.meant()).toEqual(['1 rejected']);
+  expect(await rejects.decide()).toEqual(['2 reject']);
+  expect(await rejects.entry(2)).toMatchObject({ state: 'waiting', safeguard: null });
+  expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
 });
 
 it('what a limit stopped is held by a rule that holds it, in the words of that rule', async () => {
@@ -277,11 +284,11 @@ it('what a limit stopped is held by a rule that holds it, in the words of that r
     mode: live
     when: [ 'order.comment == "ask"' ]
 `;
-  const court = await manyAfterGrace(2, { max_per_hour: 1 }, () => ({}), asked);
-  await court.order(2, { comment: 'ask' });
-  expect(await court.decide()).toContain('2 hold');
-  expect(await court.latest()).toMatchObject({ id: 2, outcome: 'hold', reason: 'Ask first' });
-  await court.order(2);
-  expect(await court.decide()).toEqual(['2 hold']);
-  expect((await court.latest()).reason).toMatch(/^rail cap: /);
+  const rejects = await manyAfterGrace(2, { max_per_hour: 1 }, () => ({}), asked);
+  await rejects.order(2, { comment: 'ask' });
+  expect(await rejects.decide()).toContain('2 hold');
+  expect(await rejects.latest()).toMatchObject({ id: 2, outcome: 'hold', reason: 'Ask first' });
+  await rejects.order(2);
+  expect(await rejects.decide()).toEqual(['2 hold']);
+  expect((await rejects.latest()).reason).toMatch(/^safeguard cap: /);
 });

@@ -1,4 +1,4 @@
-/** A house with a reject rule, a person who arms it, and an executor on a stepped clock. */
+/** A fixture with a reject rule, a person who arms it, and an executor on a stepped clock. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -12,7 +12,7 @@ import { openRuleKeeper } from '../../../src/decisions/rule-keeper.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { guardClock } from '../../support/clock-guard.ts';
 import { temporaryFolder } from '../../support/store.ts';
-import { createHouse, type House, loadedRules } from '../support.ts';
+import { createDeciderFixture, type DeciderFixture, loadedRules } from '../support.ts';
 
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
@@ -61,19 +61,19 @@ const WIDE = {
 };
 
 export function settingsWith(reject: object, more: object = {}): string {
-  const rails = { reject: { ...WIDE, ...reject }, ...more };
+  const safeguards = { reject: { ...WIDE, ...reject }, ...more };
   const lists = { superstitious: ['DK', 'SE'] };
-  return JSON.stringify({ version: 1, lists, rails });
+  return JSON.stringify({ version: 1, lists, safeguards });
 }
 
-export type Court = Awaited<ReturnType<typeof createCourt>>;
+export type RejectFixture = Awaited<ReturnType<typeof createRejectFixture>>;
 
 const WHO = { actor: 'ada', reason: 'agreed' };
 const address = { countryCode: 'DK', accountNo: 'C-1' };
 
-export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({})) {
-  const house = await createHouse();
-  const { clock, store } = house;
+export async function createRejectFixture(rulesText = UNLUCKY, settings = settingsWith({})) {
+  const fixture = await createDeciderFixture();
+  const { clock, store } = fixture;
   let rules: LoadedRuleSet = loadedRules(rulesText, settings);
   const operations = createRejectOperations({
     ...{ store, clock, ruleSet: () => rules.ruleSet, onChanged: () => undefined },
@@ -82,10 +82,10 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
   const review = createReview({
     ...{ store, clock, rules: () => rules, onPush: nothing, onReviewed: nothing },
   });
-  const order: House['order'] = (id, more) =>
-    house.order(id, { comment: '', shippingAddress: address, ...more });
-  const court = {
-    ...{ ...house, order, operations, review },
+  const order: DeciderFixture['order'] = (id, more) =>
+    fixture.order(id, { comment: '', shippingAddress: address, ...more });
+  const rejects = {
+    ...{ ...fixture, order, operations, review },
     rules: () => rules,
     useRules(text: string, other = settings) {
       rules = loadedRules(text, other);
@@ -117,15 +117,15 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     /** A delivery that the rule is about, of an order of its own. */
     async unlucky(id: number, more: Readonly<Record<string, unknown>> = {}, pieces = 13) {
       await order(id, more);
-      await house.delivery({
+      await fixture.delivery({
         id,
         order: id,
         lines: [['a', pieces]],
         more: { deliveryNo: `DN-${id}` },
       });
     },
-    decide: (parts: Parameters<House['decide']>[0] = {}) =>
-      house.decide({ rules: () => rules, ...parts }),
+    decide: (parts: Parameters<DeciderFixture['decide']>[0] = {}) =>
+      fixture.decide({ rules: () => rules, ...parts }),
     /** Everything that arming asks for, and the arming. */
     async arm(lastsMs = 90 * DAY, ruleId = rules.ruleSet.rules[0]?.id) {
       const rule = rules.ruleSet.rules.find(({ id }) => id === ruleId);
@@ -140,10 +140,10 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     },
     /** Delivery 1 waits to be rejected. */
     async waiting(lastsMs?: number) {
-      await court.unlucky(1);
-      await court.decide();
-      await court.arm(lastsMs);
-      await court.decide();
+      await rejects.unlucky(1);
+      await rejects.decide();
+      await rejects.arm(lastsMs);
+      await rejects.decide();
     },
     /** Runs the executor; what it gives stops it. */
     begin(parts: Partial<RejectDeps> = {}, watchesClock = true): () => Promise<void> {
@@ -170,15 +170,15 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     },
     /** Runs the executor until it has nothing to do. */
     async execute(parts: Partial<RejectDeps> = {}) {
-      const end = court.begin(parts, false);
+      const end = rejects.begin(parts, false);
       for (let turn = 0; turn < 10; turn += 1) await clock.advance(0);
       await end();
     },
     /** The grace is over, and everything is fresh. */
     async afterGrace(parts: Partial<RejectDeps> = {}) {
       await clock.advance(DAY);
-      await court.fresh();
-      await court.execute(parts);
+      await rejects.fresh();
+      await rejects.execute(parts);
     },
     latest: () =>
       store.db
@@ -195,7 +195,7 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
         .executeTakeFirstOrThrow();
     },
     /** Status that the outbox is to set, by delivery: `1 rejected`. */
-    async meant() {
+    async intendedPushes() {
       const rows = await store.db
         .selectFrom('outbox')
         .select('body')
@@ -208,6 +208,6 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     },
     overview: () => rejectOverview(store.db, clock.now()),
   };
-  await court.fresh();
-  return court;
+  await rejects.fresh();
+  return rejects;
 }

@@ -7,7 +7,13 @@ import {
 } from '../../../src/decisions/simulation/backtest.ts';
 import { formatBacktest } from '../../../src/decisions/simulation/backtest-text.ts';
 import { rulesOf } from '../../rules/support.ts';
-import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
+import {
+  ACCEPT_COVERED,
+  ACCEPT_SMALL,
+  createDeciderFixture,
+  type DeciderFixture,
+  loadedRules,
+} from '../support.ts';
 
 /** What ACCEPT_SMALL is, with another limit. */
 const limit = (pieces: number): string => ACCEPT_SMALL.replaceAll('20', String(pieces));
@@ -22,18 +28,18 @@ const REJECT_LARGE = `${ACCEPT_SMALL.replace('> 20', '> 100')}
     message: '{{delivery.quantity}} pieces are too many'
 `;
 
-let house: House;
+let fixture: DeciderFixture;
 beforeEach(async () => {
-  house = await createHouse();
+  fixture = await createDeciderFixture();
 });
 
 function run(options: BacktestOptions, period = {}): Promise<Backtest> {
-  const all = { since: 0, until: house.clock.now() + 1, ...period };
-  return backtest(house.store.db, all, options);
+  const all = { since: 0, until: fixture.clock.now() + 1, ...period };
+  return backtest(fixture.store.db, all, options);
 }
 
 async function pack(id: number, pieces: number, more = {}): Promise<void> {
-  await house.delivery({ id, lines: [['a', pieces]], more: { deliveryNo: `D-${id}`, ...more } });
+  await fixture.delivery({ id, lines: [['a', pieces]], more: { deliveryNo: `D-${id}`, ...more } });
 }
 
 const kinds = ({ changes }: Backtest) =>
@@ -41,7 +47,7 @@ const kinds = ({ changes }: Backtest) =>
 
 describe('a backtest', () => {
   it('finds nothing changed under the rules that decided, whatever is in stock', async () => {
-    await house.stock({ a: 40 });
+    await fixture.stock({ a: 40 });
     for (const [id, pieces] of [
       [1, 30],
       [2, 20],
@@ -49,10 +55,10 @@ describe('a backtest', () => {
     ] as const)
       await pack(id, pieces);
     const covered = loadedRules(ACCEPT_COVERED);
-    const decided = await house.decide({ rules: () => covered });
+    const decided = await fixture.decide({ rules: () => covered });
     expect(decided).toEqual(['1 accept', '2 hold', '3 hold']);
-    await house.clock.advance(60_000);
-    await house.stock({ a: 1 });
+    await fixture.clock.advance(60_000);
+    await fixture.stock({ a: 1 });
     const report = await run({ rules: rulesOf(ACCEPT_COVERED) });
     expect(report).toMatchObject({ deliveries: 3, decisions: 3, changes: [], against: null });
   });
@@ -65,7 +71,7 @@ describe('a backtest', () => {
       [4, 2],
     ] as const)
       await pack(id, pieces);
-    await house.decide();
+    await fixture.decide();
     const report = await run({ rules: rulesOf(limit(5)) });
     expect(report.changes).toEqual([
       {
@@ -82,18 +88,18 @@ describe('a backtest', () => {
   });
 
   it('lets a delivery end at the first facts on which it is accepted', async () => {
-    await house.stock({ a: 1 });
+    await fixture.stock({ a: 1 });
     await pack(1, 2);
     const covered = loadedRules(ACCEPT_COVERED);
-    await house.decide({ rules: () => covered });
-    await house.clock.advance(900_000);
-    await house.stock({ a: 9 });
-    const decided = await house.decide({ rules: () => covered });
+    await fixture.decide({ rules: () => covered });
+    await fixture.clock.advance(900_000);
+    await fixture.stock({ a: 9 });
+    const decided = await fixture.decide({ rules: () => covered });
     expect(decided).toEqual(['1 accept']);
     const same = await run({ rules: rulesOf(ACCEPT_COVERED) });
     expect(same).toMatchObject({ deliveries: 1, decisions: 2, changes: [] });
     expect(same.agreement).toMatchObject([{ outcome: 'accept', deliveries: 1 }]);
-    const early = await run({ rules: rulesOf(ACCEPT_COVERED) }, { until: house.clock.now() });
+    const early = await run({ rules: rulesOf(ACCEPT_COVERED) }, { until: fixture.clock.now() });
     expect(early.agreement).toMatchObject([{ outcome: 'hold', deliveries: 1 }]);
   });
 
@@ -102,9 +108,9 @@ describe('a backtest', () => {
     const text = ACCEPT_SMALL.replace('message:', timing);
     const rules = loadedRules(text);
     await pack(1, 30);
-    await house.decide({ rules: () => rules });
-    await house.clock.advance(3 * 3_600_000);
-    expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
+    await fixture.decide({ rules: () => rules });
+    await fixture.clock.advance(3 * 3_600_000);
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['1 accept']);
     const same = await run({ rules: rulesOf(text) });
     expect(same).toMatchObject({ deliveries: 1, decisions: 2, changes: [] });
     const other = await run({ rules: rulesOf(text.replace('3h', '4h')) });
@@ -118,18 +124,18 @@ describe('a backtest', () => {
     );
     await pack(1, 30);
     const rules = loadedRules(text, closed);
-    expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+    expect(await fixture.decide({ rules: () => rules })).toEqual(['1 no_rule']);
     expect((await run({ rules: rulesOf(text, closed) })).changes).toEqual([]);
-    expect(kinds(await run({ rules: rulesOf(text, open) }))).toEqual(['nothing -> hold 1']);
+    expect(kinds(await run({ rules: rulesOf(text, open) }))).toEqual(['no_rule -> hold 1']);
     const against = rulesOf(text, closed);
     expect(kinds(await run({ rules: rulesOf(text, open), against }))).toEqual([
-      'nothing -> hold 1',
+      'no_rule -> hold 1',
     ]);
   });
 
   it('compares with another set instead of the journal', async () => {
     await pack(1, 10);
-    await house.decide();
+    await fixture.decide();
     const report = await run({ rules: rulesOf(limit(20)), against: rulesOf(limit(5)) });
     expect(kinds(report)).toEqual(['hold -> accept 1']);
     expect(report.against).toBe(rulesOf(limit(5)).hash);
@@ -141,7 +147,7 @@ describe('a backtest', () => {
       [2, 10],
     ] as const)
       await pack(id, pieces);
-    await house.decide();
+    await fixture.decide();
     const rules = rulesOf(REJECT_LARGE);
     const report = await run({ rules });
     expect(kinds(report)).toEqual(['hold -> reject 1']);
@@ -157,10 +163,10 @@ describe('a backtest', () => {
   it('lets a delivery end at the first facts on which it is rejected', async () => {
     for (const pieces of [30, 10]) {
       await pack(1, pieces);
-      await house.decide();
-      await house.clock.advance(1_000);
+      await fixture.decide();
+      await fixture.clock.advance(1_000);
     }
-    const since = house.clock.now() - 2_000;
+    const since = fixture.clock.now() - 2_000;
     const report = await run({ rules: rulesOf(REJECT_LARGE) }, { since });
     expect(report).toMatchObject({ decisions: 2, rejectCount: 1 });
     expect(kinds(report)).toEqual(['accept -> reject 1']);
@@ -168,15 +174,15 @@ describe('a backtest', () => {
 
   it('counts rules that only watch as live when asked to', async () => {
     await pack(1, 10);
-    await house.decide();
+    await fixture.decide();
     const rules = rulesOf(limit(5).replaceAll('mode: live', 'mode: shadow'));
-    expect(kinds(await run({ rules }))).toEqual(['accept -> nothing 1']);
+    expect(kinds(await run({ rules }))).toEqual(['accept -> no_rule 1']);
     expect(kinds(await run({ rules, shadowAsLive: true }))).toEqual(['accept -> hold 1']);
   });
 
   it('is one of the rules that had a say in it, and of no others', async () => {
     await pack(1, 30);
-    await house.decide();
+    await fixture.decide();
     const judged = async (text: string, shadowAsLive = false) =>
       Object.keys((await run({ rules: rulesOf(text), shadowAsLive })).judged);
     const reject = (more: string) =>
@@ -192,7 +198,7 @@ describe('a backtest', () => {
 
   it('names the rules that matched, could not be evaluated, or never matched', async () => {
     await pack(1, 10);
-    await house.decide();
+    await fixture.decide();
     const rules = rulesOf(`${ACCEPT_SMALL}
   - id: hold-overdue
     title: Owes us money
@@ -215,7 +221,7 @@ describe('a backtest', () => {
   - { id: hold-none, title: None, action: hold, when: [ delivery.quantity > 99 ] }
 `);
     await pack(1, 30);
-    await house.decide();
+    await fixture.decide();
     const once = await run({ rules });
     expect(once.together).toEqual([]);
     expect(formatBacktest(once)).toContain('\nalways matched together: none\n');
@@ -224,7 +230,7 @@ describe('a backtest', () => {
       [3, 40],
     ] as const)
       await pack(id, pieces);
-    await house.decide();
+    await fixture.decide();
     const report = await run({ rules });
     expect(report.together).toEqual([['hold-large', 'hold-many']]);
     const line = '\nalways matched together: hold-large + hold-many\n';
@@ -233,7 +239,7 @@ describe('a backtest', () => {
 
   it('tells which single condition kept deliveries from being accepted', async () => {
     for (const id of [1, 2, 3]) await pack(id, 10 * id);
-    await house.decide();
+    await fixture.decide();
     const when = 'delivery.quantity <= 20';
     const more = `${when}\n      - delivery.quantity <= 25\n      - order.currency == "DKK"`;
     const { misses } = await run({
@@ -257,8 +263,8 @@ describe('a backtest', () => {
 
   it('reads a long journal page by page, each delivery once', async () => {
     await pack(1, 10);
-    await house.decide();
-    const { db } = house.store;
+    await fixture.decide();
+    const { db } = fixture.store;
     const row = await db.selectFrom('decision').selectAll().executeTakeFirstOrThrow();
     const { decision_id: _id, hash: _hash, ...values } = row;
     const rows = Array.from({ length: 450 }, (_, index) => ({
@@ -277,8 +283,8 @@ describe('a backtest', () => {
 
   it('leaves held what was held whatever the rules said', async () => {
     await pack(1, 10);
-    await house.store.db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
-    expect(await house.decide()).toEqual(['1 hold']);
+    await fixture.store.db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
+    expect(await fixture.decide()).toEqual(['1 hold']);
     for (const more of [{}, { against: rulesOf(ACCEPT_SMALL) }]) {
       const report = await run({ rules: rulesOf(ACCEPT_SMALL), ...more });
       expect(report).toMatchObject({ deliveries: 1, changes: [] });
@@ -288,43 +294,43 @@ describe('a backtest', () => {
 
   it('asks the rules about what they decided themselves, not about what people did', async () => {
     await pack(1, 10);
-    await house.decide();
-    await house.store.db.deleteFrom('outbox').execute();
-    await house.clock.advance(1_000);
+    await fixture.decide();
+    await fixture.store.db.deleteFrom('outbox').execute();
+    await fixture.clock.advance(1_000);
     await pack(1, 10, { status: 'accepted' });
-    await house.clock.advance(1_000);
+    await fixture.clock.advance(1_000);
     await pack(1, 10);
-    expect(await house.decide()).toEqual([]);
-    const last = (await house.decisions()).at(-1);
+    expect(await fixture.decide()).toEqual([]);
+    const last = (await fixture.decisions()).at(-1);
     expect(last).toMatchObject({ id: 1, trigger: 'external' });
-    const report = await run({ rules: rulesOf(ACCEPT_SMALL) }, { since: house.clock.now() });
+    const report = await run({ rules: rulesOf(ACCEPT_SMALL) }, { since: fixture.clock.now() });
     expect(report).toMatchObject({ deliveries: 0, changes: [] });
   });
 
   it('sets what the rules say beside what became of the deliveries', async () => {
     for (const id of [1, 2, 3, 4]) await pack(id, 10);
-    await house.decide();
-    await house.store.db
+    await fixture.decide();
+    await fixture.store.db
       .updateTable('outbox')
       .set({ state: 'sending', attempts: 1 })
       .where('ordering_key', '=', 'delivery/1')
       .execute();
     for (const state of ['sent', 'confirmed'] as const) {
-      await house.store.db
+      await fixture.store.db
         .updateTable('outbox')
         .set({ state })
         .where('ordering_key', '=', 'delivery/1')
         .execute();
     }
     // Somebody was faster: the push found its status there, and was not sent.
-    await house.store.db
+    await fixture.store.db
       .updateTable('outbox')
       .set({ state: 'confirmed' })
       .where('ordering_key', '=', 'delivery/4')
       .execute();
     for (const id of [1, 2, 4]) await pack(id, 10, { status: 'accepted' });
     const { agreement } = await run({ rules: rulesOf(limit(5)) });
-    const rows = agreement.map((row) => `${row.outcome} / ${row.ending} ${row.deliveries}`);
+    const rows = agreement.map((row) => `${row.outcome} / ${row.actual} ${row.deliveries}`);
     expect(rows.sort()).toEqual([
       'hold / accepted by people 2',
       'hold / accepted by the rules 1',
@@ -333,7 +339,7 @@ describe('a backtest', () => {
   });
 
   it('credits the rules with what they did themselves, and with nothing else', async () => {
-    const { db } = house.store;
+    const { db } = fixture.store;
     const sent = async (id: number): Promise<void> => {
       for (const state of ['sending', 'sent'] as const) {
         const change = { state, attempts: 1 };
@@ -346,10 +352,15 @@ describe('a backtest', () => {
     };
     for (const id of [1, 2, 3]) await pack(id, 10);
     await pack(4, 30);
-    expect(await house.decide()).toHaveLength(4);
+    expect(await fixture.decide()).toHaveLength(4);
     const rules = () => loadedRules(ACCEPT_SMALL);
     const nothing = () => undefined;
-    const parts = { store: house.store, clock: house.clock, onPush: nothing, onReviewed: nothing };
+    const parts = {
+      store: fixture.store,
+      clock: fixture.clock,
+      onPush: nothing,
+      onReviewed: nothing,
+    };
     const who = { actor: 'ada', reason: 'agreed' };
     await createReview({ ...parts, rules }).act({ ...who, action: 'accept', delivery: 'D-4' });
     for (const id of [1, 2, 3, 4]) await sent(id);
@@ -359,7 +370,7 @@ describe('a backtest', () => {
     await gone.where('order_delivery_id', '=', 3).execute();
     await pack(4, 30, { status: 'accepted' });
     const { agreement } = await run({ rules: rulesOf(ACCEPT_SMALL) });
-    expect(agreement.map((row) => `${row.outcome} / ${row.ending}`).sort()).toEqual([
+    expect(agreement.map((row) => `${row.outcome} / ${row.actual}`).sort()).toEqual([
       'accept / accepted by the rules',
       'accept / gone',
       'accept / rejected by people',
@@ -374,10 +385,10 @@ rules:
 `;
     const settings = 'version: 1\ncustomer_fields: { vip: true/false }\n';
     const [declares, small] = [loadedRules(vip, settings), rulesOf(ACCEPT_SMALL)];
-    await house.customer({ extra: { vip: true } });
-    await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await fixture.customer({ extra: { vip: true } });
+    await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
     await pack(1, 30);
-    expect(await house.decide({ rules: () => declares })).toEqual(['1 accept']);
+    expect(await fixture.decide({ rules: () => declares })).toEqual(['1 accept']);
     const other = await run({ rules: declares.ruleSet, against: small });
     expect(kinds(other)).toEqual(['hold -> accept 1']);
     const back = await run({ rules: small, against: declares.ruleSet });

@@ -17,7 +17,7 @@ function print(output: Output, overview: RejectOverview): void {
   const { breaker, armed, disarmed, waiting, today } = overview;
   if (breaker !== null) {
     const at = new Date(breaker.at).toISOString();
-    output.line(output.style('red', `THE BREAKER TRIPPED at ${at}: ${breaker.rail}`));
+    output.line(output.style('red', `THE BREAKER TRIPPED at ${at}: ${breaker.safeguard}`));
     output.line(`  ${breaker.detail}`);
     output.line('  no rule rejects until: "selvedge resume rejects --reason …"');
   }
@@ -45,7 +45,7 @@ function print(output: Output, overview: RejectOverview): void {
       new Date(row.dueAt).toISOString(),
       formatDuration(Math.max(0, row.dueAt - now)),
       row.ruleId,
-      row.rail ?? '-',
+      row.safeguard ?? '-',
       row.detail ?? row.reason,
     ]),
   );

@@ -2,19 +2,19 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { fillLists } from '../../../src/decisions/lists/read.ts';
-import { openRuleKeeper, RULES_IN_FORCE } from '../../../src/decisions/rule-keeper.ts';
-import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
-import { manualClock } from '../../../src/lib/clock.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
-import { removeErpCustomers } from '../../../src/mirror/erp-customer.ts';
-import { loadRules } from '../../../src/rules/load.ts';
-import { runRuleTests } from '../../../src/rules/testing.ts';
-import { readState } from '../../../src/store/state.ts';
-import { openStore } from '../../../src/store/store.ts';
-import { turnsOfThread } from '../../../src/store/writers/turns.ts';
-import { damage, temporaryFolder } from '../../support/store.ts';
-import { createHouse } from '../support.ts';
+import { openRuleKeeper, RULES_IN_FORCE } from '../../src/decisions/rule-keeper.ts';
+import { fillLists } from '../../src/decisions/rule-lists.ts';
+import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { removeErpCustomers } from '../../src/mirror/erp-customer.ts';
+import { loadRules } from '../../src/rules/load.ts';
+import { runRuleTests } from '../../src/rules/testing.ts';
+import { readState } from '../../src/store/state.ts';
+import { openStore } from '../../src/store/store.ts';
+import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { damage, temporaryFolder } from '../support/store.ts';
+import { createDeciderFixture } from './support.ts';
 
 const RULES = `
 rules:
@@ -53,13 +53,13 @@ function settingsWith(lists: string) {
 }
 
 async function createKeeper() {
-  const house = await createHouse();
+  const fixture = await createDeciderFixture();
   const folder = join(temporaryFolder(), 'rules');
   mkdirSync(folder);
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
   write('settings.yaml', SETTINGS);
   write('rules.yaml', RULES);
-  const { store, clock } = house;
+  const { store, clock } = fixture;
   const open = () =>
     openRuleKeeper({ ...{ store, clock, log: silentLogger() }, directory: folder });
   const incidents = async () => {
@@ -71,160 +71,160 @@ async function createKeeper() {
       .execute();
     return rows.map(({ key }) => key);
   };
-  return { ...house, open, incidents, write, directory: folder };
+  return { ...fixture, open, incidents, write, directory: folder };
 }
 
 describe('a list from what the ERP tells', () => {
   it('is read in its place, and another content is another set', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    await house.customer({ accountNo: 'C-2' });
-    const keeper = await house.open();
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    await fixture.customer({ accountNo: 'C-2' });
+    const keeper = await fixture.open();
     const before = keeper.current().ruleSet;
     expect(before.settings.lists.blocked).toEqual(['C-1']);
     expect(await keeper.refreshLists()).toBe(false);
-    await house.order(1, { shippingAddress: { accountNo: 'C-2' } });
-    await house.delivery({ id: 1 });
-    expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 accept']);
-    await house.customer({ accountNo: 'C-2', blocked: true });
+    await fixture.order(1, { shippingAddress: { accountNo: 'C-2' } });
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 accept']);
+    await fixture.customer({ accountNo: 'C-2', blocked: true });
     expect(await keeper.refreshLists()).toBe(true);
     const after = keeper.current().ruleSet;
     expect(after.settings.lists.blocked).toEqual(['C-1', 'C-2']);
     expect(after.hash).not.toBe(before.hash);
-    expect(await readState(house.store.db, RULES_IN_FORCE)).toBe(after.hash);
+    expect(await readState(fixture.store.db, RULES_IN_FORCE)).toBe(after.hash);
     expect(after.rules[0]?.hash).not.toBe(before.rules[0]?.hash);
-    expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 nothing']);
+    expect(await fixture.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 no_rule']);
     // Years later each decision is still made with the list of its day.
-    const { db } = house.store;
+    const { db } = fixture.store;
     expect(await verifyDecisions(db, 9)).toMatchObject({ replayed: [2, 1], different: [] });
   });
 
   it('that cannot be read keeps what it had, also over a restart, and alarms', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    await house.open();
-    await house.store.db.updateTable('erp_customer').set({ deleted_at: 1 }).execute();
-    const keeper = await house.open();
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    await fixture.open();
+    await fixture.store.db.updateTable('erp_customer').set({ deleted_at: 1 }).execute();
+    const keeper = await fixture.open();
     expect(keeper.current().ruleSet.settings.lists.blocked).toEqual(['C-1']);
     expect(await keeper.refreshLists()).toBe(false);
-    expect(await house.incidents()).toEqual(['blocked']);
-    await house.store.db.updateTable('erp_customer').set({ deleted_at: null }).execute();
+    expect(await fixture.incidents()).toEqual(['blocked']);
+    await fixture.store.db.updateTable('erp_customer').set({ deleted_at: null }).execute();
     await keeper.refreshLists();
-    expect(await house.incidents()).toEqual([]);
+    expect(await fixture.incidents()).toEqual([]);
   });
 
   it('whose read fails keeps what it had, and alarms', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    const keeper = await house.open();
-    await sql`alter table erp_customer rename to away`.execute(house.store.db);
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await fixture.open();
+    await sql`alter table erp_customer rename to away`.execute(fixture.store.db);
     expect(await keeper.refreshLists()).toBe(false);
     expect(keeper.current().ruleSet.settings.lists.blocked).toEqual(['C-1']);
-    expect(await house.incidents()).toEqual(['blocked']);
+    expect(await fixture.incidents()).toEqual(['blocked']);
   });
 
   it('that cannot be read alarms no longer once it is not read any more', async () => {
-    const house = await createKeeper();
-    await house.open();
-    expect(await house.incidents()).toEqual(['blocked']);
-    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
-    await house.open();
-    expect(await house.incidents()).toEqual([]);
+    const fixture = await createKeeper();
+    await fixture.open();
+    expect(await fixture.incidents()).toEqual(['blocked']);
+    fixture.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
+    await fixture.open();
+    expect(await fixture.incidents()).toEqual([]);
   });
 
   it('that is new and whose read fails lets no rule act without it', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
-    const keeper = await house.open();
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    fixture.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
+    const keeper = await fixture.open();
     const blocked = () => keeper.current().ruleSet.settings.lists.blocked;
-    house.write('settings.yaml', SETTINGS);
-    await sql`alter table erp_customer rename to away`.execute(house.store.db);
-    await expect(keeper.reload(WHO, house)).rejects.toThrow(/no such table/);
+    fixture.write('settings.yaml', SETTINGS);
+    await sql`alter table erp_customer rename to away`.execute(fixture.store.db);
+    await expect(keeper.reload(WHO, fixture)).rejects.toThrow(/no such table/);
     expect(blocked()).toEqual(['C-9']);
-    await sql`alter table away rename to erp_customer`.execute(house.store.db);
-    await keeper.reload(WHO, house);
+    await sql`alter table away rename to erp_customer`.execute(fixture.store.db);
+    await keeper.reload(WHO, fixture);
     expect(blocked()).toEqual(['C-1']);
   });
 
   it('that is new and too long lets no rule act without it, also over a restart', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
-    const keeper = await house.open();
-    house.write('settings.yaml', SETTINGS);
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    fixture.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
+    const keeper = await fixture.open();
+    fixture.write('settings.yaml', SETTINGS);
     await sql`insert into erp_customer
       with recursive n(i) as (values (1) union all select i + 1 from n where i < 50000)
       select 'D-' || i, credit_limit, balance, currency, overdue_days, blocked, as_of, extra,
         content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
-      from erp_customer, n`.execute(house.store.db);
-    await expect(keeper.reload(WHO, house)).rejects.toThrow('list blocked has more than 50000');
-    const again = await house.open();
+      from erp_customer, n`.execute(fixture.store.db);
+    await expect(keeper.reload(WHO, fixture)).rejects.toThrow('list blocked has more than 50000');
+    const again = await fixture.open();
     expect(again.isProvisional()).toBe(true);
     for (const { current } of [keeper, again]) {
       expect(current().ruleSet.settings.lists.blocked).toEqual(['C-9']);
     }
-    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-8]'));
-    await again.reload(WHO, house);
+    fixture.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-8]'));
+    await again.reload(WHO, fixture);
     expect(again.isProvisional()).toBe(false);
   });
 
   it('that has another content does not make rules with mistakes good', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    const keeper = await house.open();
-    house.write('rules.yaml', 'rules: nonsense');
-    await expect(keeper.reload(WHO, house)).rejects.toThrow();
-    expect(await house.incidents()).toHaveLength(1);
-    await house.customer({ accountNo: 'C-2', blocked: true });
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await fixture.open();
+    fixture.write('rules.yaml', 'rules: nonsense');
+    await expect(keeper.reload(WHO, fixture)).rejects.toThrow();
+    expect(await fixture.incidents()).toHaveLength(1);
+    await fixture.customer({ accountNo: 'C-2', blocked: true });
     expect(await keeper.refreshLists()).toBe(true);
-    expect(await house.incidents()).toHaveLength(1);
-    house.write('rules.yaml', RULES);
-    await keeper.reload(WHO, house);
-    expect(await house.incidents()).toEqual([]);
+    expect(await fixture.incidents()).toHaveLength(1);
+    fixture.write('rules.yaml', RULES);
+    await keeper.reload(WHO, fixture);
+    expect(await fixture.incidents()).toEqual([]);
   });
 
   it('that is read while other rules are loaded does not bring the old rules back', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    const keeper = await house.open();
-    await house.customer({ accountNo: 'C-2', blocked: true });
-    house.write('rules.yaml', RULES.replace('action: accept', 'action: hold'));
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await fixture.open();
+    await fixture.customer({ accountNo: 'C-2', blocked: true });
+    fixture.write('rules.yaml', RULES.replace('action: accept', 'action: hold'));
     // Both wait for the thread of a pull that writes.
-    const thread = turnsOfThread(house.store.turns);
+    const thread = turnsOfThread(fixture.store.turns);
     await thread.enter();
-    const reloading = keeper.reload(WHO, house);
-    await house.clock.advance(0);
+    const reloading = keeper.reload(WHO, fixture);
+    await fixture.clock.advance(0);
     const done = [reloading, keeper.refreshLists()];
-    await house.clock.advance(0);
+    await fixture.clock.advance(0);
     thread.leave();
     await Promise.all(done);
     const { rules, settings, hash } = keeper.current().ruleSet;
     expect(rules.map(({ action }) => action)).toEqual(['hold']);
     expect(settings.lists.blocked).toEqual(['C-1', 'C-2']);
-    expect(await readState(house.store.db, RULES_IN_FORCE)).toBe(hash);
+    expect(await readState(fixture.store.db, RULES_IN_FORCE)).toBe(hash);
   });
 
   it('goes on with rules that an earlier version let through and this one refuses', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-2', blocked: true });
-    await house.open();
-    const { store } = house;
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-2', blocked: true });
+    await fixture.open();
+    const { store } = fixture;
     const bare = `'delivery.lines.map(line, line.price).exists(price, price > 500)'`;
     const text = RULES.replace('has(order.account_no)', bare);
-    house.write('rules.yaml', text);
+    fixture.write('rules.yaml', text);
     const { files } = await store.db
       .selectFrom('rule_set')
       .select('files')
       .executeTakeFirstOrThrow();
     const before = files.replace('has(order.account_no)', bare);
     await store.db.updateTable('rule_set').set({ files: before }).execute();
-    const keeper = await house.open();
-    expect(await house.incidents()).toEqual(['set']);
+    const keeper = await fixture.open();
+    expect(await fixture.incidents()).toEqual(['set']);
     expect(keeper.current().ruleSet.rules.map(({ id }) => id)).toEqual(['accept-good']);
-    await house.customer({ accountNo: 'C-1', blocked: true });
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
     expect(await keeper.refreshLists()).toBe(true);
-    await expect(keeper.reload(WHO, house)).rejects.toThrow('in which currency?');
+    await expect(keeper.reload(WHO, fixture)).rejects.toThrow('in which currency?');
   });
 
   it('that lies in damaged pages is not put off: the daemon ends', async () => {
@@ -237,49 +237,49 @@ describe('a list from what the ERP tells', () => {
   });
 
   it('is tested with its sample, whatever the database says', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', blocked: true });
-    const keeper = await house.open();
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await fixture.open();
     expect(runRuleTests(keeper.current().ruleSet)).toMatchObject({ ok: true, unproved: [] });
   });
 
   it('is read from fields that the ERP adds as well', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
-    await house.customer({ accountNo: 'C-2', extra: { chain: 'South', vip: false } });
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
+    await fixture.customer({ accountNo: 'C-2', extra: { chain: 'South', vip: false } });
     const loaded = settingsWith('chains: { from: erp_customer.chain, where: vip }');
-    const filled = await fillLists(house.store.db, loaded, {});
+    const filled = await fillLists(fixture.store.db, loaded, {});
     expect(filled.ruleSet.settings.lists.chains).toEqual(['North']);
   });
 
   it('has each value once, of the customers that are chosen and still there', async () => {
-    const house = await createKeeper();
+    const fixture = await createKeeper();
     for (const [at, overdueDays] of [9, 1, 0, null, 9].entries()) {
       const currency = at === 0 ? 'SEK' : 'DKK';
-      await house.customer({ accountNo: `C-${at}`, overdueDays, currency });
+      await fixture.customer({ accountNo: `C-${at}`, overdueDays, currency });
     }
-    await house.customer({ accountNo: 'C-9', overdueDays: 9, currency: 'EUR' });
-    await house.store.transaction((tx) => removeErpCustomers(tx, ['C-9'], house.clock.now()));
+    await fixture.customer({ accountNo: 'C-9', overdueDays: 9, currency: 'EUR' });
+    await fixture.store.transaction((tx) => removeErpCustomers(tx, ['C-9'], fixture.clock.now()));
     const late = 'late: { from: erp_customer.account_no, where: overdue }';
     const loaded = settingsWith(`${late}, owed: { from: erp_customer.currency, where: overdue }`);
-    const { lists } = (await fillLists(house.store.db, loaded, {})).ruleSet.settings;
+    const { lists } = (await fillLists(fixture.store.db, loaded, {})).ruleSet.settings;
     expect(lists).toEqual({ late: ['C-0', 'C-1', 'C-4'], owed: ['DKK', 'SEK'] });
   });
 
   it('leaves out what is no text as its column should be, and alarms', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
-    await house.customer({ accountNo: 'C-2', extra: { chain: 12, vip: true } });
-    await house.customer({ accountNo: 'C-3', extra: { chain: 13, vip: false } });
-    await house.customer({ accountNo: 'C-4', extra: { chain: null, vip: true } });
-    house.write(
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
+    await fixture.customer({ accountNo: 'C-2', extra: { chain: 12, vip: true } });
+    await fixture.customer({ accountNo: 'C-3', extra: { chain: 13, vip: false } });
+    await fixture.customer({ accountNo: 'C-4', extra: { chain: null, vip: true } });
+    fixture.write(
       'settings.yaml',
       SETTINGS.replace(LIST, `${LIST}, chains: { from: erp_customer.chain, where: vip }`),
     );
-    const keeper = await house.open();
+    const keeper = await fixture.open();
     expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['North']);
-    expect(await house.incidents()).toEqual(['chains']);
-    const { detail } = await house.store.db
+    expect(await fixture.incidents()).toEqual(['chains']);
+    const { detail } = await fixture.store.db
       .selectFrom('incident')
       .select('detail')
       .executeTakeFirstOrThrow();
@@ -287,40 +287,40 @@ describe('a list from what the ERP tells', () => {
       'chain of C-2 should be a text, it is 12: left out, as all such are; ' +
         'the ERP must write it in quotes in the extra of its erp_customer row',
     );
-    await house.customer({ accountNo: 'C-2', extra: { chain: '12', vip: true } });
+    await fixture.customer({ accountNo: 'C-2', extra: { chain: '12', vip: true } });
     expect(await keeper.refreshLists()).toBe(true);
     expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['12', 'North']);
-    expect(await house.incidents()).toEqual([]);
+    expect(await fixture.incidents()).toEqual([]);
   });
 
   it('alarms where nobody can tell whether a row is chosen', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', extra: { vip: true } });
-    await house.customer({ accountNo: 'C-2', extra: { vip: '1' } });
-    await house.customer({ accountNo: 'C-3', extra: { vip: null } });
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', extra: { vip: true } });
+    await fixture.customer({ accountNo: 'C-2', extra: { vip: '1' } });
+    await fixture.customer({ accountNo: 'C-3', extra: { vip: null } });
     const vips = `${LIST}, vips: { from: erp_customer.account_no, where: vip }`;
-    house.write('settings.yaml', SETTINGS.replace(LIST, vips));
-    const keeper = await house.open();
+    fixture.write('settings.yaml', SETTINGS.replace(LIST, vips));
+    const keeper = await fixture.open();
     expect(keeper.current().ruleSet.settings.lists.vips).toEqual(['C-1']);
-    expect(await house.incidents()).toEqual(['vips']);
-    const incident = house.store.db.selectFrom('incident').select('detail');
+    expect(await fixture.incidents()).toEqual(['vips']);
+    const incident = fixture.store.db.selectFrom('incident').select('detail');
     expect(JSON.parse((await incident.executeTakeFirstOrThrow()).detail).message).toBe(
       'vip of C-2 should be true or false, it is "1": left out, as all such are; ' +
         'the ERP must write it so, without quotes, in the extra of its erp_customer row',
     );
-    await house.customer({ accountNo: 'C-2', extra: { vip: 1 } });
+    await fixture.customer({ accountNo: 'C-2', extra: { vip: 1 } });
     expect(await keeper.refreshLists()).toBe(true);
     expect(keeper.current().ruleSet.settings.lists.vips).toEqual(['C-1', 'C-2']);
-    expect(await house.incidents()).toEqual([]);
+    expect(await fixture.incidents()).toEqual([]);
   });
 
   it('goes on to choose the rows of an ERP that writes one for true', async () => {
-    const house = await createKeeper();
-    await house.customer({ accountNo: 'C-1', extra: { vip: 1 } });
-    await house.customer({ accountNo: 'C-2', extra: { vip: 0 } });
-    await house.customer({ accountNo: 'C-3', extra: { vip: true } });
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', extra: { vip: 1 } });
+    await fixture.customer({ accountNo: 'C-2', extra: { vip: 0 } });
+    await fixture.customer({ accountNo: 'C-3', extra: { vip: true } });
     const loaded = settingsWith('vips: { from: erp_customer.account_no, where: vip }');
-    const filled = await fillLists(house.store.db, loaded, {});
+    const filled = await fillLists(fixture.store.db, loaded, {});
     expect(filled.ruleSet.settings.lists.vips).toEqual(['C-1', 'C-3']);
   });
 

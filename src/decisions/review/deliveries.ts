@@ -1,9 +1,9 @@
 /** Deliveries and their latest decisions, for people: the review list and the answer to "why". */
 import { sql } from 'kysely';
-import { RefusedError, SelvedgeError } from '../lib/errors.ts';
-import type { Evaluation } from '../rules/evaluate.ts';
-import type { Db, Tx } from '../store/store.ts';
-import type { DecisionOutcome } from '../store/tables.ts';
+import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import type { DecisionOutcome } from '../../store/tables.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;
@@ -25,7 +25,7 @@ export interface DeliveryRow {
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly rules: readonly string[];
-  /** Who decided: `daemon` or `person:<name>`. */
+  /** `daemon`, `external` or `person:<name>`. */
   readonly actor: string | null;
   /** When its hold ends, in epoch milliseconds; null when none does by itself. */
   readonly holdUntil: number | null;
@@ -41,7 +41,7 @@ function rulesOf(text: string | null): string[] {
   return text === null ? [] : JSON.parse(text);
 }
 
-/** What is wrong with the push: the service said no, or somebody was faster. */
+/** SQL: why the push failed: the service refused it, or the delivery changed before it was sent. */
 const REFUSAL = sql<string | null>`case when outbox.state in ('refused', 'dead') then
   case when exists (select 1 from outbox_attempt a
     where a.outbox_id = outbox.outbox_id and a.class = 'conflict')
@@ -167,7 +167,7 @@ function unknown(delivery: string, deletedAt: number | null | undefined): Selved
   });
 }
 
-/** What a person decides, or rejects for good, must not be a matter of chance. */
+/** An ambiguous name is refused: a final reject must not hit the wrong delivery. */
 function ambiguous(delivery: string, id: number, ids: readonly number[]): SelvedgeError {
   const message = ids.includes(id)
     ? `${delivery} is the id of one delivery and the number of another`

@@ -1,4 +1,4 @@
-/** What became of the pushes of rejects, and whether too many of them failed. */
+/** Ends the entries of rejects whose push has ended, and counts the pushes that failed. */
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -8,7 +8,7 @@ import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Entries whose push was meant and is not settled yet, each with its push. */
+/** Entries whose push is in the outbox and was not finished yet, each with its push. */
 function pushed(db: Db | Tx) {
   return db
     .selectFrom('reject_entry as r')
@@ -17,13 +17,13 @@ function pushed(db: Db | Tx) {
     .where('r.state', '=', 'pushing');
 }
 
-/** Whether there is anything for {@link settlePushed}. */
+/** Whether there is anything for {@link finishPushedRejects}. */
 export async function hasPushed(db: Db): Promise<boolean> {
   return (await pushed(db).select('r.entry_id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Ends the entries whose push has come to its end. */
-export async function settlePushed(tx: Tx, at: number): Promise<void> {
+/** Ends the entries whose push has ended. */
+export async function finishPushedRejects(tx: Tx, at: number): Promise<void> {
   const ended = await pushed(tx)
     .select(['r.entry_id', 'outbox.state', 'outbox.last_error'])
     .where('outbox.ended_at', 'is not', null)
@@ -34,8 +34,8 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
       .updateTable('reject_entry')
       .set(
         state === 'confirmed'
-          ? { state: 'rejected', rail: null, detail: null }
-          : { state: 'failed', rail: 'push', detail },
+          ? { state: 'rejected', safeguard: null, detail: null }
+          : { state: 'failed', safeguard: 'push', detail },
       )
       .set({ ended_at: at, ended_by: 'daemon' })
       .where('entry_id', '=', entryId)
@@ -44,11 +44,14 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
 }
 
 /**
- * Calls off the pushes of rules that may not reject any more: disarmed, with another text, only
- * watching, or behind the breaker. What was not sent is canceled, and what was is not sent again.
- * Gives how many were canceled.
+ * Cancels the pushes of rules that may not reject any more: disarmed, changed, not live, or behind
+ * the breaker. A push that was sent is not sent again. Gives how many were canceled.
  */
-export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promise<number> {
+export async function cancelDisallowedRejects(
+  tx: Tx,
+  ruleSet: RuleSet,
+  at: number,
+): Promise<number> {
   let canceled = 0;
   const armed = await armedRuleIds(tx, ruleSet, at);
   const may = new Map(
@@ -68,12 +71,12 @@ export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promis
 }
 
 /**
- * Pushes of a day that were sent and came to nothing, since `after`; one that was not, because
- * somebody was faster or it was called off in time, is none of them.
+ * Says that too many pushes failed within a day since `after`. A push that was canceled, or whose
+ * delivery changed before it was sent, does not count.
  */
 export async function failuresExceeded(
   tx: Tx,
-  { rails }: RuleSet['settings'],
+  { safeguards }: RuleSet['settings'],
   now: number,
   after: number,
 ): Promise<string | undefined> {
@@ -87,6 +90,6 @@ export async function failuresExceeded(
     .where('r.ended_at', '>', Math.max(after, now - DAY_MS))
     .executeTakeFirstOrThrow();
   const count = Number(row.count);
-  const { write_failures: max } = rails.reject;
+  const { write_failures: max } = safeguards.reject;
   return count >= max ? `${count} pushes of rejects failed in a day` : undefined;
 }

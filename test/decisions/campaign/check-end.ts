@@ -23,12 +23,12 @@ async function rejectStates(db: Db) {
 }
 
 /** Pushes that have not ended, broken workers, a journal that does not hold. */
-async function troubles({ house }: Life, db: Db): Promise<string[]> {
+async function troubles({ fixture }: Life, db: Db): Promise<string[]> {
   const open = await db.selectFrom('outbox').selectAll().where('ended_at', 'is', null).execute();
-  const proof = await house.command('decisions', 'verify', '--sample', '1000');
+  const proof = await fixture.command('decisions', 'verify', '--sample', '1000');
   return [
     ...open.map((row) => `open push ${row.reference}: ${row.state}, ${row.last_error}`),
-    ...house.errors.filter((line) => line.includes('worker failed')),
+    ...fixture.errors.filter((line) => line.includes('worker failed')),
     ...(proof.code === 0 ? [] : [`the journal: ${proof.said}`]),
   ];
 }
@@ -40,7 +40,7 @@ function unended(life: Life, delivery: Delivery, parts: Parts): string | undefin
   const last = parts.decided.get(id);
   if (!last) return 'it was never decided';
   const state = parts.rejects.get(id) ?? '';
-  // What a rail or a person has stopped stays with people, whatever the rules say later.
+  // What a safeguard or a person has stopped stays with people, whatever the rules say later.
   if (truth.touched(id)) return undefined;
   if (last.outcome === 'hold' && ['held', 'failed', 'stopped'].includes(state)) return undefined;
   const rule = meaningOf(truth.text.now, truth.caseOf(delivery));
@@ -74,7 +74,7 @@ function storyOf({ truth }: Life, id: number, decisions: readonly Told[]): reado
 
 /** Who did what to these deliveries, and what the journal says of them, by its own clock. */
 export async function storiesOf(life: Life, ids: Iterable<number>): Promise<readonly string[]> {
-  const { db } = life.house.daemon().store;
+  const { db } = life.fixture.daemon().store;
   const stories: string[] = [];
   for (const id of ids) {
     const rows = await db
@@ -91,14 +91,14 @@ export async function storiesOf(life: Life, ids: Iterable<number>): Promise<read
 }
 
 export async function verdictOf(life: Life): Promise<readonly string[]> {
-  const { clock, house, truth } = life;
+  const { clock, fixture, truth } = life;
   await clock.runUntil(clock.now() + REST_MS);
-  const { db } = house.daemon().store;
+  const { db } = fixture.daemon().store;
   const rows = await db.selectFrom('delivery').select(['order_delivery_id', 'status']).execute();
   const mirrored = new Map(rows.map((row) => [row.order_delivery_id, row.status]));
   const parts = { decided: await latestDecisions(db), rejects: await rejectStates(db) };
   const problems = await troubles(life, db);
-  for (const delivery of house.reference.world.book.deliveries.all) {
+  for (const delivery of fixture.reference.world.book.deliveries.all) {
     const { orderDeliveryId: id, status, createdAt } = delivery;
     const told = `${id} ${status} ${JSON.stringify(truth.caseOf(delivery))}`;
     const known = mirrored.get(id);

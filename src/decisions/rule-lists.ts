@@ -1,16 +1,16 @@
 /**
- * Lists that conditions name and that are read from what the ERP tells of its customers. A source
- * is a column and at most one true/false column that chooses the rows: there is no text that could
- * become SQL. What was read is part of the rule set, so that another content is another hash.
+ * Lists that are read from the ERP's customers. A source is a column and at most one true/false
+ * column that chooses the rows, so no text can become SQL. The contents are part of the rule set:
+ * other contents give another hash.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../../lib/errors.ts';
-import { canonicalJson, sha256 } from '../../lib/json.ts';
-import { LISTS_FILE, loadRules } from '../../rules/load.ts';
-import type { ListsRead } from '../../rules/settings.ts';
-import type { ListSource } from '../../rules/text/settings-schema.ts';
-import type { Db } from '../../store/store.ts';
-import { type LoadedRuleSet, loadRuleSet } from '../rule-files.ts';
+import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../lib/errors.ts';
+import { canonicalJson, sha256 } from '../lib/json.ts';
+import { LISTS_FILE, loadRules } from '../rules/load.ts';
+import type { ListsRead } from '../rules/settings.ts';
+import type { ListSource } from '../rules/text/settings-schema.ts';
+import type { Db } from '../store/store.ts';
+import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 
 /** A list that is longer is a table, not a list. */
 const ROWS_MAX = 50_000;
@@ -41,7 +41,7 @@ function chosenBy(column: string | undefined) {
 }
 
 /** A row of which this is true, with what it has there, where a row is left out because of it. */
-async function oddRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
+async function invalidRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
   return db
     .selectFrom('erp_customer')
     .select(['account_no as account', sql<string>`substr(extra->${path}, 1, 80)`.as('value')])
@@ -51,32 +51,32 @@ async function oddRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
     .executeTakeFirst();
 }
 
-/** What is left out because it is no text, in words; undefined when nothing is. */
+/** Says which row is left out because its value is not a text; undefined when none is. */
 async function leftOut(db: Db, column: string, where: string | undefined) {
   if (isOwn(column)) return undefined;
   const path = pathOf(column);
   const isOdd = sql<boolean>`json_type(extra, ${path}) not in ('text', 'null')`;
-  const row = await oddRow(db, path, sql<boolean>`${chosenBy(where)} and ${isOdd}`);
+  const row = await invalidRow(db, path, sql<boolean>`${chosenBy(where)} and ${isOdd}`);
   if (!row) return undefined;
   const what = `${column} of ${row.account} should be a text, it is ${row.value}`;
   const next = 'the ERP must write it in quotes in the extra of its erp_customer row';
   return `${what}: left out, as all such are; ${next}`;
 }
 
-/** What is left out because nobody can tell whether it is chosen, in words, or undefined. */
+/** Says which row is left out because its true/false column holds something else, or undefined. */
 async function notChosen(db: Db, where: string | undefined) {
   if (where === undefined || where === 'blocked' || where === 'overdue') return undefined;
   const path = pathOf(where);
   const isOdd = sql<boolean>`json_type(extra, ${path}) not in ('true', 'false', 'null')
     and extra->>${path} not in (0, 1)`;
-  const row = await oddRow(db, path, isOdd);
+  const row = await invalidRow(db, path, isOdd);
   if (!row) return undefined;
   const what = `${where} of ${row.account} should be true or false, it is ${row.value}`;
   const next = 'the ERP must write it so, without quotes, in the extra of its erp_customer row';
   return `${what}: left out, as all such are; ${next}`;
 }
 
-/** The ERP has told of no customers at all: nobody can be missing from a list yet. */
+/** The ERP has sent no customers yet, so an empty list says nothing about who is blocked. */
 const NO_CUSTOMERS = 'rules.list_empty';
 
 function columnOf({ from }: ListSource): string {
@@ -93,7 +93,7 @@ async function readList(db: Db, list: string, source: ListSource): Promise<reado
     .limit(1)
     .executeTakeFirst();
   // An empty list would quietly mean that nobody is blocked.
-  if (!any) throw new SelvedgeError(NO_CUSTOMERS, 'the ERP has told of no customers yet');
+  if (!any) throw new SelvedgeError(NO_CUSTOMERS, 'the ERP has sent no customers yet');
   const rows = await db
     .selectFrom('erp_customer')
     .select(columnValue(column).as('value'))
@@ -154,7 +154,7 @@ export interface FilledRuleSet extends LoadedRuleSet {
   readonly failed: readonly ListFailure[];
 }
 
-/** What the lists of a set that was filled before had. */
+/** Contents of the lists that were read from the database. */
 export function listsOf({ ruleSet }: LoadedRuleSet): ListsRead {
   const names = Object.keys(ruleSet.settings.list_sources);
   const { lists } = ruleSet.settings;

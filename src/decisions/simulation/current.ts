@@ -2,13 +2,13 @@
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { deliveryIdOf } from '../desk.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { openPush } from '../push.ts';
+import { deliveryIdOf } from '../review/deliveries.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
-/** What the rules would be asked about this delivery at `now`. */
-export async function presentSubject(
+/** Reads the facts of a delivery at `now`, for commands that only show. */
+export async function currentSubject(
   store: Store,
   delivery: string,
   { settings }: RuleSet,
@@ -22,7 +22,7 @@ export async function presentSubject(
 }
 
 /** Why the rules do not decide about what is pending, for people; undefined where they do. */
-export async function leftAlone(tx: Tx, subject: Subject): Promise<string | undefined> {
+export async function whyLeftToPeople(tx: Tx, subject: Subject): Promise<string | undefined> {
   if (await openPush(tx, subject.delivery.order_delivery_id)) {
     return 'what was decided is on its way';
   }

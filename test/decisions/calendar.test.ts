@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import {
-  endOfSpan,
-  nextCalendarChange,
-  nextOpening,
-} from '../../../src/decisions/holds/business-time.ts';
-import { parseSpan } from '../../../src/rules/text/timing.ts';
-import { rulesOf } from '../../rules/support.ts';
-import { ACCEPT_SMALL } from '../support.ts';
+import { endOfSpan, nextCalendarChange, nextOpening } from '../../src/decisions/calendar.ts';
+import { parseSpan } from '../../src/rules/text/timing.ts';
+import { rulesOf } from '../rules/support.ts';
+import { ACCEPT_SMALL } from './support.ts';
 
 const SETTINGS = `version: 1
 timezone: Europe/Copenhagen

@@ -26,7 +26,7 @@ export function listsSoldOut(seed: number): boolean {
 /** Customers of the service. */
 export const ACCOUNTS = 5;
 
-export interface CampaignHouse extends AsyncDisposable {
+export interface CampaignFixture extends AsyncDisposable {
   readonly folder: string;
   readonly reference: Reference;
   daemon(): Daemon;
@@ -114,12 +114,12 @@ export class Exchange {
   }
 }
 
-export async function openHouse(
+export async function openCampaignFixture(
   seed: number,
   clock: CalmClock,
   random: Random,
   dialects = false,
-): Promise<CampaignHouse> {
+): Promise<CampaignFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-decisions-'));
   const reference = await startSide(seed, clock, dialects);
   const file = writeConfig(folder, reference, seed);
@@ -128,14 +128,14 @@ export async function openHouse(
     writeFileSync(join(folder, 'rules', 'rules.yaml'), rulesText(text));
   writeFileSync(join(folder, 'rules', 'settings.yaml'), settingsText());
   write('wide');
-  const wall = { ...clock, now: () => clock.now() + house.ahead };
+  const wall = { ...clock, now: () => clock.now() + fixture.ahead };
   let running: { daemon: Daemon; stop: () => Promise<void> } | undefined;
   const stop = async (): Promise<void> => {
     await running?.stop();
     running = undefined;
   };
   const [data, frozen] = [join(folder, 'data'), join(folder, 'frozen')];
-  const house: CampaignHouse = {
+  const fixture: CampaignFixture = {
     ...{ folder, reference, errors, write, stop, wall: () => wall.now(), ahead: 0 },
     freeze() {
       // By another process: to close a file of SQLite here would take its locks from the daemon.
@@ -192,5 +192,5 @@ export async function openHouse(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  return house;
+  return fixture;
 }
