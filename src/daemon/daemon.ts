@@ -50,6 +50,7 @@ import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts'
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
+import { CLOCK_STEPS } from './upkeep.ts';
 import { createCauseWatch } from './watch/causes.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
@@ -323,7 +324,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const lease = await acquireLease(store, config.store.lockLease, given.clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-  const clockGuard = await openClockGuard({ store, clock: given.clock, log });
+  const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });
   const { clock } = clockGuard;
   const deps = { ...given, clock };
   await setCurrency({ store, clock }, config.service.v1.currency);

@@ -32,6 +32,15 @@ export async function writeStateAt(
     .execute();
 }
 
+/** Gives whether there was such a fact. */
+export async function deleteState(db: Db | Tx, key: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('daemon_state')
+    .where('key', '=', key)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
 export interface ReadSequence {
   /** A number greater than that of every read that started before. */
   next(): Promise<number>;

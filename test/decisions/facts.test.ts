@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { retentionSteps } from '../../src/daemon/upkeep.ts';
 import { clockFacts } from '../../src/decisions/calendar.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
-import { createRetention } from '../../src/store/care/retention.ts';
+import { deleteOldRows } from '../../src/store/care/keeper.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { rulesOf } from '../rules/support.ts';
 import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
@@ -110,7 +111,7 @@ describe('free stock', () => {
     await house.delivery({ id: 3, lines: [['a', 1]] });
     await house.clock.advance(13 * DAY);
     await house.stock({ a: 10 });
-    await createRetention(house, limits).slice();
+    await deleteOldRows(house, retentionSteps(limits));
     expect(await freeOf(house, 3)).toEqual([6]);
   });
 

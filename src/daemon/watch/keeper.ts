@@ -6,10 +6,10 @@ import type { Logger } from '../../lib/log.ts';
 import { createBallast } from '../../store/care/ballast.ts';
 import { type Checkpoints, createCheckpoints } from '../../store/care/checkpoints.ts';
 import { createKeeper } from '../../store/care/keeper.ts';
-import { createRetention } from '../../store/care/retention.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { SqliteStore } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
+import { retentionSteps } from '../upkeep.ts';
 
 export interface StoreCareDeps {
   readonly store: SqliteStore;
@@ -28,6 +28,6 @@ export function createStoreCare(
   const checkpoints = createCheckpoints({ ...deps, log, freeBytes }, config.checkpoint === 'own');
   const ballast = createBallast(join(dataDir, 'ballast'), config.ballast);
   store.onFull(() => ballast.release());
-  const retention = createRetention(deps, config.retention);
+  const retention = retentionSteps(config.retention);
   return { checkpoints, keeper: createKeeper({ ...deps, log, checkpoints, retention, ballast }) };
 }

@@ -10,12 +10,13 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { writeAudit, writeAudits } from '../audit.ts';
+import { writeAudit } from '../audit.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFile, lockFolder } from '../lock.ts';
 import { writePause } from '../pauses.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
+import type { RestoreSteps } from '../upkeep.ts';
 import { RESTORING } from '../writers/in-place.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
@@ -32,6 +33,8 @@ export interface RestorePlan {
   /** Whether what the ERP handed in is taken back as well; without it that file stays. */
   readonly withExchange: boolean;
   readonly actor: string;
+  /** Steps of the other rooms on their tables. */
+  readonly steps: RestoreSteps;
 }
 
 export interface Restored {
@@ -104,33 +107,22 @@ async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promis
   return last;
 }
 
-/** Pushes that may have been sent since the backup was made; those of the future ones first. */
-async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
+/**
+ * Leaves nothing of the backup to go on by itself: pushes are unknown and paused, rules disarmed,
+ * streams due.
+ */
+async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
   const now = clock.now();
-  const { numUpdatedRows } = await tx
-    .updateTable('outbox')
-    .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
-    // What was in doubt then may have been sent once more since: its quiet time begins anew.
-    .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt'])
-    .executeTakeFirst();
-  const inDoubt = Number(numUpdatedRows);
+  const { actor, steps } = plan;
+  const inDoubt = await steps.markPushesUnknown(tx, now);
   // In the database that takes the place: a stop in between must not leave a past that sends.
   const reason = `restored from the backup of ${createdAt}`;
-  await writePause(tx, { target: 'pushes', name: '', reason, actor: plan.actor, at: now });
+  await writePause(tx, { target: 'pushes', name: '', reason, actor, at: now });
   // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
-  const endReason = `restored, as of ${createdAt}`;
-  const ended = await tx
-    .updateTable('arming')
-    .set({ ended_at: now, ended_by: plan.actor, end_reason: endReason })
-    .where('ended_at', 'is', null)
-    .returning(['rule_id', 'expires_at'])
-    .execute();
-  const disarmed = ended.filter((one) => one.expires_at > now).map((one) => one.rule_id);
-  const each = disarmed.map((ruleId) => ({ subject: `rule:${ruleId}`, detail: {} }));
-  const disarm = { actor: plan.actor, reason: endReason, action: 'rules.disarm' };
-  await writeAudits(tx, disarm, each, now);
+  const why = { actor, reason: `restored, as of ${createdAt}` };
+  const disarmed = await steps.disarmAll(tx, why, now);
   // The mirror is old as well: every stream is read again, as a whole.
-  await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
+  await steps.requestFullPulls(tx, now);
   // Whatever was ordered since the backup has a higher number; no list begins at one that is gone.
   const newest = await tx
     .selectFrom('sales_order')
@@ -143,7 +135,7 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
   const detail = { backup: plan.backup, inDoubt, disarmed };
-  await writeAudit(tx, { actor: plan.actor, ...act, detail }, now);
+  await writeAudit(tx, { actor, ...act, detail }, now);
   return { inDoubt, disarmed };
 }
 
@@ -156,7 +148,7 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
   try {
     // It was as the backup still is.
     if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
-    return await store.transaction((tx) => doubtEverything(tx, plan, createdAt, clock));
+    return await store.transaction((tx) => markEverythingOld(tx, plan, createdAt, clock));
   } finally {
     await store.close();
   }

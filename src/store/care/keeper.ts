@@ -7,18 +7,19 @@
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { type Timed, trustedNow } from '../clock-guard.ts';
 import type { SpaceWatch } from '../space.ts';
 import type { SqliteStore } from '../store.ts';
+import { type RetentionStep, SLICE_ROWS } from '../upkeep.ts';
 import type { Ballast } from './ballast.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import { type Retention, SLICE_ROWS } from './retention.ts';
 
 export interface KeeperDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
   readonly log: Logger;
   readonly checkpoints: Checkpoints;
-  readonly retention: Retention;
+  readonly retention: readonly RetentionStep[];
   readonly ballast: Ballast;
   readonly space: Pick<SpaceWatch, 'allows' | 'canSpare'>;
 }
@@ -37,6 +38,22 @@ const VACUUM_STEPS = 16;
 /** Some row is old enough nearly every minute. */
 const TELL_MS = 3_600_000;
 
+/**
+ * Deletes one slice of each table and gives how many rows went. Deleted rows do not come back, so
+ * their age is measured by the trusted time of the clock guard.
+ */
+export async function deleteOldRows(
+  { store, clock }: Timed,
+  retention: readonly RetentionStep[],
+): Promise<number> {
+  let rows = 0;
+  const now = await trustedNow({ store, clock });
+  for (const { keepMs, deleteOld } of retention) {
+    rows += await store.transaction((tx) => deleteOld(tx, now - keepMs));
+  }
+  return rows;
+}
+
 export function createKeeper(deps: KeeperDeps) {
   const { store, clock, log, checkpoints, retention, ballast, space } = deps;
 
@@ -44,7 +61,7 @@ export function createKeeper(deps: KeeperDeps) {
   let toldAt: number | undefined;
   const forget = async (signal: AbortSignal): Promise<void> => {
     for (let slice = 0; slice < SLICES_MAX && !signal.aborted; slice += 1) {
-      const gone = await retention.slice();
+      const gone = await deleteOldRows({ store, clock }, retention);
       rows += gone;
       // Where a slice was full there may be more.
       if (gone < SLICE_ROWS) break;

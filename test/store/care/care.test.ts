@@ -14,12 +14,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { retentionSteps } from '../../../src/daemon/upkeep.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createBallast } from '../../../src/store/care/ballast.ts';
 import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
-import { createKeeper } from '../../../src/store/care/keeper.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
+import { createKeeper, deleteOldRows } from '../../../src/store/care/keeper.ts';
 import { openSecondWriter, openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { groupCommits } from '../../../src/store/transaction/group-commit.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -266,7 +266,7 @@ describe('old rows', () => {
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
-      retention: createRetention({ store, clock }, LIMITS),
+      retention: retentionSteps(LIMITS),
       ballast: createBallast(join(temporaryFolder(), 'ballast'), 1_000),
     });
     const stop = new AbortController();
@@ -291,7 +291,7 @@ describe('old rows', () => {
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
-      retention: createRetention({ store, clock }, LIMITS),
+      retention: retentionSteps(LIMITS),
       ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
     });
     const stop = new AbortController();
@@ -324,8 +324,8 @@ describe('old rows', () => {
     run.run(1, 'seasons', old, null, 'running');
     database.exec(`insert into stream_state (stream, due_at, last_run_id)
       values ('stock', 0, 600), ('brands', 0, 1200), ('seasons', 0, null)`);
-    const retention = createRetention({ store, clock }, LIMITS);
-    for (let slice = 0; slice < 5; slice += 1) await retention.slice();
+    const retention = retentionSteps(LIMITS);
+    for (let slice = 0; slice < 5; slice += 1) await deleteOldRows({ store, clock }, retention);
     expect(database.prepare('select run_id from sync_run order by 1').pluck().all()).toEqual([
       600, 1200, 1201,
     ]);
@@ -351,7 +351,7 @@ describe('a full disk', () => {
       ...{ store, clock, log: silentLogger() },
       space: { allows: (one) => !stopped.includes(one), canSpare: () => canSpare },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
-      retention: createRetention({ store, clock }, LIMITS),
+      retention: retentionSteps(LIMITS),
       ballast: createBallast(path, 1_000),
     });
     const stop = new AbortController();
