@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { askHere, localFile } from '../console/ask.ts';
 import type { Alone } from '../daemon/commands/alone.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { askHere, localFile } from '../local-api/ask.ts';
 import type { Asker } from '../store/audit.ts';
 import { type CliContext, userName } from './command.ts';
 import { configOf } from './configuration.ts';

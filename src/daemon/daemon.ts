@@ -9,9 +9,6 @@
  */
 import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
-import { createLocalApi } from '../console/api.ts';
-import { healthRoutes } from '../console/health-routes.ts';
-import { pauseRoutes } from '../console/pause-routes.ts';
 import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import type { Random } from '../lib/chance.ts';
@@ -20,6 +17,9 @@ import { toError } from '../lib/errors.ts';
 import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { createLocalApi } from '../local-api/api.ts';
+import { healthRoutes } from '../local-api/health-routes.ts';
+import { pauseRoutes } from '../local-api/pause-routes.ts';
 import { createRecentReads } from '../mirror/refresh.ts';
 import { headline } from '../ops/headline.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
@@ -249,7 +249,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...[sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
   ];
   const local = createLocalApi(
-    { random, log: log.child({ room: 'console' }), groups, onListening: listening.resolve },
+    { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));

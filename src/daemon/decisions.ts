@@ -1,14 +1,14 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { reviewRoutes } from '../console/decision-routes.ts';
-import { ruleRoutes } from '../console/rule-routes.ts';
 import { createDecider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { reviewRoutes } from '../local-api/decision-routes.ts';
+import { ruleRoutes } from '../local-api/rule-routes.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';

@@ -1,8 +1,6 @@
 /** The inbox as the configuration describes it: listener and refresher. */
 import { isNotFound } from '../client/http/answer.ts';
 import type { Config } from '../config/schema.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { eventRoutes } from '../console/event-routes.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
 import { createJournal, type Journal } from '../inbox/journal.ts';
@@ -23,6 +21,8 @@ import { type Clock, untilAborted } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { eventRoutes } from '../local-api/event-routes.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refresh.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';

@@ -2,12 +2,12 @@
 import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { outboxRoutes } from '../console/outbox-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { outboxRoutes } from '../local-api/outbox-routes.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import type { RecentReads } from '../mirror/refresh.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';

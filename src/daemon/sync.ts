@@ -1,11 +1,11 @@
 /** The pulls as the configuration describes them: planner, threads, and what a person may do. */
 import { streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { syncRoutes } from '../console/sync-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { syncRoutes } from '../local-api/sync-routes.ts';
 import type { ReadSequence } from '../store/state.ts';
 import { type SqliteStore, storeOptions } from '../store/store.ts';
 import { createBulkThreads } from '../sync/bulk/threads.ts';

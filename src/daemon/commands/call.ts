@@ -1,10 +1,10 @@
 /** Calls of the service that a person makes, through the daemon's own transport and limits. */
 import { callRaw, type RawAnswer, type RawCall } from '../../client/raw-call.ts';
-import type { RouteGroup } from '../../console/api.ts';
-import { serviceRoutes } from '../../console/service-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import type { RouteGroup } from '../../local-api/api.ts';
+import { serviceRoutes } from '../../local-api/service-routes.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
 import type { Service } from '../service.ts';

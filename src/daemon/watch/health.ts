@@ -1,9 +1,9 @@
 /** The health of this daemon: what its parts tell, brought together for those who watch it. */
 import { statSync } from 'node:fs';
 import type { Config } from '../../config/schema.ts';
-import type { Health } from '../../console/health-routes.ts';
 import type { Meter } from '../../inbox/meter.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Health } from '../../local-api/health-routes.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
 import { readDatabase } from '../../ops/metrics/readings.ts';
 import type { LiveReadings } from '../../ops/metrics/sources.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import { askHere, localFile } from '../../src/console/ask.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { askHere, localFile } from '../../src/local-api/ask.ts';
 import { selvedge } from '../cli/support.ts';
 import { startFaulty } from '../client/support.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
