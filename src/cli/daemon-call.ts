@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import type { Alone } from '../daemon/commands/alone.ts';
+import type { OfflineParts } from '../daemon/commands/offline.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
@@ -99,7 +99,7 @@ export interface Change<T> extends DaemonCall<T> {
   /** Why, for the audit. */
   readonly reason: string;
   /** The same by ourselves, when no daemon runs. */
-  readonly alone: (parts: Alone, asker: Asker) => Promise<T>;
+  readonly alone: (parts: OfflineParts, asker: Asker) => Promise<T>;
 }
 
 /** A change by the running daemon, or by ourselves when none runs. */
@@ -112,9 +112,9 @@ export async function throughDaemon<T>(
   const asker = { actor: userName(), reason };
   const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
   // A command that only asks needs no store.
-  const { workAlone } = await import('../daemon/commands/alone.ts');
+  const { workOffline } = await import('../daemon/commands/offline.ts');
   try {
-    return await workAlone(config, deps, (parts) => alone(parts, asker));
+    return await workOffline(config, deps, (parts) => alone(parts, asker));
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'store.locked') throw error;
     return askDaemon(config.dataDir, { ...call, body: { ...call.body, ...asker } });

@@ -21,7 +21,7 @@ import { createLocalApi } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
 import { pauseRoutes } from '../local-api/pause-routes.ts';
 import { createRecentReads } from '../mirror/refresh.ts';
-import { headline } from '../ops/headline.ts';
+import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
@@ -50,12 +50,11 @@ import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts'
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
-import { CLOCK_STEPS } from './upkeep.ts';
+import { CLOCK_STEPS, createStoreCare } from './upkeep.ts';
 import { createCauseWatch } from './watch/causes.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
-import { createStoreCare } from './watch/keeper.ts';
-import { createStatusNote } from './watch/pace.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
+import { createStatusNote } from './watch/status-note.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
 export interface DaemonEvents {

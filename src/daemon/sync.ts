@@ -15,7 +15,7 @@ import { createPlanner } from '../sync/planner.ts';
 import { requestRun } from '../sync/request-run.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import type { Traits } from '../sync/traits/traits.ts';
-import type { Alone } from './commands/alone.ts';
+import type { OfflineParts } from './commands/offline.ts';
 import type { Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
 import type { Worker } from './supervisor.ts';
@@ -66,9 +66,9 @@ function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
-  const { turns, files } = store;
+  const { writeHandOff, files } = store;
   const names = config.service.v1.members;
-  const data = { ...storeOptions(config), turns, files };
+  const data = { ...storeOptions(config), writeHandOff, files };
   const threads = createBulkThreads(data, deps.threadsClock, names);
   const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
@@ -89,7 +89,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
 }
 
 /** For the command line while no daemon runs. */
-export function operationsAlone({ config, clock, store, service }: Alone): SyncOperations {
+export function offlineOperations({ config, clock, store, service }: OfflineParts): SyncOperations {
   const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const names = config.service.v1.members;

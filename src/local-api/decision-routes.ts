@@ -1,15 +1,15 @@
 /** What a person may decide about deliveries. */
 import { z } from 'zod';
 import { RELEASE_REASONS, REVIEW_ACTIONS, type Review } from '../decisions/review/review.ts';
+import { actorWithReason } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { askerWithReason } from './asker.ts';
 
 /** Deliveries of one request; more than that nobody has looked at one by one. */
 const DELIVERIES_MAX = 500;
 
 const delivery = z.string().min(1).max(100);
 const reviewBody = z.strictObject({
-  ...askerWithReason,
+  ...actorWithReason,
   action: z.enum(REVIEW_ACTIONS),
   deliveries: z.array(delivery).min(1).max(DELIVERIES_MAX),
   why: z.enum(RELEASE_REASONS).optional(),

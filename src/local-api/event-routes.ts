@@ -3,27 +3,27 @@ import { z } from 'zod';
 import type { PortalLink } from '../client/portal-link.ts';
 import type { EventOperations } from '../inbox/operations.ts';
 import type { Asker } from '../store/audit.ts';
+import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
 
 /** Ids of one request; more are replayed by time. */
 const IDS_MAX = 10_000;
 
 const replayBody = z
   .strictObject({
-    ...asker,
+    ...actorFields,
     ids: z.array(z.string().min(1).max(256)).min(1).max(IDS_MAX).optional(),
     since: z.int().optional(),
   })
   .refine(({ ids, since }) => (ids === undefined) !== (since === undefined), {
     error: 'either ids or since',
   });
-const plainBody = z.strictObject(asker);
+const plainBody = z.strictObject(actorFields);
 
 export interface EventRouteDeps {
   readonly events: EventOperations;
   /** A fresh link; it works once and opens everything. */
-  readonly openPortal: (asker: Asker) => Promise<PortalLink>;
+  readonly openPortal: (actor: Asker) => Promise<PortalLink>;
 }
 
 export function eventRoutes({ events, openPortal }: EventRouteDeps): RouteGroup {

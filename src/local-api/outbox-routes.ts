@@ -1,8 +1,8 @@
 /** What a person may do to the outbox, below `/api/outbox/`. */
 import { z } from 'zod';
 import type { Desk } from '../outbox/desk/operations.ts';
+import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
 
 export const OUTBOX_STATES = [
   ...(['queued', 'sending', 'sent', 'confirmed'] as const),
@@ -17,11 +17,11 @@ const filter = z.strictObject({
 });
 const many = z.strictObject({ filter, expect: z.int().min(0) });
 const selected = z.strictObject({
-  ...asker,
+  ...actorFields,
   select: z.union([z.strictObject({ outboxId }), many]),
 });
 const resolved = z.strictObject({
-  ...asker,
+  ...actorFields,
   outboxId,
   resolution: z.discriminatedUnion('as', [
     z.strictObject({ as: z.enum(['absent', 'noted']) }),
@@ -29,7 +29,7 @@ const resolved = z.strictObject({
   ]),
 });
 
-const manyAbsent = z.strictObject({ ...asker, select: many });
+const manyAbsent = z.strictObject({ ...actorFields, select: many });
 
 export function outboxRoutes(desk: Desk): RouteGroup {
   const act = (body: unknown, name: 'retry' | 'cancel') => {

@@ -1,11 +1,11 @@
 /** What a person may pause and resume. */
 import { z } from 'zod';
 import { PAUSE_TARGETS, type Pauses } from '../store/pauses.ts';
+import { actorWithReason } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { askerWithReason } from './asker.ts';
 
 const body = z.strictObject({
-  ...askerWithReason,
+  ...actorWithReason,
   target: z.enum(PAUSE_TARGETS),
   /** A kind of push, or a stream; empty: all of the target. */
   name: z.string().max(100).default(''),

@@ -6,8 +6,8 @@ import type { Intake } from '../outbox/intake/hand-in.ts';
 import type { Preflight } from '../outbox/intake/preflight.ts';
 import { type Receipt, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
+import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
 
 export interface PushRouteDeps {
   readonly store: Store;
@@ -23,14 +23,14 @@ const IDS_MAX = 1_000;
 const SLICE = 20;
 
 const payloads = {
-  actor: asker.actor,
+  actor: actorFields.actor,
   kind: z.enum(['order', 'pending_refund']),
   payloads: z.array(z.unknown()).min(1).max(DOCUMENTS_MAX),
 };
 const pushBody = z.strictObject({ ...payloads, source: z.string().max(500) });
 const checkBody = z.strictObject(payloads);
 const receiptsBody = z.strictObject({
-  actor: asker.actor,
+  actor: actorFields.actor,
   documentIds: z.array(z.int()).max(IDS_MAX),
 });
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { RejectOperations } from '../decisions/reject/arm.ts';
 import type { Asker } from '../store/audit.ts';
+import { actorFields, actorWithReason } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { asker, askerWithReason } from './asker.ts';
 
 const DAY_MS = 86_400_000;
 export const ARMED_MS_MIN = 60_000;
@@ -13,18 +13,18 @@ const DECISIONS_MAX = 500;
 
 const ruleId = z.string().min(1).max(100);
 const armBody = z.strictObject({
-  ...askerWithReason,
+  ...actorWithReason,
   rule: ruleId,
   lastsMs: z.int().min(ARMED_MS_MIN).max(ARMED_MS_MAX),
 });
-const disarmBody = z.strictObject({ ...askerWithReason, rule: ruleId });
+const disarmBody = z.strictObject({ ...actorWithReason, rule: ruleId });
 const seenBody = z.strictObject({
-  actor: asker.actor,
+  actor: actorFields.actor,
   rule: ruleId,
   decisions: z.array(z.int()).min(1).max(DECISIONS_MAX),
 });
 const reportBody = z.strictObject({
-  actor: asker.actor,
+  actor: actorFields.actor,
   report: z.strictObject({
     ruleSetHash: z.string(),
     since: z.int(),
@@ -34,8 +34,8 @@ const reportBody = z.strictObject({
     report: z.unknown(),
   }),
 });
-const reloadBody = z.strictObject(asker);
-const breakerBody = z.strictObject(askerWithReason);
+const reloadBody = z.strictObject(actorFields);
+const breakerBody = z.strictObject(actorWithReason);
 
 export function ruleRoutes(
   rejects: RejectOperations,

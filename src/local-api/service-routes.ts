@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import type { RawAnswer, RawCall } from '../client/raw-call.ts';
 import type { Asker } from '../store/audit.ts';
+import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
 
 const body = z.strictObject({
-  ...asker,
+  ...actorFields,
   api: z.enum(['v1', 'v2']),
   method: z.enum(['GET', 'POST', 'PATCH']),
   path: z.string().max(2_000),
@@ -14,7 +14,7 @@ const body = z.strictObject({
 });
 
 export function serviceRoutes(
-  call: (call: RawCall, asker: Asker) => Promise<RawAnswer>,
+  call: (call: RawCall, actor: Asker) => Promise<RawAnswer>,
 ): RouteGroup {
   return {
     access: 'operator',

@@ -1,14 +1,14 @@
 /** What a person may do to the pulls, below `/api/sync/`. */
 import { z } from 'zod';
 import type { SyncOperations } from '../sync/operations.ts';
+import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
 
-const runBody = z.strictObject({ ...asker, stream: z.string(), full: z.boolean() });
-const ofRunBody = z.strictObject({ ...asker, runId: z.int() });
+const runBody = z.strictObject({ ...actorFields, stream: z.string(), full: z.boolean() });
+const ofRunBody = z.strictObject({ ...actorFields, runId: z.int() });
 /** The name of a stream, or the number of a run. */
-const ofCountBody = z.strictObject({ ...asker, which: z.string().min(1) });
-const plainBody = z.strictObject(asker);
+const ofCountBody = z.strictObject({ ...actorFields, which: z.string().min(1) });
+const plainBody = z.strictObject(actorFields);
 
 export function syncRoutes(operations: SyncOperations): RouteGroup {
   return {

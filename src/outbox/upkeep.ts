@@ -6,9 +6,10 @@ import { type ClockStepHandler, moveDueTimes, movePastTimes } from '../store/upk
 export const outboxClockStep: ClockStepHandler = {
   async back(tx, step) {
     // Before the times of creation move: they tell which accepts were decided in the future.
+    const { step: by, now } = step;
     await sql`update outbox
-      set body = json_set(body, '$.sendBefore', cast(body->>'$.sendBefore' + ${step.step} as integer))
-      where ended_at is null and created_at > ${step.now}
+      set body = json_set(body, '$.sendBefore', cast(body->>'$.sendBefore' + ${by} as integer))
+      where ended_at is null and created_at > ${now}
         and body->>'$.sendBefore' is not null`.execute(tx);
     await movePastTimes(tx, 'outbox', ['created_at', 'in_doubt_since', 'ended_at'], step);
     await movePastTimes(tx, 'outbox_attempt', ['ended_at'], step);

@@ -11,7 +11,7 @@ import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../lib/errors.ts';
 import { makeFolder, withMode } from './folders.ts';
-import { toldFull } from './space.ts';
+import { asDiskFullError } from './space.ts';
 import type { Store } from './store.ts';
 
 export interface FolderLock {
@@ -67,8 +67,8 @@ export function lockFolder(path: string): FolderLock {
     return { release: () => held.close() };
   } catch (cause) {
     database?.close();
-    const told = toldFull(cause, path);
-    if (told !== cause) throw told;
+    const full = asDiskFullError(cause, path);
+    if (full !== cause) throw full;
     if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) {
       const message = `cannot lock ${path}: ${toError(cause).message}`;
       throw new ConfigError('store.cannot_lock', message, { hint: FOLDER_HINT, cause });
@@ -131,7 +131,7 @@ async function takeLease(
 export async function acquireLease(store: Store, leaseMs: number, clock: Clock): Promise<Lease> {
   const holder = `${hostname()}:${process.pid}`;
   const fencing = await takeLease(store, holder, leaseMs, clock).catch((error: unknown) => {
-    throw toldFull(error, store.path);
+    throw asDiskFullError(error, store.path);
   });
   const extend = async (expiresAt: number): Promise<bigint> => {
     const result = await store.db

@@ -116,7 +116,7 @@ const FREE_FILES =
   'and it may be tried again at any time';
 
 /** What to throw instead of an error that came while this file was opened. */
-export function toldFull(error: unknown, path: string): unknown {
+export function asDiskFullError(error: unknown, path: string): unknown {
   const lacksFiles = takesNoMoreFiles(path);
   const isFull = isDiskFull(error) || (isCannotOpen(error) && lacksFiles);
   if (error instanceof RetryLaterError || !isFull) return error;

@@ -9,12 +9,11 @@ import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '
  * would end all deleting.
  */
 export async function deleteOldRuns(tx: Tx, before: number): Promise<number> {
+  const isLast = sql`select last_run_id from stream_state where last_run_id is not null`;
   const { numAffectedRows } = await sql`delete from sync_run where run_id in (
     select run_id from (select * from sync_run order by run_id limit ${SLICE_ROWS})
     where ended_at < ${before} and change_guard is not 'open'
-      and run_id not in (select last_run_id from stream_state where last_run_id is not null))`.execute(
-    tx,
-  );
+      and run_id not in (${isLast}))`.execute(tx);
   return Number(numAffectedRows ?? 0);
 }
 

@@ -3,7 +3,7 @@
  */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { operationsAlone } from '../../daemon/sync.ts';
+import { offlineOperations } from '../../daemon/sync.ts';
 import { remark, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { throughDaemon } from '../daemon-call.ts';
@@ -65,7 +65,7 @@ export function syncRun(context: CliContext): Command {
         body: { stream, full },
         ...{ answer: runAnswer, reason: options.reason },
         async alone(parts, asker) {
-          await operationsAlone(parts).runNow(stream, full, asker);
+          await offlineOperations(parts).runNow(stream, full, asker);
           return { stream, daemon: false };
         },
       });
@@ -96,7 +96,7 @@ export function syncRelease(context: CliContext): Command {
         body: { runId },
         answer: z.object({ stream: z.string(), runId: z.int(), rowsDeleted: z.int() }),
         reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).release(runId, asker),
+        alone: (parts, asker) => offlineOperations(parts).release(runId, asker),
       });
       const { stream, rowsDeleted } = answer;
       tell(context, options, answer, `${stream}: ${rowsDeleted} rows deleted, run ${runId} counts`);
@@ -121,7 +121,7 @@ export function syncAcceptChange(context: CliContext): Command {
         body: { runId },
         answer: z.object({ stream: z.string(), runIds: z.array(z.int()) }),
         reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).acceptChange(runId, asker),
+        alone: (parts, asker) => offlineOperations(parts).acceptChange(runId, asker),
       });
       const { stream, runIds } = answer;
       const text = `${stream}: rules go by what run ${runIds.join(', ')} changed`;
@@ -147,7 +147,7 @@ export function syncAcceptCount(context: CliContext): Command {
         body: { which },
         answer: z.object({ stream: z.string(), runId: z.int(), accepted: z.string() }),
         reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).acceptCount(which, asker),
+        alone: (parts, asker) => offlineOperations(parts).acceptCount(which, asker),
       });
       const { stream, runId, accepted } = answer;
       const text = `${stream}: ${accepted}, as in run ${runId}; that is right from now on`;
@@ -164,7 +164,7 @@ export function syncRetryQuarantine(context: CliContext): Command {
         body: {},
         answer: z.object({ understood: z.int(), left: z.int() }),
         reason: options.reason,
-        alone: (parts, asker) => operationsAlone(parts).retryQuarantine(asker),
+        alone: (parts, asker) => offlineOperations(parts).retryQuarantine(asker),
       });
       const { understood, left } = answer;
       tell(context, options, answer, `${understood} rows are read anew, ${left} stay`);

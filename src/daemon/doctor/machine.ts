@@ -6,7 +6,7 @@ import type { Config } from '../../config/schema.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { BACKUP_MS_MAX } from '../../ops/verdict.ts';
+import { BACKUP_MS_MAX } from '../../ops/health-grade.ts';
 import { version } from '../../ops/version.ts';
 import { backupDirectory, countAhead, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';

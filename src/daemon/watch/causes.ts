@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { CAUSE_KINDS } from '../../ops/causes/cause.ts';
-import { readCauses } from '../../ops/causes/read.ts';
+import { CAUSE_KINDS, readCauses } from '../../ops/causes.ts';
 import { openDetail, reconcileIncidents, updateIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';

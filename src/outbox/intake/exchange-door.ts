@@ -15,7 +15,7 @@ import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
-import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
+import type { HandedIn, ReceiptRow } from '../../store/exchange/statements.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';

@@ -1,7 +1,7 @@
 /** Orders that arrive by themselves: who orders what, drawn from the seed and the order's id. */
 import { elementAt, numberAt } from '../world/catalog/hash.ts';
 import { FREIGHT_TYPES } from '../world/catalog/words.ts';
-import type { NewOrder } from '../world/trade/trade.ts';
+import type { NewOrder } from '../world/trade/orders.ts';
 import type { World } from '../world/world.ts';
 
 const LINES_MAX = 6;

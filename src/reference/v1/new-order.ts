@@ -5,8 +5,7 @@ import type { Key } from '../keys.ts';
 import type { ShippingAddress } from '../world/accounts.ts';
 import { exactMinor } from '../world/catalog/prices.ts';
 import { type Currency, FREIGHT_TYPES } from '../world/catalog/words.ts';
-import type { Freight } from '../world/trade/orders.ts';
-import type { NewOrder } from '../world/trade/trade.ts';
+import type { Freight, NewOrder } from '../world/trade/orders.ts';
 import type { World } from '../world/world.ts';
 import { invalid } from './answer.ts';
 

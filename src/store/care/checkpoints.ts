@@ -83,7 +83,7 @@ export function createCheckpoints(
   return {
     look() {
       // It blocks: while a pull goes on its thread does it, and tells what it found.
-      if (store.isLogTaken) note(store.isTakenLogPinned);
+      if (store.isCheckpointTaken) note(store.isTakenCheckpointPinned);
       else if (own) writeBack();
       warn();
     },

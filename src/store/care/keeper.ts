@@ -11,8 +11,8 @@ import { type Timed, trustedNow } from '../clock-guard.ts';
 import type { SpaceWatch } from '../space.ts';
 import type { SqliteStore } from '../store.ts';
 import { type RetentionStep, SLICE_ROWS } from '../upkeep.ts';
-import type { Ballast } from './ballast.ts';
 import type { Checkpoints } from './checkpoints.ts';
+import type { ReservedSpace } from './reserved-space.ts';
 
 export interface KeeperDeps {
   readonly store: SqliteStore;
@@ -20,7 +20,7 @@ export interface KeeperDeps {
   readonly log: Logger;
   readonly checkpoints: Checkpoints;
   readonly retention: readonly RetentionStep[];
-  readonly ballast: Ballast;
+  readonly reserved: ReservedSpace;
   readonly space: Pick<SpaceWatch, 'allows' | 'canSpare'>;
 }
 
@@ -55,7 +55,7 @@ export async function deleteOldRows(
 }
 
 export function createKeeper(deps: KeeperDeps) {
-  const { store, clock, log, checkpoints, retention, ballast, space } = deps;
+  const { store, clock, log, checkpoints, retention, reserved, space } = deps;
 
   let rows = 0;
   let toldAt: number | undefined;
@@ -88,8 +88,8 @@ export function createKeeper(deps: KeeperDeps) {
 
   let restoring: Promise<void> | undefined;
   const keep = async (signal: AbortSignal): Promise<void> => {
-    if (space.canSpare(ballast.bytes)) restoring = ballast.restore(signal).catch(warn);
-    else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
+    if (space.canSpare(reserved.bytes)) restoring = reserved.restore(signal).catch(warn);
+    else if (!space.allows('send') && reserved.release()) log.warn('reserved space was released');
     checkpoints.look();
     await forget(signal);
     await giveBack(signal);

@@ -25,11 +25,14 @@ import { readHead } from '../connection.ts';
 import { withMode } from '../folders.ts';
 import { migrate, pendingMigrations, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
-import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
 import {
+  type CustomerChange,
+  type CustomerProblem,
   customerPart,
   documentPart,
   forgetter,
+  type HandedIn,
+  type ReceiptRow,
   receiptWriter,
   waitingReader,
 } from './statements.ts';

@@ -1,7 +1,55 @@
-/** The statements of the exchange database, prepared once; each call may find it locked. */
+/** Rows and prepared statements of the exchange database; each call may find it locked. */
 import type Database from 'better-sqlite3';
 import type { Exchange } from './exchange.ts';
-import type { CustomerChange, CustomerRow, HandedIn, ReceiptRow } from './rows.ts';
+
+export interface HandedIn {
+  readonly receiptId: number;
+  /** Decimal: the ERP may give rows numbers of its own, larger than a double holds. */
+  readonly intakeId: string;
+  readonly kind: string;
+  readonly reference: string;
+  readonly payload: string;
+  readonly handedInAt: string;
+}
+
+/** A row of `receipt` as the ERP reads it; times are ISO texts. */
+export interface ReceiptRow {
+  /** Null for a document of another door, which then needs a document id. */
+  readonly intakeId: string | null;
+  readonly documentId: number | null;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: string;
+  readonly final: boolean;
+  readonly orderId: number | null;
+  readonly orderNo: string | null;
+  /** JSON. */
+  readonly deliveries: string;
+  readonly pendingRefundId: number | null;
+  readonly refundId: number | null;
+  /** JSON. */
+  readonly problems: string;
+  readonly nextStep: string;
+  readonly handedInAt: string;
+  readonly changedAt: string;
+  readonly endedAt: string | null;
+}
+
+type CustomerRow = Readonly<Record<string, unknown>>;
+
+/** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
+export interface CustomerChange {
+  readonly seq: number;
+  readonly accountNo: string;
+  readonly row: CustomerRow | null;
+  /** The other rows of this account, which differ from it by the space around the number only. */
+  readonly others: readonly CustomerRow[];
+}
+
+export interface CustomerProblem {
+  readonly path: string;
+  readonly message: string;
+}
 
 const UNKNOWN =
   'The daemon works on a restored database that does not know this document: look for it at the ' +

@@ -7,9 +7,9 @@ import { CLOCK_STEPS, retentionSteps } from '../../../src/daemon/upkeep.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { createScrubber } from '../../../src/lib/secret.ts';
-import { createBallast } from '../../../src/store/care/ballast.ts';
 import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
 import { createKeeper, deleteOldRows } from '../../../src/store/care/keeper.ts';
+import { createReservedSpace } from '../../../src/store/care/reserved-space.ts';
 import { openClockGuard } from '../../../src/store/clock-guard.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
@@ -85,7 +85,7 @@ it('is told once an hour, though some row is old enough every minute', async () 
     ...{ store, clock, log, space: { allows: () => true, canSpare: () => false } },
     checkpoints: createCheckpoints({ store, clock, log }, true),
     retention: [{ keepMs: DAY, deleteOld: async () => 1 }],
-    ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
+    reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
   });
   const stop = new AbortController();
   const done = keeper.run(stop.signal);

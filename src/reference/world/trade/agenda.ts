@@ -1,5 +1,5 @@
 /** What will happen to the world, as plain data in order of time: a snapshot can carry it. */
-import type { NewOrder } from './trade.ts';
+import type { NewOrder } from './orders.ts';
 
 export type Task =
   | { readonly kind: 'arrive' }

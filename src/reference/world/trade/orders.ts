@@ -13,7 +13,7 @@ export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
  * Money is hundredths of the order's currency, with a fraction where an account has more decimals.
  * Times are epoch milliseconds.
  */
-export interface OrderLine {
+interface OrderLine {
   readonly barcode: string;
   readonly variant: number;
   /** Single pieces in one unit. */
@@ -141,6 +141,22 @@ function createShelf<T extends { readonly orderId: number }>(firstId: number): S
       for (const record of records) add(record);
     },
   };
+}
+
+/** An order as it is placed, before the book numbers it. */
+export interface NewOrder {
+  readonly reference: string;
+  readonly comment: string;
+  readonly lines: readonly Omit<OrderLine, 'packed' | 'fulfilled' | 'pieces'>[];
+  readonly address: ShippingAddress;
+  readonly freight: Freight;
+  readonly hides?: NonNullable<Order['hides']>;
+  readonly currency: Currency;
+  readonly account: number;
+  readonly season?: string;
+  readonly key?: string;
+  /** Name under which a repeated request finds this order again. */
+  readonly made?: string;
 }
 
 export interface OrderBook {

@@ -4,17 +4,14 @@
  * on the agenda and tells the change as an event, in this order and without waiting in between.
  */
 import { keptLines, spelledReference } from '../../dialect/orders.ts';
-import type { ShippingAddress } from '../accounts.ts';
 import { hashAt } from '../catalog/hash.ts';
-import type { Currency } from '../catalog/words.ts';
 import { referencesOf, type TradeDeps } from './deps.ts';
 import type {
   DecisionStatus,
   Delivery,
   DeliveryLine,
-  Freight,
+  NewOrder,
   Order,
-  OrderLine,
   PendingRefund,
   Refund,
 } from './orders.ts';
@@ -28,21 +25,6 @@ import {
 } from './refunds.ts';
 import { deliveryShape, orderShape } from './shapes.ts';
 import { judgeMove, type Moved } from './transitions.ts';
-
-export interface NewOrder {
-  readonly reference: string;
-  readonly comment: string;
-  readonly lines: readonly Omit<OrderLine, 'packed' | 'fulfilled' | 'pieces'>[];
-  readonly address: ShippingAddress;
-  readonly freight: Freight;
-  readonly hides?: NonNullable<Order['hides']>;
-  readonly currency: Currency;
-  readonly account: number;
-  readonly season?: string;
-  readonly key?: string;
-  /** Name under which a repeated request finds this order again. */
-  readonly made?: string;
-}
 
 const SALT = { jitter: 60, split: 61, cancel: 62, give: 63 } as const;
 

@@ -15,7 +15,7 @@ interface Finding {
   readonly text: string;
 }
 
-export interface Verdict {
+export interface HealthGrade {
   readonly grade: Grade;
   /** The gravest first; empty when everything is fine. */
   readonly findings: readonly string[];
@@ -49,11 +49,11 @@ function streamFindings(found: Installation, config: Config): Finding[] {
 }
 
 /** What a daemon does that cannot write. */
-export function silenceOf({ silentMs }: Pick<Installation, 'silentMs'>): string {
+export function describeSilence({ silentMs }: Pick<Installation, 'silentMs'>): string {
   return `has written nothing for more than ${formatDuration(silentMs ?? 0)}`;
 }
 
-export function verdictOf(found: Installation, config: Config): Verdict {
+export function gradeHealth(found: Installation, config: Config): HealthGrade {
   const { sendFloor } = config.store.space;
   const { outbox, relay, backupAgeMs, freeBytes, logBytes } = found;
   const inDoubt = outbox.in_doubt ?? 0;
@@ -64,7 +64,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
   const full = `full: ${resting}`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
-    ...critical(found.silentMs !== null, `the daemon ${silenceOf(found)}`),
+    ...critical(found.silentMs !== null, `the daemon ${describeSilence(found)}`),
     ...found.failingWorkers.map(({ worker, since, error }): Finding => {
       const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
       return { grade: 'critical', text: text.split('\n').join(' ') };

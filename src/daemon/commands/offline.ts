@@ -9,14 +9,14 @@ import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
 
 /** What such a command works with. */
-export interface Alone {
+export interface OfflineParts {
   readonly config: Config;
   readonly clock: Clock;
   readonly store: Store;
   readonly service: Service;
 }
 
-export interface AloneDeps {
+export interface OfflineDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
@@ -25,10 +25,10 @@ export interface AloneDeps {
 }
 
 /** Throws `store.locked` when a daemon runs, and where no database is unless it may be new. */
-export async function workAlone<T>(
+export async function workOffline<T>(
   config: Config,
-  deps: AloneDeps,
-  work: (parts: Alone) => Promise<T>,
+  deps: OfflineDeps,
+  work: (parts: OfflineParts) => Promise<T>,
 ): Promise<T> {
   if (deps.mayBeNew !== true) requireDatabase(config.dataDir);
   makeDataFolder(config.dataDir);

@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { gradeHealth } from '../../src/ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../src/ops/installation.ts';
 import type { RelayFigures } from '../../src/ops/relay.ts';
-import { verdictOf } from '../../src/ops/verdict.ts';
 import { acquireLease, lockFile, lockFolder } from '../../src/store/lock.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -33,10 +33,10 @@ async function wellInstalled(): Promise<{ readonly found: Installation; readonly
 
 it('grades what is not fine, and puts the gravest first', async () => {
   const { found, config } = await wellInstalled();
-  expect(verdictOf(found, config)).toEqual({ grade: 'ok', findings: [] });
+  expect(gradeHealth(found, config)).toEqual({ grade: 'ok', findings: [] });
   const limitMs = config.streams.orders.freshness;
   const told = (more: Partial<Installation>) => {
-    const { grade, findings } = verdictOf({ ...found, ...more }, config);
+    const { grade, findings } = gradeHealth({ ...found, ...more }, config);
     return [grade, ...findings];
   };
   expect(told({ daemon: { running: false, holder: null, leaseEndsAt: null } })).toEqual([
@@ -87,7 +87,7 @@ it('calls nobody silent who has not got as far as the lease, or works without on
 it('tells between a floor and its margin that what has stopped still rests', async () => {
   const { found, config } = await wellInstalled();
   const { pullFloor, sendFloor, margin } = config.store.space;
-  const told = (freeBytes: number) => verdictOf({ ...found, freeBytes }, config).findings;
+  const told = (freeBytes: number) => gradeHealth({ ...found, freeBytes }, config).findings;
   const until = (name: string, size: string) =>
     `${name}, once stopped, rest until ${size} MiB are free`;
   expect(told(pullFloor + margin)).toEqual([]);

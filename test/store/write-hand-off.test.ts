@@ -4,7 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSecondWriter, type SqliteStore } from '../../src/store/store.ts';
-import { shareTurns, turnsOfMain, turnsOfThread } from '../../src/store/writers/turns.ts';
+import {
+  handOffOfMain,
+  handOffOfThread,
+  shareWriteHandOff,
+} from '../../src/store/writers/write-hand-off.ts';
 import { placeDatabase, temporaryStore } from '../support/store.ts';
 
 function setState(store: SqliteStore, key: string, inside: () => Promise<void> = async () => {}) {
@@ -18,20 +22,20 @@ function setState(store: SqliteStore, key: string, inside: () => Promise<void> =
 describe('a second writer', () => {
   it('makes no database where somebody has taken it away', async () => {
     const clock = systemClock();
-    const { path, turns, files } = await temporaryStore(clock);
+    const { path, writeHandOff, files } = await temporaryStore(clock);
     renameSync(path, `${path}.away`);
-    const second = openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const second = openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     await expect(second).rejects.toMatchObject({ code: 'store.taken_away' });
     expect(existsSync(path)).toBe(false);
   });
 
   it('does not write the log into another database that lies in its place', async () => {
     const clock = systemClock();
-    const { path, turns, files } = await temporaryStore(clock);
+    const { path, writeHandOff, files } = await temporaryStore(clock);
     renameSync(path, `${path}.away`);
     placeDatabase(path);
     const before = readFileSync(path);
-    const second = openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const second = openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     await expect(second).rejects.toMatchObject({ code: 'store.taken_away' });
     expect(readFileSync(path).equals(before)).toBe(true);
   });
@@ -78,8 +82,8 @@ describe('the turns of two writers', () => {
     const clock = systemClock();
     const first = await temporaryStore(clock);
     // In one thread with the first: were that to wait by sleeping, both would wait for ever.
-    const { path, turns, files } = first;
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const { path, writeHandOff, files } = first;
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -100,22 +104,22 @@ describe('the turns of two writers', () => {
   });
 
   it('let each go ahead in the end when the other one never leaves', async () => {
-    const shared = shareTurns();
-    const [main, thread] = [turnsOfMain(shared), turnsOfThread(shared)];
-    await main.enter();
-    await thread.enter();
-    await main.enter();
-    main.leave();
-    main.leave();
-    const next = turnsOfThread(shared);
-    await next.enter();
-    next.leave();
+    const shared = shareWriteHandOff();
+    const [main, thread] = [handOffOfMain(shared), handOffOfThread(shared)];
+    await main.acquire();
+    await thread.acquire();
+    await main.acquire();
+    main.release();
+    main.release();
+    const next = handOffOfThread(shared);
+    await next.acquire();
+    next.release();
   });
 
   it('leave it to the second writer to write the log back, as long as it is there', async () => {
     const clock = systemClock();
     const first = await temporaryStore(clock);
-    const { path, turns, files } = first;
+    const { path, writeHandOff, files } = first;
     const valuesInFile = () => Math.round(statSync(path).size / 6_000_000);
     const write = (store: SqliteStore, key: string) =>
       store.transaction(async (tx) => {
@@ -124,7 +128,7 @@ describe('the turns of two writers', () => {
       });
     await write(first, 'alone');
     expect(valuesInFile()).toBe(1);
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     await write(first, 'beside');
     expect(valuesInFile()).toBe(1);
     for (let n = 0; n < 8; n += 1) await setState(second, `second ${n}`);
@@ -136,23 +140,23 @@ describe('the turns of two writers', () => {
 
   it('are taken by two transactions of the second writer one after the other', async () => {
     const clock = systemClock();
-    const { path, turns, files } = await temporaryStore(clock);
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const { path, writeHandOff, files } = await temporaryStore(clock);
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     const isTaken: boolean[] = [];
     const look = async (): Promise<void> => {
       for (let turn = 0; turn < 5; turn += 1) await sleep(1);
-      isTaken.push(new Int32Array(turns)[1] === 1);
+      isTaken.push(new Int32Array(writeHandOff)[1] === 1);
     };
     await Promise.all(['a', 'b', 'c'].map((key) => setState(second, key, look)));
     expect(isTaken).toEqual([true, true, true]);
-    expect(new Int32Array(turns)[1]).toBe(0);
+    expect(new Int32Array(writeHandOff)[1]).toBe(0);
     await second.close();
   });
 
   it('do not make a failure of what is committed when the log cannot be written back', async () => {
     const clock = systemClock();
-    const { path, turns, files, db } = await temporaryStore(clock);
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const { path, writeHandOff, files, db } = await temporaryStore(clock);
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     let failures = 0;
     Object.assign(second, {
       checkpoint() {
@@ -171,6 +175,6 @@ describe('the turns of two writers', () => {
     const broken = setState(store, 'a', () => Promise.reject(new Error('broken')));
     await expect(broken).rejects.toThrow('broken');
     // Nobody waits and nobody is inside: the other writer finds the way free.
-    expect([...new Int32Array(store.turns)]).toEqual([0, 0, 0]);
+    expect([...new Int32Array(store.writeHandOff)]).toEqual([0, 0, 0]);
   });
 });

@@ -1,11 +1,25 @@
-/** Notes for who looks at the status: workers that fail, and a limit of requests that holds up. */
+/** Notes for the status: workers that fail, and a request limit that holds work up. */
 import type { Limiter } from '../../client/http/limiter.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { PACE_KEY, type ServicePace } from '../../ops/pace.ts';
+import { WORKER_FAILING } from '../../ops/status.ts';
+import { reconcileIncidents } from '../../store/incidents.ts';
 import { writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerHealth } from '../supervisor.ts';
-import { tellFailing } from './failing.ts';
+
+/** At start after start, or within a day; one alone is over before anybody looks. */
+const FAILURES_MIN = 3;
+
+export async function tellFailing(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  workers: readonly WorkerHealth[],
+): Promise<void> {
+  const wanted = workers
+    .filter(({ failures }) => failures >= FAILURES_MIN)
+    .map(({ name, lastError }) => ({ ...WORKER_FAILING, key: name, detail: { error: lastError } }));
+  await reconcileIncidents(store.db, [WORKER_FAILING.kind], wanted, clock.now());
+}
 
 export interface PaceNoteDeps {
   readonly store: Store;

@@ -338,7 +338,7 @@ interface RejectEntryTable {
   ended_by: string | null;
 }
 
-export interface LedgerTables {
+export interface RecordTables {
   absence: AbsenceTable;
   announced: AnnouncedTable;
   arming: ArmingTable;

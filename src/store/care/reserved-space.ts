@@ -6,7 +6,7 @@
 import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-export interface Ballast {
+export interface ReservedSpace {
   /** What it takes. */
   readonly bytes: number;
   /** Whether there was anything to give up. The room is there at once. */
@@ -17,7 +17,7 @@ export interface Ballast {
 
 const CHUNK_BYTES = 1_048_576;
 
-export function createBallast(path: string, bytes: number): Ballast {
+export function createReservedSpace(path: string, bytes: number): ReservedSpace {
   const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   let isWanted = true;
   let making: Promise<void> | undefined;
