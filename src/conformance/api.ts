@@ -1,4 +1,4 @@
-/** What a case may use: requests to V1 and V2 with a token, time that passes, checks of shapes. */
+/** Helpers of the cases: requests to V1 and V2 with a token, waiting, checks of shapes. */
 import type { z } from 'zod';
 import type { Asker, PlainRequest } from '../client/asker.ts';
 import { headerText } from '../client/http/exchange.ts';
@@ -52,7 +52,7 @@ interface Asked {
 /** How this account lets in. */
 interface Session {
   readonly token: string;
-  /** Where the token stands in the answer to the log-in; undefined: there is none. */
+  /** Place of the token in the answer to the log-in; undefined: there is none. */
   readonly pointer: string | undefined;
   readonly header: string;
   readonly scheme: 'plain' | 'bearer';

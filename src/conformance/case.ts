@@ -4,7 +4,7 @@ import type { Api } from './api.ts';
 /** Stated by the interface document, published description, seen in clients, chosen. */
 export type Mark = 'S' | 'P' | 'W' | 'C';
 
-/** What a case needs beyond a key: leave to write, to run into limits, a read token, V2. */
+/** Permission that a case needs beyond a key: to write, to run into limits, a read token, V2. */
 export type Need = 'writes' | 'limits' | 'readToken' | 'v2';
 
 export interface Case {
@@ -26,11 +26,11 @@ export function define(
   return { id, mark, statement, run, needs };
 }
 
-/** What to write into a configuration so that it fits this account. */
+/** Settings that make a configuration fit this account. */
 export interface Remedy {
-  /** Of the daemon: path and value. */
+  /** Settings of the daemon: path and value. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Of the reference service, to behave like this account. */
+  /** Settings of the reference service that make it behave like this account. */
   readonly knobs?: Readonly<Record<string, unknown>>;
 }
 

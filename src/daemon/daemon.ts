@@ -77,7 +77,7 @@ export interface DaemonDeps {
 
 export interface Daemon {
   readonly store: SqliteStore;
-  /** Where events are received, once the listener has started. */
+  /** Address of the listener for events, once it has started. */
   readonly listenerUrl: Promise<string | undefined>;
   health: Supervisor['health'];
   /** Loads the rules and the configuration again; throws what is wrong with them. */
@@ -144,7 +144,7 @@ interface WorkerParts {
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
 }
 
-/** Those who look after the others: the database, lost events, what nothing can be decided for. */
+/** Creates the workers that watch the others: housekeeping, status, unknown members. */
 function createCare(
   config: Config,
   { clock, log }: DaemonDeps,
@@ -267,7 +267,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   };
 }
 
-/** What an operator should know from the first line on. */
+/** Logs the facts that an operator needs from the first line on. */
 function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
   const { ruleSet, files } = rules.current();
   const { hash } = ruleSet;
@@ -286,9 +286,9 @@ function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
 }
 
 /**
- * That both listeners will have their addresses, before anything works: who cannot listen is
- * started again every few seconds, and would each time log in, send something and leave in doubt
- * what it had no time to finish.
+ * Proves that both listeners will get their addresses before anything else starts. A daemon that
+ * cannot listen is restarted every few seconds, and would each time log in, send something, and
+ * leave its outcome unknown.
  */
 async function checkAddresses(config: Config, { sockets }: ServiceManager): Promise<void> {
   await using held = new AsyncDisposableStack();

@@ -30,7 +30,7 @@ export interface DecisionsDeps {
 
 export interface Decisions {
   readonly workers: readonly Worker[];
-  /** What people may ask for. */
+  /** Routes of the local API for reviews and rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
   nudge(): void;
@@ -62,8 +62,8 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
   const reload: RulesInForce['reload'] = async (who) => {
     const reloaded = await deps.rules.reload(who);
-    // Who is told that the rules only watch by now, or which are disarmed, must see nothing of
-    // theirs leave after that.
+    // Cancels unsent decisions first: a person who is told that rules only observe by now must not
+    // see one leave afterwards.
     await decider.recall();
     await rejects.recall();
     nudge();

@@ -39,7 +39,7 @@ export interface Inbox {
   readonly refresher: Refresher;
   readonly meter: Meter;
   readonly coverage: CoverageWatch;
-  /** What a person may ask of it. */
+  /** Route of the local API for events. */
   readonly routes: RouteGroup;
   /** The address that events are received at, once the listener has started. */
   readonly url: Promise<string | undefined>;
@@ -144,7 +144,7 @@ async function readAnnounced(
     if (!(error instanceof RefusedError)) throw error;
     throw await unknown.judge(orderId, error, await askingEvent(store.db, cause));
   }
-  // It was only early before: the service shows the order now.
+  // A read that succeeds ends the incident: the order was only not visible yet.
   await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
   const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
   const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
@@ -153,7 +153,7 @@ async function readAnnounced(
   }
   const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
   if (!left) return;
-  // What it does show may be due.
+  // The deliveries of the order may need a decision.
   deps.onRead(orderId);
   const what = `${left.thing} ${left.id}`;
   const text = `order ${orderId} is shown without ${what} as an event announced it`;

@@ -69,7 +69,7 @@ export interface Outbox {
   readonly workers: readonly Worker[];
   readonly desk: Desk;
   readonly kinds: readonly OutboxKind[];
-  /** What a person may ask of it. */
+  /** Routes of the local API for the outbox. */
   readonly routes: readonly RouteGroup[];
   /** Something was put into it, or nothing holds it any more. */
   nudge(): void;

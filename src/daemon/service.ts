@@ -38,7 +38,7 @@ interface BrandDeps {
   readonly clock: Clock;
 }
 
-/** What was learned at another address, or at another level, is not known here. */
+/** Reads the known brand needs; those of another address or level do not count. */
 async function knownOf(
   { baseUrl, level }: Config['service']['v1'],
   { store }: BrandDeps,

@@ -43,7 +43,7 @@ export interface Sync {
   readonly planner: Worker;
   /** Something may be pulled again. */
   nudge(): void;
-  /** What a person may ask of it. */
+  /** Route of the local API for pulls. */
   readonly routes: RouteGroup;
   /** Has a stream pulled soon, for what waits for it. */
   requestRun(stream: string): Promise<void>;

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
 
-/** Where a running daemon says how it is reached. */
+/** Path of the file in which a running daemon publishes its address and token. */
 export function localFile(dataDir: string): string {
   return join(dataDir, 'local.json');
 }

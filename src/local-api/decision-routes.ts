@@ -1,4 +1,4 @@
-/** What a person may decide about deliveries. */
+/** Route for a person's decisions about deliveries. */
 import { z } from 'zod';
 import { RELEASE_REASONS, REVIEW_ACTIONS, type Review } from '../decisions/review/review.ts';
 import { actorWithReason } from './actor.ts';

@@ -1,4 +1,4 @@
-/** What a person may ask about events: replay them, and open the relay's portal. */
+/** Routes that replay events and open the relay's portal. */
 import { z } from 'zod';
 import type { PortalLink } from '../client/portal-link.ts';
 import type { EventOperations } from '../inbox/operations.ts';

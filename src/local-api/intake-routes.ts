@@ -170,7 +170,7 @@ function onError(error: unknown, request: FastifyRequest, reply: FastifyReply): 
     const message = error instanceof Error ? requestProblem(error, request) : '';
     return refuse(reply, status, 'bad_request', status === 415 ? NOT_JSON : message);
   }
-  // It may have been taken, and only its receipt could not be read.
+  // The document may have been taken although its receipt could not be read.
   return refuse(reply, 503, 'later', 'it is not known whether anything was taken');
 }
 

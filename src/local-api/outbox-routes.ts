@@ -1,4 +1,4 @@
-/** What a person may do to the outbox, below `/api/outbox/`. */
+/** Routes that retry, cancel and resolve pushes, below `/api/outbox/`. */
 import { z } from 'zod';
 import type { Desk } from '../outbox/desk/operations.ts';
 import { actorFields } from './actor.ts';

@@ -1,4 +1,4 @@
-/** What `selvedge orders push` and `refunds push` ask of the daemon, below `/api/intake/`. */
+/** Routes behind `selvedge orders push` and `refunds push`, below `/api/intake/`. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';

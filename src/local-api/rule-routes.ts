@@ -1,4 +1,4 @@
-/** What a person may do about rules, below `/api/rules/`. */
+/** Routes that reload, arm and disarm rules, below `/api/rules/`. */
 import { z } from 'zod';
 import type { RejectOperations } from '../decisions/reject/arm.ts';
 import type { Asker } from '../store/audit.ts';

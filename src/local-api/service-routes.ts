@@ -1,4 +1,4 @@
-/** What a person asks the service through the daemon: `/api/service/call`. */
+/** Route that sends one raw request to the service for a person: `/api/service/call`. */
 import { z } from 'zod';
 import type { RawAnswer, RawCall } from '../client/raw-call.ts';
 import type { Asker } from '../store/audit.ts';

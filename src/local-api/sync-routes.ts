@@ -1,4 +1,4 @@
-/** What a person may do to the pulls, below `/api/sync/`. */
+/** Routes that control pulls, below `/api/sync/`. */
 import { z } from 'zod';
 import type { SyncOperations } from '../sync/operations.ts';
 import { actorFields } from './actor.ts';

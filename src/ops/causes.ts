@@ -20,21 +20,21 @@ export const CAUSE_KINDS = [
 export interface Cause extends Incident {
   readonly kind: (typeof CAUSE_KINDS)[number];
   readonly detail: {
-    /** One sentence, with an example. */
+    /** Sentence with an example. */
     readonly says: string;
-    /** What to do: the setting to write, or the command to look with. */
+    /** Advice: the setting to write, or the command to run. */
     readonly advice: string;
     readonly rows: number;
   };
 }
 
-/** As people are told of it. */
+/** Cause as the status shows it. */
 export interface ToldCause {
   readonly says: string;
   readonly advice: string;
 }
 
-/** Those whose incidents are open, the oldest first. */
+/** Lists the open causes, oldest first. */
 export async function openCauses(db: Db): Promise<readonly ToldCause[]> {
   const rows = await db
     .selectFrom('incident')
@@ -59,7 +59,7 @@ interface Thing {
   readonly of?: StatusOf;
   /** By the member that they stand in: the table of its lines. */
   readonly lines?: Readonly<Record<string, string>>;
-  /** Where a row is shown by the service. */
+  /** Path of the row at the service. */
   readonly path: string;
 }
 
@@ -302,7 +302,7 @@ async function clockBehind(db: Db, timeZone: string): Promise<readonly Cause[]> 
     where by_event and order_delivery_id >= (select min(order_delivery_id) from (
       select order_delivery_id from delivery order by order_delivery_id desc limit ${NEWEST}))
     order by order_delivery_id desc limit ${LATEST}`.execute(db);
-  // One that the service dates far back was packed long before its event.
+  // A delivery that the service dates far back was packed long before its event.
   const lates = rows.map(({ late }) => late).filter((late) => late < ZONE_MS_MAX);
   const offsetMs = constantOffset(lates);
   if (offsetMs === 0) return [];

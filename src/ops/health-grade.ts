@@ -48,7 +48,7 @@ function streamFindings(found: Installation, config: Config): Finding[] {
     });
 }
 
-/** What a daemon does that cannot write. */
+/** Describes a daemon that runs and cannot write. */
 export function describeSilence({ silentMs }: Pick<Installation, 'silentMs'>): string {
   return `has written nothing for more than ${formatDuration(silentMs ?? 0)}`;
 }
@@ -88,7 +88,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
     ...warning(backupAgeMs === null, 'there is no backup'),
     ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, 'the newest backup is older than a day'),
   ];
-  // As it happens, the letters have the order of gravity.
+  // Sorting by letters puts critical before warning; no finding is ok.
   const gravestFirst = findings.toSorted((a, b) => a.grade.localeCompare(b.grade));
   return { grade: gravestFirst[0]?.grade ?? 'ok', findings: gravestFirst.map(({ text }) => text) };
 }

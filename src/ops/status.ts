@@ -32,7 +32,7 @@ interface FailingWorker {
   readonly worker: string;
   /** Epoch milliseconds. */
   readonly since: number;
-  /** Of when it began. */
+  /** Error at the time when the failures began. */
   readonly error: string;
 }
 
@@ -65,7 +65,7 @@ export interface Status {
   readonly openIncidents: number;
   /** The same by kind, such as `rules_invalid` or `reject_breaker`. */
   readonly incidents: Readonly<Record<string, number>>;
-  /** What is not understood, and what to do about each. */
+  /** Causes that nothing can be decided for, with advice. */
   readonly causes: readonly ToldCause[];
   /** Parts of the daemon that fail again and again. */
   readonly failingWorkers: readonly FailingWorker[];
@@ -73,7 +73,7 @@ export interface Status {
   readonly holdsOverdue: number;
   /** Deliveries that a rule will reject, and that can still be stopped. */
   readonly rejectsWaiting: number;
-  /** What is paused, by whom, since when and why; empty: nothing. */
+  /** Active pauses with reason, person and time; empty: none. */
   readonly paused: readonly Pause[];
   /** Why nothing is asked of the service: the account is not known to be that of the mirror. */
   readonly accountHold: string | null;
@@ -260,7 +260,7 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
   const streams = await db
     .selectFrom('stream_state')
     .select(['stream', 'complete_at'])
-    // What is switched off may be of any age, and is not fresh.
+    // A stream that is switched off is neither fresh nor stale.
     .where('stream', 'in', Object.keys(freshnessMs))
     .execute();
   const stale = streams.filter(

@@ -26,11 +26,11 @@ export interface Target {
   /** The secret of the log-in, or a static key. */
   readonly secret: Secret;
   readonly isKey: boolean;
-  /** What is configured now, tried first. */
+  /** Configured member names, tried first. */
   readonly names: readonly [id: string, secret: string];
   readonly pointers: readonly string[];
   readonly way: TokenWay;
-  /** What a published description says of it, tried next. */
+  /** Member names of a published description, tried next. */
   readonly describedNames?: readonly [id: string, secret: string] | undefined;
   readonly describedWays: readonly TokenWay[];
   /** Lists of which at least one exists, to try a header with. */
@@ -151,7 +151,7 @@ async function tryNames(target: Target, hands: Hands, baseUrl: string): Promise<
     }
     // A wrong secret is known by the right names only; of other names it says nothing.
     if (!refusal || !isShut(refusal)) refusal = answer;
-    // What a refusal names comes next.
+    // Names that the refusal mentions are tried next.
     left = uniqueBy([namesIn(answer), ...left]).filter((one) => !tried.has(one.join()));
   }
   return { baseUrl, refusal, isNowhere: false };

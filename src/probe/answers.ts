@@ -4,7 +4,7 @@ import { isJsonObject } from '../lib/json.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Of the service's own words, so much is shown. */
+/** Limit of characters quoted from an answer of the service. */
 const WORDS_MAX = 160;
 
 function innerStatus(json: unknown): number | undefined {
@@ -58,7 +58,7 @@ export function rowsOf(answer: PlainAnswer, name: string): readonly Row[] | unde
   return found?.filter(isJsonObject);
 }
 
-/** What the service counts in a list. */
+/** Number of rows that the service states in a list. */
 export function countOf(answer: PlainAnswer): number | undefined {
   const data = dataOf(answer);
   const count = isJsonObject(data) ? Number(data.count ?? Number.NaN) : Number.NaN;
@@ -82,7 +82,7 @@ function lineOf(value: unknown): string {
   return textOf(value.detail) ?? textOf(value.title) ?? JSON.stringify(value);
 }
 
-/** What the service says: its message and its lines, or its page without its marks. */
+/** Message of an answer: its text and lines, or its page without markup. */
 export function wordsIn({ json, text }: PlainAnswer): string {
   const members = isJsonObject(json) ? json : {};
   const parts = [members.message, members.invalid_data, members.errors];
@@ -108,7 +108,7 @@ export function wantsBrand(answer: PlainAnswer): boolean {
 }
 
 export interface FoundText {
-  /** As a JSON pointer. */
+  /** JSON pointer of the member. */
   readonly pointer: string;
   readonly text: string;
 }

@@ -39,7 +39,7 @@ export interface Difference {
   /** `GET /variants/stock`. */
   readonly where: string;
   readonly what: string;
-  /** What to do about it; undefined: nothing is needed, or nothing can be done here. */
+  /** Advice; undefined: nothing is needed, or nothing can be done here. */
   readonly hint: string | undefined;
 }
 
@@ -48,12 +48,15 @@ interface Use {
   readonly path: string;
   /** Query parameters that are sent, as far as the settings want them. */
   readonly query?: readonly string[];
-  /** What is read of the answer; `rows`: the member of `data` that holds the list or the thing. */
+  /**
+   * Schema of the answer as far as it is read; `rows`: member of `data` with the list or the
+   * object.
+   */
   readonly answer?: z.ZodType;
   readonly rows?: string;
   /** A body with everything that may be sent, and one with what is sent in any case. */
   readonly body?: { readonly most: unknown; readonly least: unknown };
-  /** What is done without it. */
+  /** Behaviour of the daemon without it. */
   readonly without?: string;
 }
 
@@ -82,7 +85,7 @@ function refundBodies() {
   };
 }
 
-/** What the daemon does at V1 with these settings. */
+/** Requests that the daemon makes at V1 with these settings. */
 function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): readonly Use[] {
   const { v1 } = service;
   const { stock, season } = streams;
@@ -250,7 +253,7 @@ function bodyDifferences(document: Members, where: string, schema: unknown, body
   const [most, least] = [new Set(membersIn(body.most)), new Set(membersIn(body.least))];
   const unknown = [...most].filter((one) => {
     const above = one.split('.').slice(0, -1).join('.');
-    // Of an object whose members are not described nothing can be told.
+    // An object with undescribed members allows no statement about its members.
     const isTold = above === '' || [...all].some((name) => name.startsWith(`${above}.`));
     return !all.has(one) && isTold;
   });

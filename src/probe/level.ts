@@ -29,7 +29,7 @@ function highestBelow(level: string | undefined): string {
   return below.at(-1) ?? LEVELS[0];
 }
 
-/** What there is outweighs what is said: a description may be of another version. */
+/** Derives the level from observations first: a published description may be of another version. */
 export function levelOf(
   signs: readonly LevelSign[],
   described: string | undefined,

@@ -57,7 +57,7 @@ function wordsOf(name: string): string {
   return [...new Set(words)].sort().join(' ');
 }
 
-/** What of the contract a name means; undefined: nothing that is known. */
+/** Maps a name to the contract's member; undefined: unknown. */
 function meaningOf(name: string, place: Place): string | undefined {
   const bare = name.toLowerCase().replaceAll(/[^a-z\d]/g, '');
   const names = NAMES[place];

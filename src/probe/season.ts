@@ -34,7 +34,7 @@ interface Tried {
   readonly seen: string;
 }
 
-/** It counts when it makes a difference which season it names. */
+/** Accepts a season parameter only when its value makes a difference in the answer. */
 async function tryParameter(
   talk: Talk,
   name: string,

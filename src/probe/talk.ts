@@ -12,7 +12,7 @@ export interface Talk {
   get(path: string, query?: Query): Promise<PlainAnswer>;
   /** The same; where the service wants a brand named, under each until one has rows. */
   getBranded(kind: BrandedRead, path: string, query?: Query): Promise<PlainAnswer>;
-  /** Which of the reads wanted a brand, with the service's words. */
+  /** Reads that wanted a brand, each with the service's message. */
   readonly branded: ReadonlyMap<BrandedRead, string>;
   /** Tells of the brands, those that are to be tried first at the beginning. */
   know(brandNames: readonly string[]): void;

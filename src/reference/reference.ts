@@ -53,7 +53,7 @@ export interface ReferenceOptions {
   readonly secrets?: Random;
   /** Hears every event besides the relay. */
   readonly events?: EventSink;
-  /** Where endpoints, queue and history of the relay outlive a stop; in memory when absent. */
+  /** File that keeps the relay's endpoints, queue and history; in memory when absent. */
   readonly relayState?: string | undefined;
 }
 
@@ -85,7 +85,7 @@ function requireLoopback(host: string): void {
   });
 }
 
-/** One sink in front of several. */
+/** Publishes each event to several sinks. */
 function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   return {
     publish(type, data, references) {

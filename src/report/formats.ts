@@ -18,7 +18,7 @@ export interface ReportWriter extends RowSink {
   close(): void;
 }
 
-/** What a spreadsheet would take for a formula, and run, also in full width; a number is none. */
+/** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
 const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
 
 function csvCell(cell: Cell): string {

@@ -96,13 +96,13 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
     });
   }
   requireOlderCopy(target);
-  // Of its own: another one may be on its way to the same file.
+  // The process id keeps two runs from writing the same unfinished file.
   const unfinished = `${target}.${process.pid}.unfinished`;
   const database = openReader(source.path, source);
   try {
     removeLeft(target);
     rmSync(unfinished, { force: true });
-    // It cannot write the mirror all the same: it is open for reading only.
+    // The mirror stays safe, because it is attached for reading only.
     database.pragma('query_only = 0');
     database.prepare('vacuum into ?').run(unfinished);
     sealCopy(unfinished);

@@ -36,7 +36,7 @@ const VARIANT = {
   style_name: 'name of the style',
 } as const;
 
-/** Of the lists of variants. */
+/** Columns that the lists of variants share. */
 const LISTED = {
   ...VARIANT,
   brand_name: 'brand',

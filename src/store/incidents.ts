@@ -9,7 +9,7 @@ import { SLICE_ROWS } from './upkeep.ts';
 
 export interface Incident {
   readonly kind: string;
-  /** What it is about, and which one of those. */
+  /** Kind of thing that is affected; `key` names the one. */
   readonly entity: string;
   readonly key: string;
   readonly detail: object;

@@ -20,7 +20,7 @@ import type { PauseTarget } from './tables.ts';
 
 export const PAUSE_TARGETS = ['pushes', 'decisions', 'stream', 'all'] as const;
 
-/** What a file can pause: `pushes.paused`, with the reason in it. */
+/** Pauses that a file can set: `pushes.paused` pauses pushes, with the reason in it. */
 export const FILE_TARGETS = ['pushes', 'decisions', 'all'] as const;
 
 export interface Pausable {
@@ -88,7 +88,7 @@ export function pauseOf(
   return of({ target: 'all', name: '' }) ?? of({ target, name: '' }) ?? of({ target, name });
 }
 
-/** As the audit and people are told: `pushes`, `pushes:order`, `stream:stock`. */
+/** Name of a pause in the audit and in messages: `pushes`, `pushes:order`, `stream:stock`. */
 export function labelOf({ target, name }: Pausable): string {
   return name === '' ? target : `${target}:${name}`;
 }
@@ -97,7 +97,7 @@ export function describePause(pause: Pause): string {
   return `paused by ${pause.actor} (${labelOf(pause)}): ${pause.reason}`;
 }
 
-/** What ends a pause, for people. */
+/** Describes how a person ends the pause. */
 export function resumeStep({ target, name, actor }: Pause): string {
   if (actor === FILE_ACTOR) return `remove the file ${target}.paused from the data folder`;
   const option = target === 'pushes' && name !== '' ? '--kind ' : '';
@@ -137,7 +137,7 @@ export interface PausesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly dataDir: string;
-  /** Those that can be paused. */
+  /** Streams that can be paused. */
   readonly streams: readonly string[];
   /** Cancels what the rules decided and was not sent yet; gives how many there were. */
   readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;

@@ -112,7 +112,7 @@ const ACCOUNT_KEY = 'account';
 const ACCOUNT = z.object({
   /** Base address of V1. */
   address: z.string(),
-  /** Of the log-in; null: an API key is used, which may be rotated. */
+  /** Client id of the log-in; null with an API key, which may be rotated. */
   clientId: z.string().nullable(),
 });
 

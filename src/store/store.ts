@@ -57,7 +57,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** As SQLite gives it. */
+/** Row of `pragma wal_checkpoint`. */
 interface CheckpointResult {
   readonly busy: number;
   /** Pages in the log, and those of them that are in the database now. */
@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
   /** Pages of the log after which a commit writes it back, unless the other writer does. */
   readonly #autoCheckpoint: number;
   #leavesCheckpoint = false;
-  /** Of the second writer; 0: another program writes the log back. */
+  /** Commits of the second writer between two checkpoints; 0: another program runs them. */
   readonly #writeBackEvery: number;
   /** Since it has written the log back. */
   #transactions = 0;
@@ -109,7 +109,7 @@ export class SqliteStore implements Store {
     });
   }
 
-  /** What to do when the disk is full; true: there may be room now. */
+  /** Registers the emergency release of disk space; it returns true when there may be room now. */
   onFull(makeRoom: () => boolean): void {
     this.#makeRoom = makeRoom;
   }
@@ -155,7 +155,7 @@ export class SqliteStore implements Store {
       throw error;
     });
     for (const effect of effects) effect();
-    // What is committed has not failed. A log that cannot be written back grows, which is watched.
+    // A failed checkpoint does not undo the commit; the log grows, which is watched elsewhere.
     await this.#writeBack().catch((error: unknown) => {
       if (isStoreUnusable(error)) throw error;
       releaseCheckpoint(this.writeHandOff);
@@ -212,7 +212,7 @@ export class SqliteStore implements Store {
     await this.#withWriteLock(async () => this.takeCheckpoint());
   }
 
-  /** Of the second writer: writes the log back, and says that it does and what is in the way. */
+  /** Runs a checkpoint as the second writer and tells the first whether a reader is in the way. */
   takeCheckpoint(): void {
     const found = this.checkpoint('passive');
     takeCheckpoint(this.writeHandOff, found !== undefined && found.checkpointed < found.log);
@@ -244,7 +244,7 @@ export class SqliteStore implements Store {
     const database = this.#database;
     if (database.inTransaction) return undefined;
     const timeout = Number(database.pragma('busy_timeout', { simple: true }));
-    // It would wait for readers and keep everything else waiting.
+    // Without this a checkpoint would wait for readers and block the thread.
     database.pragma('busy_timeout = 0');
     try {
       return database.prepare<[], CheckpointResult>(`pragma wal_checkpoint(${mode})`).get();

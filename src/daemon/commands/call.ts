@@ -32,7 +32,7 @@ function isLogIn(path: string): boolean {
   return path.includes('/auth/login');
 }
 
-/** What may change something at the service is written into the audit before it is sent. */
+/** Writes every call that may change something into the audit before it is sent. */
 export function createServiceCaller({ store, service, clock }: CallerDeps): ServiceCaller {
   return async (call, asker, signal) => {
     const target = service.raw[call.api];
@@ -42,7 +42,7 @@ export function createServiceCaller({ store, service, clock }: CallerDeps): Serv
     const { api, method, path } = call;
     if (method !== 'GET') {
       const act = { action: 'service.call', subject: `${api} ${method} ${path}` };
-      // What is not JSON any more without a secret is a text.
+      // A body that is no JSON after the secrets were taken out is kept as text.
       const body = service.transport.scrub(JSON.stringify(call.json ?? null));
       const detail = { body: isLogIn(path) ? null : (tryParseJson(body) ?? body) };
       await writeAudit(store.db, { ...asker, ...act, detail }, clock.now());

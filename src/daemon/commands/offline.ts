@@ -1,4 +1,4 @@
-/** What commands do while no daemon runs: with store and service, under the daemon's lock. */
+/** Offline mode: runs a command with store and service under the daemon's lock while none runs. */
 import type { Config } from '../../config/schema.ts';
 import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -8,7 +8,7 @@ import { openStore, type Store, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
 
-/** What such a command works with. */
+/** Parts that such a command works with. */
 export interface OfflineParts {
   readonly config: Config;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** What the database says, read beside a running daemon. */
+/** Checks of the database, read beside a running daemon. */
 import { sql } from 'kysely';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';

@@ -1,4 +1,4 @@
-/** What a check found, and what to do about it. */
+/** Result of a check, with advice. */
 import { toError } from '../../lib/errors.ts';
 
 type Grade = 'ok' | 'warning' | 'failed' | 'skipped';
@@ -7,7 +7,7 @@ export interface Finding {
   readonly check: string;
   readonly grade: Grade;
   readonly text: string;
-  /** What to do; there is one for everything that is not fine. */
+  /** Advice; every result that is not fine has one. */
   readonly advice?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What can be reached: our own listeners, and the service, asked as the daemon asks it. */
+/** Checks of the network: our own listeners, and the service, asked as the daemon asks it. */
 import { X509Certificate } from 'node:crypto';
 import { connect } from 'node:tls';
 import { proxyFor } from '../../client/http/pools.ts';
@@ -16,7 +16,7 @@ import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 interface Deadline {
   readonly clock: Pick<Clock, 'after'>;
   readonly limitMs: number;
-  /** What has come to no end when it is over, and what to do then. */
+  /** Description of the work for the message when the limit is over. */
   readonly what: string;
   readonly hint: string;
 }

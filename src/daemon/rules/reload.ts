@@ -1,9 +1,8 @@
 /**
- * What SIGHUP and `selvedge rules reload` do: the configuration and the rules are read again and
- * checked as a whole. With a mistake in either, everything stays as it is, and an incident says so:
- * who sends a signal gets no answer, and a configuration with a mistake lets no daemon start. The
- * rules, their folder and their mode take effect at once; of other settings is told that they need
- * a restart.
+ * Reload, at SIGHUP and `selvedge rules reload`: reads the configuration and the rules again and
+ * checks both as a whole. A mistake in either changes nothing and opens an incident, because a
+ * signal has no answer. Rules, their folder and their mode take effect at once; changes of other
+ * settings are reported as "needs a restart".
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
@@ -32,7 +31,7 @@ interface Change<T> {
 }
 
 interface RulesReloaded extends Reloaded {
-  /** As they act: without good rules they only observe, whatever the setting says. */
+  /** Mode in effect: without valid rules the daemon only observes, whatever the setting says. */
   readonly mode: Change<DecisionMode>;
   readonly directory: Change<string>;
   /** Settings that have changed and act from the next start on. */

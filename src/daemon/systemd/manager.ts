@@ -3,7 +3,7 @@ import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createNotifier, type Notifier, statusText } from './notifier.ts';
 
-/** What a socket may be for: `FileDescriptorName=` of its unit. */
+/** Socket names that a unit may set with `FileDescriptorName=`. */
 const NAMES = ['webhook'] as const;
 type SocketName = (typeof NAMES)[number];
 
@@ -12,7 +12,7 @@ export type InheritedSockets = Readonly<Partial<Record<SocketName, number>>>;
 
 const FIRST_FD = 3;
 
-/** What systemd calls a socket whose unit gives no name. */
+/** Names that systemd gives a socket whose unit sets none. */
 const NAMELESS = /^(?:unknown|connection|.*\.socket)?$/;
 
 function nameOf(written: string, position: number): SocketName {

@@ -18,7 +18,7 @@ export interface WatchdogDeps {
   readonly stuck: () => readonly string[];
   /** Puts down which workers fail, for who looks at the status. */
   readonly note: () => Promise<void>;
-  /** One useful line about the installation. */
+  /** Line about the installation for `systemctl status`. */
   readonly describe: () => Promise<string>;
 }
 
@@ -48,7 +48,8 @@ export function createWatchdog(deps: WatchdogDeps): Worker {
         } else if (notifier.isHeard) {
           await notifier.tell('WATCHDOG=1', statusText(await statusOf(deps)));
         }
-        // Behind the service manager, which must hear of us whatever the database does.
+        // The note comes after the ping: the service manager must hear from us whatever the
+        // database does.
         await deps.note().catch((error: unknown) => {
           log.error({ err: toError(error) }, 'cannot note which workers fail');
         });

@@ -37,7 +37,7 @@ function bytesOf(path: string): number {
 }
 
 function backupReader(config: Config, { store, clock }: HealthDeps): () => LiveReadings['backup'] {
-  // As long as we run it is the same one.
+  // The database stays the same for the life of the process, so its age is read once.
   let madeAt: string | undefined;
   return () => {
     try {

@@ -10,7 +10,7 @@ import type { WorkerHealth } from '../supervisor.ts';
 export interface Pulse {
   /** The clock for one worker alone; every use of it is a beat. */
   clockOf(worker: string): Clock;
-  /** Those that run, but whose clock was not used for too long; sleep does not count. */
+  /** Names the running workers whose clock was not used for too long; sleep does not count. */
   stuck(workers: readonly WorkerHealth[]): readonly string[];
 }
 

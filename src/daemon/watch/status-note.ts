@@ -33,7 +33,7 @@ const BUSY_MIN = 0.1;
 /** Called every few seconds; writes nothing while nobody waits. */
 export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => Promise<void> {
   let before = { heldMs: limiter.pace().heldMs, at: clock.monotonic() };
-  // What an earlier process has left may stand there.
+  // True at the start, because an earlier process may have left a note.
   let isNoted = true;
   return async () => {
     const { perSecond, perSecondMax, heldMs } = limiter.pace();

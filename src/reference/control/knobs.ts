@@ -107,7 +107,7 @@ const pagingKnobs = z.strictObject({
   /** Rows of a variant page without `limit`; null gives the whole list. */
   variantsDefault: z.number().int().min(1).max(250).nullable().default(null),
   orders: size(50, 250),
-  /** Of V2's page tokens. */
+  /** Life of V2's page tokens. */
   tokenLifetime: duration('10m'),
 });
 
@@ -170,5 +170,5 @@ export const knobsSchema = z.strictObject({
 
 export type Knobs = z.output<typeof knobsSchema>;
 
-/** What the knobs are right now: they change at run time, so nobody keeps a copy. */
+/** Reads the knobs anew at each use, because they change at run time. */
 export type CurrentKnobs = () => Knobs;

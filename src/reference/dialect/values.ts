@@ -45,7 +45,7 @@ function spelledTime(iso: string, { times, timeZone, timeFormat }: TimeDialect):
 
 type Members = Record<string, unknown>;
 
-/** Behind the name of a member that comes twice: an object cannot hold it, its text can. */
+/** Suffix of a member that is written twice: a JSON text can repeat a name, an object cannot. */
 export const TWICE = '#twice';
 
 const AMOUNTS = new Set([

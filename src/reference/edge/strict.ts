@@ -6,7 +6,7 @@ import type { JournalEntry } from './journal.ts';
 
 interface ContractRow {
   readonly method: string;
-  /** As the contract writes it, with its base. */
+  /** Path as the contract writes it, with its base. */
   readonly name: string;
   readonly path: RegExp;
   readonly query: readonly string[];

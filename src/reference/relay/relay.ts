@@ -48,7 +48,7 @@ export interface Relay extends EndpointDesk, MessageDesk {
   setFaults(faults: WebhookFaults): void;
   /** Resolves when nothing is in flight and nothing is due. */
   idle(): Promise<void>;
-  /** What is still queued stays queued in the state file. */
+  /** Closes the relay; queued deliveries stay queued in the state file. */
   close(): Promise<void>;
 }
 

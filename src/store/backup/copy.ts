@@ -8,7 +8,7 @@ import { asCorruptionError } from '../transaction/dialect.ts';
 /** A copy is packed: pages that are half empty are joined. */
 const PACKED = 0.5;
 
-/** It may not be the mirror: what to do depends on which file it is. */
+/** Hint without a file name: the damaged file may be the mirror or the exchange. */
 const DAMAGED = 'it is damaged: keep it, and see docs/operating/backup.md';
 
 /** Throws StoreError `backup.failed` when this user may not look: it may be there all the same. */

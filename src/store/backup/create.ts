@@ -36,7 +36,7 @@ import {
 
 export interface BackupPlan {
   readonly dataDir: string;
-  /** It may lie elsewhere, and need not be there. */
+  /** Path of exchange.db, which may lie in another folder or be absent. */
   readonly exchangeFile: string;
   readonly directory: string;
   /** How many backups stay; the oldest go first. */
@@ -99,7 +99,10 @@ function removeCopies(slip: string): void {
   }
 }
 
-/** What a stop in the middle left, journals too; what is younger another run may be writing. */
+/**
+ * Removes the halves that an interrupted run left, but not those that a parallel run may be
+ * writing.
+ */
 function removePartials(directory: string, now: number): void {
   const oldest = backupName(now - RUN_MS_MAX);
   for (const name of readdirSync(directory)) {

@@ -43,7 +43,7 @@ export interface Restored {
   readonly inDoubt: number;
   /** Reject rules that were armed, and are not any more. */
   readonly disarmed: readonly string[];
-  /** Where the files are that were there before. */
+  /** Paths of the replaced files. */
   readonly kept: readonly string[];
 }
 
@@ -70,14 +70,14 @@ function replacedIn(dataDir: string): string[] {
 }
 
 /**
- * As many rows may be missing in a backup, and in what can be read of what it replaces. No more: an
- * ERP that keeps its place in 32 bits is to live through twenty restores.
+ * Numbers that a restore skips: more rows than may be missing in the backup. Small enough that an
+ * ERP with 32-bit numbers lives through twenty restores.
  */
 const LOST_ROWS_MAX = { outbox: 1_000_000, change: 100_000_000 };
 
 type Numbered = keyof typeof LOST_ROWS_MAX;
 
-/** What is replaced may itself have left numbers out. 0 where it is gone or too damaged to tell. */
+/** Reads the last number of a replaced database; 0 when it is gone or too damaged. */
 function lastNumberIn(path: string, table: Numbered): number {
   let database: Database.Database | undefined;
   try {
@@ -146,7 +146,7 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
   copyDatabase(copy, path, busyTimeoutMs);
   const { store, migrated } = await openStore({ path, busyTimeoutMs }, clock);
   try {
-    // It was as the backup still is.
+    // The copy that the migration made is not needed: the backup itself is still there.
     if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
     return await store.transaction((tx) => markEverythingOld(tx, plan, createdAt, clock));
   } finally {
@@ -182,7 +182,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   const folder = lockFolder(lockFile(dataDir));
   const discardAll = (): void => {
     discard(path + RESTORING);
-    // Where it stays as it is, this user need not get to it. Where it is gone, that tells why.
+    // A half copy of exchange.db stays only where exchange.db is gone, because it explains why.
     if (plan.withExchange || existsSync(exchangeFile)) discard(exchangeFile + RESTORING);
   };
   let isReady = false;

@@ -13,7 +13,7 @@ export interface CheckpointDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** What is free on the disk, as far as that is known. */
+  /** Free bytes on the disk, where known. */
   readonly freeBytes?: () => number | undefined;
 }
 
@@ -82,7 +82,7 @@ export function createCheckpoints(
 
   return {
     look() {
-      // It blocks: while a pull goes on its thread does it, and tells what it found.
+      // A checkpoint blocks, so during a pull the pull's thread runs it and reports the result.
       if (store.isCheckpointTaken) note(store.isTakenCheckpointPinned);
       else if (own) writeBack();
       warn();

@@ -63,7 +63,7 @@ export function createKeeper(deps: KeeperDeps) {
     for (let slice = 0; slice < SLICES_MAX && !signal.aborted; slice += 1) {
       const gone = await deleteOldRows({ store, clock }, retention);
       rows += gone;
-      // Where a slice was full there may be more.
+      // A full slice means that more rows may be due.
       if (gone < SLICE_ROWS) break;
       await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
     }

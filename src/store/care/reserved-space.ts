@@ -7,7 +7,7 @@ import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 export interface ReservedSpace {
-  /** What it takes. */
+  /** Size of the file. */
   readonly bytes: number;
   /** Whether there was anything to give up. The room is there at once. */
   release(): boolean;
@@ -40,7 +40,7 @@ export function createReservedSpace(path: string, bytes: number): ReservedSpace 
         left -= bytesWritten;
       }
     } catch (error) {
-      // Of no use to anybody, it would hold the last of the room.
+      // A half file helps nobody and would hold the last free bytes.
       release();
       throw error;
     }

@@ -65,7 +65,7 @@ export interface Exchange extends Disposable {
   forget(endedBefore: string, rows: number): number;
 }
 
-/** Where the exchange database lies. */
+/** Path of exchange.db. */
 export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'intake'>): string {
   return intake.database ?? join(dataDir, 'exchange.db');
 }
@@ -260,8 +260,8 @@ export function inspectExchange(path: string, clock: Clock): void {
 }
 
 /**
- * What must be true however the last daemon ended and whatever was done to the file since: every
- * row of `intake` has a receipt, and every customer is compared once.
+ * Repairs the file at each start, whatever was done to it since: every row of `intake` gets a
+ * receipt, and every customer is compared once.
  */
 function repair(database: Database.Database): void {
   database.exec(
@@ -275,10 +275,10 @@ function repair(database: Database.Database): void {
   );
 }
 
-/** Whoever puts another file in its place needs a moment; for longer, the ERP has no door. */
+/** Grace for a file that is being replaced; beyond it the ERP has no way in, which is an error. */
 const GONE_MS = 10_000;
 
-/** What the ERP hands in stands in the file of this name, which need not be ours any more. */
+/** Checks that the path still names the file that is open: the ERP writes to the path. */
 function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
   const opened = idOf(path);
   let goneAt: number | undefined;

@@ -253,7 +253,7 @@ interface SegmentTable {
   row_count: number;
   digest: Buffer | null;
   keys: string;
-  /** Of its rows on the wire; null: it did not come as bytes. */
+  /** Bytes of the rows on the wire; null when they did not come as bytes. */
   bytes: number | null;
 }
 

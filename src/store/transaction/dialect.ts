@@ -47,7 +47,7 @@ export function asCorruptionError(thrown: unknown, path: string): unknown {
   });
 }
 
-/** What to throw instead of an error of the database. */
+/** Translates an error of the database before it is thrown. */
 type TranslateError = (thrown: unknown) => unknown;
 
 class ImmediateDriver extends SqliteDriver {
@@ -88,7 +88,7 @@ class ImmediateDriver extends SqliteDriver {
     settings?: TransactionSettings,
   ): Promise<void> {
     const begin = settings?.accessMode === 'read only' ? 'begin' : 'begin immediate';
-    // Whoever begins a transaction has taken the turn for all of it.
+    // The caller of a transaction already holds the write lock for all of it.
     this.#database.prepare(begin).run();
   }
 

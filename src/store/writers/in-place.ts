@@ -19,7 +19,7 @@ export function idOf(file: string): string | undefined {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     return found ? `${found.dev}:${found.ino}` : '';
   } catch {
-    // Whoever may not look into the folder any more still has the same files open.
+    // A user who lost access to the folder still has the same files open.
     return undefined;
   }
 }
@@ -41,13 +41,13 @@ export function requireInPlace(path: string, files: FileIds): void {
   });
 }
 
-/** What takes the place of a database is made ready beside it (backup/restore.ts). */
+/** Suffix of a database that a restore prepares beside the one it replaces. */
 export const RESTORING = '.restoring';
 
 /** A file of fewer bytes is no database; SQLite takes it for a new one (its file format, 1.3). */
 const HEADER_BYTES = 100;
 
-/** Where one of them is, there was a database: they come after it. */
+/** Files that only exist after the database did: one of them proves that it was there. */
 function besideOf(path: string): readonly string[] {
   const folder = dirname(path);
   return [`${path}-wal`, join(folder, 'exchange.db'), join(folder, 'ballast')];

@@ -1,8 +1,8 @@
 /**
- * Where the relay may send to. Endpoints are entered by people, so without this guard the relay
- * could be used to reach machines behind it. Names are resolved here, *all* their addresses are
+ * Guard of the addresses that the relay may send to: people enter endpoints, so the relay could
+ * otherwise be used to reach machines behind it. Names are resolved here, *all* their addresses are
  * checked, and the connection goes to a checked address, so a name cannot change in between. This
- * machine is open on every port: receivers of a demo and of tests are here.
+ * machine is open on every port, because receivers of demos and tests run here.
  */
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';

@@ -98,7 +98,7 @@ function openDatabase(path: string | undefined): Database.Database {
   return db;
 }
 
-/** What the outcome of an attempt changes. */
+/** Changes that follow from an attempt. */
 export interface Outcome {
   readonly attempt: Attempt;
   readonly job: Job;

@@ -237,7 +237,7 @@ export function createCatalog(size: CatalogSize) {
     variantCount,
     rowsPerStyle: size.colors * size.sizes,
     seasons: shown,
-    /** Of the generated ones: styles belong to no season that was added. */
+    /** Newest generated season: styles belong to no season that was added later. */
     newestSeason: size.seasons - 1,
     replaceSeasons(next: readonly Season[]): void {
       seasons.splice(0, seasons.length, ...next);

@@ -111,7 +111,7 @@ export const CARE = [
   { text: 'Dry clean only', wash: 'no', iron: 'low', dry: 'no', dryClean: 'yes', bleach: 'no' },
 ] as const;
 
-/** Where things are made. */
+/** Countries of origin. */
 export const ORIGINS = ['PT', 'TR', 'IT', 'LT', 'IN', 'CN', 'RO'] as const;
 
 const TONES = ['', 'Dark ', 'Light ', 'Washed '] as const;

@@ -6,7 +6,7 @@ import type { ShippingAddress } from '../accounts.ts';
 import type { Currency } from '../catalog/words.ts';
 
 type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
-/** Of deliveries and of refunds alike. */
+/** Status of a delivery or a refund. */
 export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
 
 /**
@@ -164,7 +164,7 @@ export interface OrderBook {
   readonly deliveries: Shelf<Delivery>;
   readonly refunds: Shelf<Refund>;
   readonly pendingRefunds: Shelf<PendingRefund>;
-  /** What a request with an `Idempotency-Key` made, where that header is honoured. */
+  /** Orders by their `Idempotency-Key`, where that header is honoured. */
   readonly made: Map<string, number>;
   /** Requests to create an order so far, refused ones included. */
   posts: number;
