@@ -128,7 +128,7 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
   ].flatMap((one) => atItsLevel(config, sources, one));
 }
 
-/** Fingerprint of the settings that make another row of the same answer: level and member names. */
+/** Fingerprint of all that makes another row of the same answer: program, level, member names. */
 function readingOf({ service }: Config): string {
   const { level, members } = service.v1;
   return JSON.stringify([version(), level, members]);

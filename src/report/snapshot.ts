@@ -102,7 +102,7 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
   try {
     removeLeft(target);
     rmSync(unfinished, { force: true });
-    // The mirror stays safe, because it is attached for reading only.
+    // The mirror stays safe, because it is open for reading only.
     database.pragma('query_only = 0');
     database.prepare('vacuum into ?').run(unfinished);
     sealCopy(unfinished);

@@ -147,7 +147,7 @@ function openFilesOf(pid: string): string[] {
   }
 }
 
-/** Finds other processes that have `path` open; the daemon is the process that also has `lock`. */
+/** Finds other processes that have `path` open, without the daemon, which also has `lock`. */
 function strangersAt(path: string, lock: string): Holder[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
