@@ -186,15 +186,22 @@ function createReading(config: Config, { store, service, traits }: WorkerParts, 
   };
 }
 
+function wakes(...workers: readonly { nudge(): void }[]): () => void {
+  return () => {
+    for (const { nudge } of workers) nudge();
+  };
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, lease, service, rules, space, pulse, socket } = parts;
   const { pauses, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
-  const reading = createReading(config, parts, clock);
-  const { sequence, grouped, recentReads, readOrder, readDelivery } = reading;
+  const { grouped, ...reading } = createReading(config, parts, clock);
+  const common = { store, clock, random, log, scrubber, service, space, pauses, ...reading };
   const outbox = createOutbox(config, {
-    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, pauses },
-    ...{ readDelivery, recentReads, levels: traits.levels },
+    ...common,
+    store: grouped,
+    levels: traits.levels,
     requestRun: (stream) => sync.requestRun(stream),
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
@@ -205,15 +212,19 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
   });
   const decisions = createDecisions(config, {
-    ...{ store, log, pauses, rules, pulse, readOrder },
+    ...common,
+    rules,
+    pulse,
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
-  const onCustomers = (): void => decisions.nudge();
+  const onCustomers = wakes(decisions);
   const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
-    ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
-    ...{ readDelivery, recentReads, refresherClock: pulse.clockOf('refresher') },
+    ...common,
+    socket,
+    systemKeys,
+    refresherClock: pulse.clockOf('refresher'),
     onRead(orderId) {
       outbox.onOrderRead(orderId);
       decisions.nudge();
@@ -221,8 +232,10 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
   });
   const sync = createSync(config, {
-    ...{ store, random, log, sequence, service, traits },
-    ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
+    ...common,
+    traits,
+    clock: pulse.clockOf('sync'),
+    threadsClock: clock,
     mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => inbox.coverage.pace(),
     onRefreshRequested: () => inbox.refresher.nudge(),
@@ -234,30 +247,23 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
     onAccepted: () => decisions.nudge(),
   });
-  guard.onKnown(() => {
-    for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
-  });
-  pauses.onChanged(() => {
-    for (const { nudge } of [sync, decisions, outbox]) nudge();
-  });
+  guard.onKnown(wakes(sync, inbox.refresher, outbox));
+  pauses.onChanged(wakes(sync, decisions, outbox));
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
-  const groups = [
-    ...[healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })],
-    ...[sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
-  ];
+  const own = [healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })];
+  const ofRooms = [sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes];
+  const groups = [...own, ...ofRooms, ...erp.groups];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
+  const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
+  const receivers = [inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local];
   return {
-    workers: [
-      ...[parts.clockGuard, renewer, space, keeper, causes, guard],
-      ...[...outbox.workers, ...decisions.workers],
-      ...[inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local],
-    ],
+    workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
@@ -334,9 +340,8 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     { store, clock, log, account: accountOf(config.service) },
     () => service.unheld,
   );
-  const service: Service = await createService(config.service, {
-    ...{ ...deps, store, hold: guard.hold, stop: stopping.signal },
-  });
+  const held = { store, hold: guard.hold, stop: stopping.signal };
+  const service: Service = await createService(config.service, { ...deps, ...held });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const { level } = config.service.v1;
   const traits = await createTraits({ store, clock, log, level }, service.brands);
@@ -348,23 +353,27 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
-  const tellForeign = (systemKey: string): void => {
-    log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
-  };
+  const shared = { store, lease, service, traits, rules, space, pulse, watch, pauses };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, traits, rules, space, pulse, watch, pauses, guard, clockGuard },
-    systemKeys: await openSystemKeys(store, clock, tellForeign),
+    ...shared,
+    guard,
+    clockGuard,
+    systemKeys: await openSystemKeys(store, clock, (systemKey) =>
+      log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read'),
+    ),
     socket: manager.sockets.webhook,
   });
   const { limiter } = service.transport;
   const watchdog = createWatchdog({
-    ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
+    clock,
+    log,
+    notifier: manager.notifier,
+    stuck: watch.stuck,
     note: createStatusNote({ store, clock, limiter, workers: watch.workers }),
     describe: () => headline(store.db, clock.now(), config),
   });
-  const supervisor = createSupervisor([...workers, watchdog], {
-    ...{ clock, log, stopMsMax: STOP_MS_MAX },
-  });
+  const limits = { clock, log, stopMsMax: STOP_MS_MAX };
+  const supervisor = createSupervisor([...workers, watchdog], limits);
   const running = opened.move();
   return {
     store,

@@ -45,13 +45,23 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const log = deps.log.child({ room: 'decisions' });
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
-    ...{ store, clock, log, rules, mode, onPush },
+    store,
+    clock,
+    log,
+    rules,
+    mode,
+    onPush,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,
   });
   const rejects = createRejectExecutor({
-    ...{ store, log, rules, mode, onPush, clock: pulse.clockOf('rejects') },
+    store,
+    log,
+    rules,
+    mode,
+    onPush,
+    clock: pulse.clockOf('rejects'),
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.nudge,
   });
@@ -59,7 +69,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     decider.nudge();
     rejects.nudge();
   };
-  const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
+  const review = createReview({ store, clock, rules, onPush, onReviewed: nudge });
   const reload: RulesInForce['reload'] = async (who) => {
     const reloaded = await deps.rules.reload(who);
     // Cancels unsent decisions first: a person who is told that rules only observe by now must not

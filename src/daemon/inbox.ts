@@ -233,7 +233,10 @@ export function createInbox(
   const unknown = createUnknownOrders(store, clock);
   const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
   const refresher = createRefresher({
-    ...{ store, random, log, clock: deps.refresherClock },
+    store,
+    random,
+    log,
+    clock: deps.refresherClock,
     readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
     onRead: deps.onRead,
     onRefused: (due, error) => recordRefused(parts, due, error),
@@ -246,7 +249,9 @@ export function createInbox(
   const journal = createJournal({ store, clock, meter, systemKeys, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
   return {
-    ...{ listener: worker, meter, url },
+    listener: worker,
+    meter,
+    url,
     refresher: afterUpgrade(refresher, { ...deps, log }),
     routes: eventRoutes({
       events: createEventOperations({ store, clock, nudge: () => refresher.nudge() }),

@@ -192,7 +192,11 @@ function createKinds(
       dryRun: outbox.dryRun,
     }),
     createOrderKind({
-      ...{ store, clock, v1, readOrder, ...ordering },
+      store,
+      clock,
+      v1,
+      readOrder,
+      ...ordering,
       finder: createOrderFinder(v1),
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
@@ -214,7 +218,9 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
   const watch = createWatch({
-    ...{ store, clock, log },
+    store,
+    clock,
+    log,
     limits: {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
@@ -225,7 +231,14 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { watchedSince } = quiet;
   const kinds = createKinds(config, deps, { onOrdered: stock.add, watchedSince });
   const dispatcher = createDispatcher({
-    ...{ store, random, log, ...quiet, onEnded, kinds, pauses, clock: deps.dispatcherClock },
+    store,
+    random,
+    log,
+    ...quiet,
+    onEnded,
+    kinds,
+    pauses,
+    clock: deps.dispatcherClock,
     dryRun: outbox.dryRun,
     limits: {
       concurrency: config.service.limits.concurrency,
@@ -244,19 +257,27 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     },
   });
   const desk = createDesk({
-    ...{ store, clock, ...quiet },
+    store,
+    clock,
+    ...quiet,
     confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
     nudge: dispatcher.nudge,
     onMoved: watch.nudge,
   });
   const accountWatch = createAccountWatch({
-    ...{ store, clock, log, readOrder },
+    store,
+    clock,
+    log,
+    readOrder,
     requestWalk: () => deps.requestRun('ordersFull'),
   });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
-    ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: accountWatch.nudge },
+    desk,
+    kinds,
+    nudge: dispatcher.nudge,
+    onOrdersRead: accountWatch.nudge,
     onOrderRead: dispatcher.onOrderRead,
     routes: [outboxRoutes(desk)],
   };

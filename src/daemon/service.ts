@@ -146,7 +146,8 @@ function v1Credential(v1: Config['service']['v1']): Credential {
   return {
     kind: 'login',
     url: `${v1.baseUrl}/auth/login`,
-    ...{ header, scheme },
+    header,
+    scheme,
     idMember,
     secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
@@ -203,7 +204,11 @@ function createV2(
     kind: 'login',
     url: `${baseUrl}/auth/login`,
     header: tokenHeader,
-    ...{ scheme, idMember, secretMember, tokenPointers, clientSecret },
+    scheme,
+    idMember,
+    secretMember,
+    tokenPointers,
+    clientSecret,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };

@@ -74,7 +74,11 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants, streams, names });
   const operations = createSyncOperations({
-    ...{ store, clock, names, variants, notAtLevel: streamsNotAtLevel(config) },
+    store,
+    clock,
+    names,
+    variants,
+    notAtLevel: streamsNotAtLevel(config),
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
     onAccepted: deps.onAccepted,

@@ -5,8 +5,14 @@ import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
 export const OUTBOX_STATES = [
-  ...(['queued', 'sending', 'sent', 'confirmed'] as const),
-  ...(['refused', 'in_doubt', 'dead', 'canceled'] as const),
+  'queued',
+  'sending',
+  'sent',
+  'confirmed',
+  'refused',
+  'in_doubt',
+  'dead',
+  'canceled',
 ] as const;
 
 const outboxId = z.int().min(1);

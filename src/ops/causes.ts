@@ -13,8 +13,13 @@ import type { Incident } from '../store/incidents.ts';
 import type { Db } from '../store/store.ts';
 
 export const CAUSE_KINDS = [
-  ...(['unknown_status', 'unreadable_member', 'no_currency'] as const),
-  ...(['clock_ahead', 'clock_behind', 'shared_number', 'never_complete'] as const),
+  'unknown_status',
+  'unreadable_member',
+  'no_currency',
+  'clock_ahead',
+  'clock_behind',
+  'shared_number',
+  'never_complete',
 ] as const;
 
 export interface Cause extends Incident {
@@ -65,32 +70,54 @@ interface Thing {
 
 const THINGS: readonly Thing[] = [
   {
-    ...{ entity: 'delivery', table: 'delivery', key: 'order_delivery_id', words: 'deliveries' },
-    ...{ of: 'delivery', path: '/orders/{order}/deliveries' },
+    entity: 'delivery',
+    table: 'delivery',
+    key: 'order_delivery_id',
+    words: 'deliveries',
+    of: 'delivery',
+    path: '/orders/{order}/deliveries',
     lines: { fulfilledLineItems: 'delivery_line' },
   },
   {
-    ...{ entity: 'sales_order', table: 'sales_order', key: 'order_id', words: 'orders' },
-    ...{ of: 'order', path: '/orders/{order}' },
+    entity: 'sales_order',
+    table: 'sales_order',
+    key: 'order_id',
+    words: 'orders',
+    of: 'order',
+    path: '/orders/{order}',
     lines: { orderLineItems: 'sales_order_line' },
   },
   {
-    ...{ entity: 'refund', table: 'refund', key: 'order_refund_id', words: 'refunds' },
-    ...{ of: 'refund', path: '/orders/{order}/refunds' },
+    entity: 'refund',
+    table: 'refund',
+    key: 'order_refund_id',
+    words: 'refunds',
+    of: 'refund',
+    path: '/orders/{order}/refunds',
     lines: { refundedLineItems: 'refund_line' },
   },
   {
-    ...{ entity: 'pending_refund', table: 'pending_refund', key: 'pending_refund_id' },
-    ...{ words: 'pending refunds', of: 'pendingRefund', path: '/orders/{order}/pending-refunds' },
+    entity: 'pending_refund',
+    table: 'pending_refund',
+    key: 'pending_refund_id',
+    words: 'pending refunds',
+    of: 'pendingRefund',
+    path: '/orders/{order}/pending-refunds',
     lines: { refundLineItems: 'pending_refund_line' },
   },
   {
-    ...{ entity: 'stock_variant', table: 'stock_variant_row', key: 'barcode' },
-    ...{ words: 'variants in stock', path: '/variants/stock/{key}' },
+    entity: 'stock_variant',
+    table: 'stock_variant_row',
+    key: 'barcode',
+    words: 'variants in stock',
+    path: '/variants/stock/{key}',
   },
   {
-    ...{ entity: 'season_variant', table: 'season_variant_row', key: 'season_barcode' },
-    ...{ words: 'variants of seasons', path: '/variants/season/{key}' },
+    entity: 'season_variant',
+    table: 'season_variant_row',
+    key: 'season_barcode',
+    words: 'variants of seasons',
+    path: '/variants/season/{key}',
   },
 ];
 
@@ -392,8 +419,13 @@ async function neverComplete(db: Db): Promise<readonly Cause[]> {
 
 export async function readCauses(db: Db, timeZone: string): Promise<readonly Cause[]> {
   const questions = [
-    ...[unknownStatuses, unreadableMembers, noCurrency, sharedNumbers, neverComplete],
-    ...[clockAhead, clockBehind].map((ask) => (of: Db) => ask(of, timeZone)),
+    unknownStatuses,
+    unreadableMembers,
+    noCurrency,
+    sharedNumbers,
+    neverComplete,
+    (of: Db) => clockAhead(of, timeZone),
+    (of: Db) => clockBehind(of, timeZone),
   ];
   const causes: Cause[] = [];
   for (const ask of questions) {

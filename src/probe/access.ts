@@ -134,7 +134,8 @@ async function tryNames(target: Target, hands: Hands, baseUrl: string): Promise<
     witness.looking(`the log-in at ${baseUrl}, with ${idName} and ${secretName}`);
     await hands.mayLogIn();
     const answer = await asker.ask({
-      ...{ method: 'POST', url: `${baseUrl}/auth/login` },
+      method: 'POST',
+      url: `${baseUrl}/auth/login`,
       json: { [idName]: target.clientId, [secretName]: target.secret.reveal() },
     });
     const token = isGood(answer) ? tokenIn(answer, target.pointers) : undefined;

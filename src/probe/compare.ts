@@ -66,10 +66,16 @@ function orderBodies(freight: 'freight' | 'Freight') {
   const place = { address: text, city: text, zip: text, countryCode: 'DK', address2: text };
   const person = { firstName: text, lastName: text, phone: text, email: text, company: text };
   const most = {
-    ...{ reference: text, comment: text, seasonName: text, lines: [line] },
+    reference: text,
+    comment: text,
+    seasonName: text,
+    lines: [line],
     shippingAddress: { ...place, ...person, provinceCode: text, accountNo: text },
     freight: {
-      ...{ freightAmountUnits: 1, freightType: text, parcelShopId: text, warehouseCode: text },
+      freightAmountUnits: 1,
+      freightType: text,
+      parcelShopId: text,
+      warehouseCode: text,
     },
   };
   const least = { reference: text, lines: [{ barcode: text, quantity: 1, priceUnits: 1 }] };
@@ -107,20 +113,31 @@ function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): read
     { method: 'GET', path: '/freight', answer: freightOptionSchema, rows: 'freightOptions' },
     { method: 'GET', path: '/seasons', query: brand, answer: seasonSchema, rows: 'seasons' },
     {
-      ...{ method: 'GET', path: '/variants/stock', query: [...brand, ...pages, ...ofStock] },
-      ...{ answer: variantSchema, rows: 'variants' },
+      method: 'GET',
+      path: '/variants/stock',
+      query: [...brand, ...pages, ...ofStock],
+      answer: variantSchema,
+      rows: 'variants',
     },
     { method: 'GET', path: '/variants/stock/{}', answer: variantSchema, rows: 'variant' },
     {
-      ...{ method: 'GET', path: '/variants/season', answer: variantSchema, rows: 'variants' },
+      method: 'GET',
+      path: '/variants/season',
+      answer: variantSchema,
+      rows: 'variants',
       query: [...brand, ...pages, ...ofSeason, v1.seasonParameter],
     },
     {
-      ...{ method: 'GET', path: '/orders', query: ['beforeOrderId'] },
-      ...{ answer: salesOrderSchema, rows: 'orders' },
+      method: 'GET',
+      path: '/orders',
+      query: ['beforeOrderId'],
+      answer: salesOrderSchema,
+      rows: 'orders',
     },
     {
-      ...{ method: 'POST', path: '/orders', answer: createdOrderSchema },
+      method: 'POST',
+      path: '/orders',
+      answer: createdOrderSchema,
       body: orderBodies(v1.freightSpelling),
     },
     { ...orders, answer: salesOrderSchema },
@@ -129,11 +146,17 @@ function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): read
     { method: 'GET', path: '/orders/{}/refunds', ...refund, rows: 'refunds' },
     { method: 'POST', path: '/orders/{}/refunds/{}', ...refund, body: status },
     {
-      ...{ method: 'GET', path: pending, answer: pendingRefundSchema, rows: 'pendingRefunds' },
+      method: 'GET',
+      path: pending,
+      answer: pendingRefundSchema,
+      rows: 'pendingRefunds',
       without: noRefunds,
     },
     {
-      ...{ method: 'POST', path: pending, answer: pendingRefundSchema, body: refundBodies() },
+      method: 'POST',
+      path: pending,
+      answer: pendingRefundSchema,
+      body: refundBodies(),
       without: noRefunds,
     },
     { method: 'POST', path: '/webhook-portal' },

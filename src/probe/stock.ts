@@ -188,7 +188,8 @@ export async function probeStock(talk: Talk, own: Config['service']['v1']): Prom
   }
   const { rows } = await findPaging(talk, path, own);
   const shown = await talk.getBranded('stock', path, {
-    ...{ page: 1, limit: 50 },
+    page: 1,
+    limit: 50,
     ...(path === STOCK ? { detailed: true } : {}),
   });
   const detailed = rowsOf(shown, 'variants') ?? [];

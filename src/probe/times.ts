@@ -19,9 +19,17 @@ const LOCAL = /^(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d)(?::(\d\d))?(?:\.\d+
 
 /** Zones by the currency of an account, which says where it is. */
 const ZONES: Readonly<Record<string, string>> = {
-  ...{ DKK: 'Europe/Copenhagen', SEK: 'Europe/Stockholm', NOK: 'Europe/Oslo' },
-  ...{ EUR: 'Europe/Berlin', GBP: 'Europe/London', CHF: 'Europe/Zurich', PLN: 'Europe/Warsaw' },
-  ...{ USD: 'America/New_York', JPY: 'Asia/Tokyo', KWD: 'Asia/Kuwait', AUD: 'Australia/Sydney' },
+  DKK: 'Europe/Copenhagen',
+  SEK: 'Europe/Stockholm',
+  NOK: 'Europe/Oslo',
+  EUR: 'Europe/Berlin',
+  GBP: 'Europe/London',
+  CHF: 'Europe/Zurich',
+  PLN: 'Europe/Warsaw',
+  USD: 'America/New_York',
+  JPY: 'Asia/Tokyo',
+  KWD: 'Asia/Kuwait',
+  AUD: 'Australia/Sydney',
 };
 
 /** Reads a time without a zone as UTC. */

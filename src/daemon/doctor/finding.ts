@@ -14,7 +14,10 @@ export interface Finding {
 export const fine = (check: string, text: string): Finding => ({ check, grade: 'ok', text });
 
 export const skipped = (check: string, text: string, advice?: string): Finding => ({
-  ...{ check, grade: 'skipped', text, advice },
+  check,
+  grade: 'skipped',
+  text,
+  advice,
 });
 
 export function bad(check: string, text: string, advice: string): Finding {

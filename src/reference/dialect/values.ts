@@ -13,9 +13,15 @@ type TimeDialect = Pick<Dialect, 'times' | 'timeZone' | 'timeFormat'>;
 /** `2026-01-02T03:04:05.678` on the clocks of the zone. */
 function localIso(ms: number, timeZone: string): string {
   const format = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone, hourCycle: 'h23', fractionalSecondDigits: 3 },
-    ...{ year: 'numeric', month: '2-digit', day: '2-digit' },
-    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
+    timeZone,
+    hourCycle: 'h23',
+    fractionalSecondDigits: 3,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
   });
   const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]));
   const at = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
@@ -48,19 +54,22 @@ type Members = Record<string, unknown>;
 /** Suffix of a member that is written twice: a JSON text can repeat a name, an object cannot. */
 export const TWICE = '#twice';
 
-const AMOUNTS = new Set([
-  ...['price', 'wspPrice', 'b2cSalePrice', 'priceOriginal', 'freightAmount'],
-  ...['wspPriceOriginal', 'wspPriceWithDiscount'],
-]);
-const COUNTS = new Set([
-  ...['count', 'quantity', 'fulfilledQuantity', 'sizeQuantity', 'fulfilledSizeQuantity'],
-  ...['refundedQuantity', 'refundedSizeQuantity', 'weight', 'discountPercentage'],
-]);
+const AMOUNTS = new Set(
+  (
+    'price wspPrice b2cSalePrice priceOriginal freightAmount wspPriceOriginal ' +
+    'wspPriceWithDiscount'
+  ).split(' '),
+);
+const COUNTS = new Set(
+  (
+    'count quantity fulfilledQuantity sizeQuantity fulfilledSizeQuantity refundedQuantity ' +
+    'refundedSizeQuantity weight discountPercentage'
+  ).split(' '),
+);
 const IDS = new Set(['orderId', 'orderDeliveryId', 'orderRefundId', 'pendingRefundId']);
-const NAMES = new Set([
-  ...['brandName', 'seasonName', 'SeasonName', 'season', 'delivery', 'deliveryNames'],
-  'freightType',
-]);
+const NAMES = new Set(
+  'brandName seasonName SeasonName season delivery deliveryNames freightType'.split(' '),
+);
 const TIMES = new Set(['createdAt', 'updatedAt']);
 const TEXTS = new Set(['comment', 'styleDescription', 'description']);
 const ADDRESS_OPTIONAL = new Set(['address2', 'company', 'provinceCode', 'accountNo']);

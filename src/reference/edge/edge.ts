@@ -51,9 +51,9 @@ interface Passage {
   readonly strikes: readonly Strike[];
 }
 
-const WHOLE_KINDS = new Set([
-  ...['latency', 'tooMany', 'serverError', 'maintenance', 'unauthorized', 'reset'],
-]);
+const WHOLE_KINDS = new Set(
+  'latency tooMany serverError maintenance unauthorized reset'.split(' '),
+);
 
 function isOfBody({ kind }: Fault): boolean {
   return !WHOLE_KINDS.has(kind);

@@ -37,7 +37,9 @@ export function writeHistory(world: World, deps: WorldDeps): void {
   const unpacked = Math.ceil(size.orders / UNPACKED_SHARE);
   let time = start;
   const trade = createTrade({
-    ...{ catalog, book, knobs: deps.knobs },
+    catalog,
+    book,
+    knobs: deps.knobs,
     // The stock that the world begins with is what these orders have left.
     stock: { ...stock, set: () => undefined },
     events: { publish: () => undefined },

@@ -72,7 +72,11 @@ export function createRelay(options: RelayOptions): Relay {
   });
   const { wake, idle } = dispatcher;
   const messages = createMessageDesk({
-    ...{ store, faults, clock, random, wake },
+    store,
+    faults,
+    clock,
+    random,
+    wake,
     endpoint: endpoints.endpoint,
   });
   wake();

@@ -114,7 +114,11 @@ export function createWorld({ events, clock, knobs }: WorldDeps): World {
   const agenda = createAgenda();
   const trade = createTrade({ book, catalog, stock, agenda, events, clock, knobs });
   return {
-    ...{ catalog, stock, book, agenda, trade },
+    catalog,
+    stock,
+    book,
+    agenda,
+    trade,
     prices: createPrices(knobs),
     accounts: {
       count: size.accounts,

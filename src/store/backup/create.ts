@@ -137,7 +137,10 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
     const exchange = has ? await makePart(exchangeFile, exchangeCopy, plan) : null;
     const made = databaseMadeAt(mirrorCopy + PARTIAL);
     const manifest = {
-      ...{ createdAt: new Date(now).toISOString(), program, mirror, exchange },
+      createdAt: new Date(now).toISOString(),
+      program,
+      mirror,
+      exchange,
       ...(made !== undefined && { databaseMadeAt: made }),
     };
     writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });

@@ -27,8 +27,8 @@ import { migrate, pendingMigrations, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
 import {
   type CustomerChange,
-  type CustomerProblem,
   customerPart,
+  type DoneCustomer,
   documentPart,
   forgetter,
   type HandedIn,
@@ -57,10 +57,7 @@ export interface Exchange extends Disposable {
   cutOff(documentsAbove: number): number;
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
-  customersDone(
-    done: readonly { readonly change: CustomerChange; readonly problem: CustomerProblem | null }[],
-    at: string,
-  ): void;
+  customersDone(done: readonly DoneCustomer[], at: string): void;
   /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }

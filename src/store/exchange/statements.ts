@@ -1,6 +1,5 @@
 /** Rows and prepared statements of the exchange database; each call may find it locked. */
 import type Database from 'better-sqlite3';
-import type { Exchange } from './exchange.ts';
 
 export interface HandedIn {
   readonly receiptId: number;
@@ -51,6 +50,12 @@ export interface CustomerProblem {
   readonly message: string;
 }
 
+/** Change that was read; `problem`: why the row was not taken. */
+export interface DoneCustomer {
+  readonly change: CustomerChange;
+  readonly problem: CustomerProblem | null;
+}
+
 const UNKNOWN =
   'The daemon works on a restored database that does not know this document: look for it at the ' +
   'service, and hand it in again only if it is not there.';
@@ -88,7 +93,9 @@ export function receiptWriter(
   return (receipts) => writeAll.immediate(receipts);
 }
 
-export function waitingReader(database: Database.Database): Exchange['waiting'] {
+export function waitingReader(
+  database: Database.Database,
+): (after: number, rows: number, chars: number) => HandedIn[] {
   const select = database.prepare<[number, number], HandedIn>(
     `select r.receipt_id as receiptId, cast(i.intake_id as text) as intakeId, i.kind, i.reference,
        i.payload, i.handed_in_at as handedInAt
@@ -137,9 +144,7 @@ function namesakesOf(
   };
 }
 
-export function customerPart(
-  database: Database.Database,
-): Pick<Exchange, 'changedCustomers' | 'customersDone'> {
+export function customerPart(database: Database.Database) {
   const changes = database.prepare<[number], { seq: number; accountNo: string }>(
     'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
   );
@@ -162,7 +167,7 @@ export function customerPart(
       return { seq, accountNo, row, others: namesakes(accountNo, row === null) };
     }),
   );
-  const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {
+  const finish = database.transaction((done: readonly DoneCustomer[], at: string) => {
     for (const { change, problem } of done) {
       tickOff.run(change.seq);
       if (problem === null) praise.run(change.accountNo);
@@ -170,12 +175,14 @@ export function customerPart(
     }
   });
   return {
-    changedCustomers: (rows) => read.deferred(rows),
-    customersDone: (done, at) => finish.immediate(done, at),
+    changedCustomers: (rows: number) => read.deferred(rows),
+    customersDone: (done: readonly DoneCustomer[], at: string) => finish.immediate(done, at),
   };
 }
 
-export function forgetter(database: Database.Database): Exchange['forget'] {
+export function forgetter(
+  database: Database.Database,
+): (endedBefore: string, rows: number) => number {
   const old = database
     .prepare<[string, number], number>(
       'select receipt_id from receipt where final = 1 and ended_at < ? limit ?',
@@ -196,9 +203,7 @@ export function forgetter(database: Database.Database): Exchange['forget'] {
   return (endedBefore, rows) => forget.immediate(endedBefore, rows);
 }
 
-export function documentPart(
-  database: Database.Database,
-): Pick<Exchange, 'cutOff' | 'openDocuments'> {
+export function documentPart(database: Database.Database) {
   const cutOff = database.prepare(
     `update receipt set document_id = null, final = 1, ended_at = coalesce(ended_at, changed_at),
        state = case final when 1 then state else 'in_doubt' end,
@@ -213,7 +218,7 @@ export function documentPart(
     )
     .pluck();
   return {
-    cutOff: (above) => cutOff.run(UNKNOWN, UNKNOWN, above).changes,
+    cutOff: (above: number) => cutOff.run(UNKNOWN, UNKNOWN, above).changes,
     openDocuments: () => open.all(),
   };
 }

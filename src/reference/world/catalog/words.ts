@@ -140,8 +140,14 @@ export const FREIGHT_TYPES = ['GLS Business', 'PostNord Parcel Shop', 'DHL Expre
 
 /** Units of the currency for one euro. */
 export const CURRENCY_RATES = {
-  ...{ EUR: 1, DKK: 7.46, SEK: 11.2, NOK: 11.6, GBP: 0.86 },
-  ...{ USD: 1.08, JPY: 162, KWD: 0.33 },
+  EUR: 1,
+  DKK: 7.46,
+  SEK: 11.2,
+  NOK: 11.6,
+  GBP: 0.86,
+  USD: 1.08,
+  JPY: 162,
+  KWD: 0.33,
 } as const;
 export type Currency = keyof typeof CURRENCY_RATES;
 
