@@ -8,7 +8,7 @@ import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { askHere, localFile } from '../local-api/ask.ts';
-import type { Asker } from '../store/audit.ts';
+import type { Actor } from '../store/audit.ts';
 import { type CliContext, userName } from './command.ts';
 import { configOf } from './configuration.ts';
 
@@ -99,7 +99,7 @@ export interface Change<T> extends DaemonCall<T> {
   /** Why, for the audit. */
   readonly reason: string;
   /** The same by ourselves, when no daemon runs. */
-  readonly alone: (parts: OfflineParts, asker: Asker) => Promise<T>;
+  readonly alone: (parts: OfflineParts, asker: Actor) => Promise<T>;
 }
 
 /** A change by the running daemon, or by ourselves when none runs. */

@@ -4,7 +4,7 @@
  * aborts, then stops in the reverse order and closes the database.
  *
  * Start: clock → lock → addresses → database (migrated, durability proved) → rules → service →
- * workers, of which the outbox first turns what was on its way into doubt. A start that fails
+ * workers, of which the outbox first marks interrupted pushes as unknown. A start that fails
  * leaves nothing behind and says why.
  */
 import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
@@ -88,7 +88,7 @@ export interface Daemon {
 
 const STOP_MS_MAX = 20_000;
 
-/** Ends the daemon when the database is no longer its own, or is damaged, whoever found that. */
+/** Ends the daemon when another one has taken the database over, or when it is damaged. */
 function leaseKeeper(
   lease: Lease,
   { damaged }: Pick<SqliteStore, 'damaged'>,

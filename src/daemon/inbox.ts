@@ -255,8 +255,8 @@ export function createInbox(
     refresher: afterUpgrade(refresher, { ...deps, log }),
     routes: eventRoutes({
       events: createEventOperations({ store, clock, nudge: () => refresher.nudge() }),
-      async openPortal(asker) {
-        const link = await openPortal(deps, asker);
+      async openPortal(who) {
+        const link = await openPortal(deps, who);
         // Taken out of every log line that it might get into.
         deps.scrubber.register(link.url.reveal(), link.url.name);
         return link;

@@ -52,7 +52,7 @@ export async function runUntilSignal(
       if (stop.signal.aborted) return;
       log.info('reloading, as SIGHUP asks');
       onHangUp().catch((thrown: unknown) => {
-        log.error({ err: toError(thrown) }, 'nothing was reloaded; all stays as it was');
+        log.error({ err: toError(thrown) }, 'reload failed; nothing changed');
       });
       return;
     }

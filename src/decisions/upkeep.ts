@@ -1,6 +1,6 @@
 /** Upkeep of the decisions' tables: times follow the clock, and a restore disarms every rule. */
 import { sql } from 'kysely';
-import { type Asker, writeAudits } from '../store/audit.ts';
+import { type Actor, writeAudits } from '../store/audit.ts';
 import type { Tx } from '../store/store.ts';
 import {
   type ClockStep,
@@ -41,7 +41,7 @@ export const decisionsClockStep: ClockStepHandler = {
 };
 
 /** Ends every arming, with an audit row each. */
-export async function disarmAll(tx: Tx, who: Asker, now: number): Promise<readonly string[]> {
+export async function disarmAll(tx: Tx, who: Actor, now: number): Promise<readonly string[]> {
   const ended = await tx
     .updateTable('arming')
     .set({ ended_at: now, ended_by: who.actor, end_reason: who.reason })

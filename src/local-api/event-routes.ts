@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { PortalLink } from '../client/portal-link.ts';
 import type { EventOperations } from '../inbox/operations.ts';
-import type { Asker } from '../store/audit.ts';
+import type { Actor } from '../store/audit.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -23,7 +23,7 @@ const plainBody = z.strictObject(actorFields);
 export interface EventRouteDeps {
   readonly events: EventOperations;
   /** A fresh link; it works once and opens everything. */
-  readonly openPortal: (actor: Asker) => Promise<PortalLink>;
+  readonly openPortal: (actor: Actor) => Promise<PortalLink>;
 }
 
 export function eventRoutes({ events, openPortal }: EventRouteDeps): RouteGroup {

@@ -1,7 +1,7 @@
 /** Routes that reload, arm and disarm rules, below `/api/rules/`. */
 import { z } from 'zod';
 import type { RejectOperations } from '../decisions/reject/arm.ts';
-import type { Asker } from '../store/audit.ts';
+import type { Actor } from '../store/audit.ts';
 import { actorFields, actorWithReason } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -39,7 +39,7 @@ const breakerBody = z.strictObject(actorWithReason);
 
 export function ruleRoutes(
   rejects: RejectOperations,
-  reload: (who: Asker) => Promise<object>,
+  reload: (who: Actor) => Promise<object>,
 ): RouteGroup {
   return {
     access: 'operator',

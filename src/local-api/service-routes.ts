@@ -1,7 +1,7 @@
 /** Route that sends one raw request to the service for a person: `/api/service/call`. */
 import { z } from 'zod';
 import type { RawAnswer, RawCall } from '../client/raw-call.ts';
-import type { Asker } from '../store/audit.ts';
+import type { Actor } from '../store/audit.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -14,7 +14,7 @@ const body = z.strictObject({
 });
 
 export function serviceRoutes(
-  call: (call: RawCall, actor: Asker) => Promise<RawAnswer>,
+  call: (call: RawCall, actor: Actor) => Promise<RawAnswer>,
 ): RouteGroup {
   return {
     access: 'operator',

@@ -83,7 +83,7 @@ function lineOf(value: unknown): string {
 }
 
 /** Message of an answer: its text and lines, or its page without markup. */
-export function wordsIn({ json, text }: PlainAnswer): string {
+export function messageIn({ json, text }: PlainAnswer): string {
   const members = isJsonObject(json) ? json : {};
   const parts = [members.message, members.invalid_data, members.errors];
   const lines = parts.flatMap((part) => part ?? []).map(lineOf);
@@ -93,7 +93,7 @@ export function wordsIn({ json, text }: PlainAnswer): string {
 
 /** The same for a person, with the status. */
 export function wordsOf(answer: PlainAnswer): string {
-  const words = wordsIn(answer).slice(0, WORDS_MAX);
+  const words = messageIn(answer).slice(0, WORDS_MAX);
   return `HTTP ${answer.status}${words === '' ? '' : `: ${words}`}`;
 }
 

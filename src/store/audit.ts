@@ -5,14 +5,14 @@ import type { Db, Tx } from './store.ts';
 /**
  * Names the person behind a change and the reason: part of every request that changes something.
  */
-export interface Asker {
+export interface Actor {
   /** A person's name; `file`: somebody made or removed one; `daemon`: what no person asked for. */
   readonly actor: string;
   readonly reason: string;
 }
 
 /** Audit row as `selvedge audit list` shows it. */
-export interface AuditEntry extends Asker {
+export interface AuditEntry extends Actor {
   /** Name of the act, as in `rules.arm`. */
   readonly action: string;
   /** Object of the act, as in `rule:late`. */
@@ -35,7 +35,7 @@ export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Pr
  */
 export async function writeAudits(
   tx: Tx,
-  { actor, reason, action }: Asker & Pick<AuditEntry, 'action'>,
+  { actor, reason, action }: Actor & Pick<AuditEntry, 'action'>,
   each: readonly Required<Pick<AuditEntry, 'subject' | 'detail'>>[],
   at: number,
 ): Promise<void> {

@@ -44,7 +44,7 @@ function unpacked(columns: readonly string[], jsonColumns: readonly string[]): s
 
 /**
  * Columns, and where from. JSONB: out of a text, each of the columns would be found by parsing the
- * row anew.
+ * row again.
  */
 function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: BulkRows) {
   const all = `jsonb_each(${typeof rows === 'string' ? '?' : 'cast(? as text)'})`;

@@ -122,7 +122,7 @@ export async function openClockGuard(
         const step = moved();
         if (step !== 0) {
           await follow(step, true);
-          log.warn({ byMs: step }, 'the clock was moved, and the times that wait with it');
+          log.warn({ byMs: step }, 'the clock was moved; due times were moved along');
         } else if (elapsed() - notedAt >= NOTE_MS) {
           await note(store.db, await readNoted(store.db));
         }

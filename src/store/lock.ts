@@ -127,7 +127,7 @@ async function takeLease(
   });
 }
 
-/** Takes the lease over from whoever had it; the folder's lock says that nobody uses it. */
+/** Takes the lease over; the lock of the folder proves that no other daemon uses it. */
 export async function acquireLease(store: Store, leaseMs: number, clock: Clock): Promise<Lease> {
   const holder = `${hostname()}:${process.pid}`;
   const fencing = await takeLease(store, holder, leaseMs, clock).catch((error: unknown) => {

@@ -67,7 +67,7 @@ export function readMigrations(folder: string = SHIPPED): Migration[] {
 
 const BEFORE_FIRST_RELEASE_HINT =
   'let the program that made it end its open documents, then name a new folder in dataDir: the ' +
-  'mirror is pulled anew; keep the old folder, because its decisions, receipts and audit are ' +
+  'mirror is pulled again; keep the old folder, because its decisions, receipts and audit are ' +
   'nowhere else';
 
 interface LedgerRow {

@@ -14,7 +14,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { type Asker, writeAudit } from './audit.ts';
+import { type Actor, writeAudit } from './audit.ts';
 import type { Db, Store, Tx } from './store.ts';
 import type { PauseTarget } from './tables.ts';
 
@@ -29,7 +29,7 @@ export interface Pausable {
   readonly name: string;
 }
 
-export interface Pause extends Pausable, Asker {
+export interface Pause extends Pausable, Actor {
   /** Epoch milliseconds. */
   readonly at: number;
 }
@@ -123,9 +123,9 @@ export interface Pauses {
   /** Another value once a pause has begun: what waited meanwhile may have missed all of it. */
   mark(): string;
   /** Throws RefusedError when this very target is paused already. */
-  pause(what: Pausable, asker: Asker): Promise<Pause>;
+  pause(what: Pausable, actor: Actor): Promise<Pause>;
   /** Gives what it ended; throws RefusedError when there is none, or its file is there. */
-  resume(what: Pausable, asker: Asker): Promise<Pause>;
+  resume(what: Pausable, actor: Actor): Promise<Pause>;
   /** Writes down pauses by files, and that they are over. */
   followFiles(): Promise<void>;
   /** Calls `task` whenever something was paused or resumed. */
@@ -177,7 +177,7 @@ async function end(
   tx: Tx,
   { clock, dataDir }: PausesDeps,
   what: Pausable,
-  { actor, reason }: Asker,
+  { actor, reason }: Actor,
 ): Promise<Pause> {
   const rows = await readTable(tx);
   const ended = rows.find((row) => isSame(row, what));
@@ -227,9 +227,9 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     log.warn({ paused: labelOf(wanted), actor, reason, canceled }, 'paused');
     return wanted;
   };
-  const resume = async (what: Pausable, asker: Asker): Promise<Pause> => {
-    const ended = await change((tx) => end(tx, deps, what, asker));
-    const { actor, reason } = asker;
+  const resume = async (what: Pausable, who: Actor): Promise<Pause> => {
+    const ended = await change((tx) => end(tx, deps, what, who));
+    const { actor, reason } = who;
     log.warn({ resumed: labelOf(what), actor, reason }, 'resumed');
     return ended;
   };
@@ -245,14 +245,14 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
       requireKnown({ target, name }, deps.streams);
       return pause({ target, name, reason, actor, at: clock.now() });
     },
-    async resume(what, asker) {
+    async resume(what, actor) {
       requireKnown(what, deps.streams);
       const file = pauseFile(dataDir, what.target);
       if (what.name === '' && existsSync(file)) {
         const hint = `remove ${file}`;
         throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
       }
-      return resume(what, asker);
+      return resume(what, actor);
     },
     async followFiles() {
       for (const target of FILE_TARGETS) {

@@ -166,7 +166,7 @@ export class SqliteStore implements Store {
   /**
    * Whether there may be room now. The log is not left to the other writer then, who may be idle or
    * have no room either: it would take all of what is made, and a database that cannot grow by the
-   * few pages that are new keeps the whole log from beginning anew.
+   * few pages that are new keeps SQLite from restarting the log.
    */
   #makesRoom(): boolean {
     const isOurs = this.#autoCheckpoint > 0;
@@ -203,7 +203,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** The log begins anew only when all of it is written back, also what came meanwhile. */
+  /** Two checkpoints: SQLite restarts the log only when all of it is in the database. */
   async #writeBack(): Promise<void> {
     this.#transactions += 1;
     if (this.#writeBackEvery === 0 || this.#transactions < this.#writeBackEvery) return;
@@ -339,7 +339,7 @@ export async function openStore(
 
 /**
  * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
- * between its turns: as a part of a commit, the first writer would wait for all of it, or do it.
+ * between its transactions: as a part of a commit, the first writer would wait for all of it, or do it.
  */
 const WRITE_BACK_EVERY = 4;
 

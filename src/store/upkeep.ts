@@ -4,7 +4,7 @@
  * root hands them in: so no room writes another's tables.
  */
 import { sql } from 'kysely';
-import type { Asker } from './audit.ts';
+import type { Actor } from './audit.ts';
 import type { Tx } from './store.ts';
 import type { Tables } from './tables.ts';
 
@@ -66,7 +66,7 @@ export interface RestoreSteps {
   /** Marks every push that may have been sent since the backup as unknown; gives how many. */
   markPushesUnknown(tx: Tx, now: number): Promise<number>;
   /** Disarms every rule and gives the ids of those that were armed. */
-  disarmAll(tx: Tx, who: Asker, now: number): Promise<readonly string[]>;
+  disarmAll(tx: Tx, who: Actor, now: number): Promise<readonly string[]>;
   /** Has every stream pulled again as a whole. */
   requestFullPulls(tx: Tx, now: number): Promise<void>;
 }

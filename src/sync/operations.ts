@@ -7,7 +7,7 @@ import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { ListCensus } from '../mirror/rows/census.ts';
-import { type Asker, writeAudit } from '../store/audit.ts';
+import { type Actor, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -45,18 +45,18 @@ interface Released {
 }
 
 export interface SyncOperations {
-  runNow(stream: string, full: boolean, asker: Asker): Promise<void>;
+  runNow(stream: string, full: boolean, asker: Actor): Promise<void>;
   /** Carries out what a suspicious run held back, and counts it as complete. */
-  release(runId: number, asker: Asker): Promise<Released>;
+  release(runId: number, asker: Actor): Promise<Released>;
   /** Lets decisions go by what the run has changed, though it was most of its list at once. */
-  acceptChange(runId: number, asker: Asker): Promise<AcceptedChange>;
+  acceptChange(runId: number, asker: Actor): Promise<AcceptedChange>;
   /**
    * Takes it that the counts of a stream are off for good by what they were off in a run: of that
    * number, or the latest one of the stream of that name.
    */
-  acceptCount(which: string, asker: Asker): Promise<AcceptedCount>;
+  acceptCount(which: string, asker: Actor): Promise<AcceptedCount>;
   /** Gives how many rows can be understood now; their sources are read again. */
-  retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
+  retryQuarantine(asker: Actor): Promise<{ readonly understood: number; readonly left: number }>;
 }
 
 export function unknownStream(name: string, names: readonly string[]): RefusedError {
@@ -147,7 +147,7 @@ async function missingOf(
   return census.missing;
 }
 
-async function release(deps: OperationsDeps, runId: number, asker: Asker): Promise<Released> {
+async function release(deps: OperationsDeps, runId: number, asker: Actor): Promise<Released> {
   const { store, clock } = deps;
   const run = await heldRun(store.db, runId);
   const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;

@@ -12,7 +12,7 @@ import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Asker } from '../../store/audit.ts';
+import type { Actor } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
@@ -45,7 +45,7 @@ export interface RulesInForce {
   listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
-  reload(who: Asker): Promise<RulesReloaded>;
+  reload(who: Actor): Promise<RulesReloaded>;
 }
 
 /** A list that the ERP changed counts after this long at the most. */
@@ -86,7 +86,10 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   let { rules } = config;
   const keeper = await openRuleKeeper({ ...deps, directory: rules.directory });
   if (keeper.isProvisional()) {
-    log.error({ rules: keeper.current().ruleSet.hash.slice(0, 12) }, 'no good rules: observing');
+    log.error(
+      { rules: keeper.current().ruleSet.hash.slice(0, 12) },
+      'no valid rules: only observing',
+    );
   }
   tellUnread(log, rules.directory);
   const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);

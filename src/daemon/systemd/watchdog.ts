@@ -1,7 +1,7 @@
 /**
  * Feeds the service manager's watchdog as long as the workers make progress, and keeps the line
  * that `systemctl status` shows. A worker that is stuck is named in the log and on that line, and
- * from then on nothing is fed: the manager kills the process and starts it anew, which is safe at
+ * from then on nothing is fed: the manager kills and restarts the process, which is safe at
  * any moment. Where nobody listens, a stuck worker is still logged.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -29,7 +29,7 @@ async function statusOf({ describe, log }: WatchdogDeps): Promise<string> {
   try {
     return await describe();
   } catch (error) {
-    log.error({ err: toError(error) }, 'cannot tell how the installation is');
+    log.error({ err: toError(error) }, 'cannot read status');
     return `cannot read the database: ${toError(error).message}`;
   }
 }

@@ -30,10 +30,10 @@ export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps
     const { says, advice } = detail;
     log.error({ alarm: kind, advice }, says);
   }
-  if (ended > 0) log.info({ ended }, 'what was not understood is understood, or gone');
+  if (ended > 0) log.info({ ended }, 'causes are gone');
   for (const cause of causes) {
-    const told = await openDetail(store.db, cause);
-    if (told === JSON.stringify(cause.detail)) continue;
+    const stored = await openDetail(store.db, cause);
+    if (stored === JSON.stringify(cause.detail)) continue;
     await updateIncident(store.db, cause, now);
   }
 }

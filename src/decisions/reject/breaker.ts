@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { deleteState, readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -41,7 +41,7 @@ export async function breakerResetAt(tx: Tx): Promise<number> {
 }
 
 /** Throws RefusedError when there is nothing to reset. */
-export async function resetBreaker(tx: Tx, who: Asker, at: number): Promise<Breaker> {
+export async function resetBreaker(tx: Tx, who: Actor, at: number): Promise<Breaker> {
   const breaker = await readBreaker(tx);
   if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
   await deleteState(tx, KEY);

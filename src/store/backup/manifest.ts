@@ -1,4 +1,4 @@
-/** The slip of paper beside a backup: what it must hold. Names and times of backups. */
+/** Manifests of backups: schema, names and times. */
 import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -10,7 +10,7 @@ import { tryParseJson } from '../../lib/json.ts';
 import { databaseMadeAt } from './inspect.ts';
 
 const part = z.object({
-  /** In the folder of the slip: whoever may put one there must not name files elsewhere. */
+  /** Name in the manifest's own folder: a manifest must not name files elsewhere. */
   file: z.string().regex(/^[^/]+\.db$/),
   bytes: z.number(),
   sha256: z.string(),

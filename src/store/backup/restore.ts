@@ -115,10 +115,10 @@ async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, c
   const now = clock.now();
   const { actor, steps } = plan;
   const inDoubt = await steps.markPushesUnknown(tx, now);
-  // In the database that takes the place: a stop in between must not leave a past that sends.
+  // The pause is written into the new database: a stop in between must leave none that sends.
   const reason = `restored from the backup of ${createdAt}`;
   await writePause(tx, { target: 'pushes', name: '', reason, actor, at: now });
-  // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
+  // The backup does not know why a rule was disarmed or the breaker tripped: a person arms again.
   const why = { actor, reason: `restored, as of ${createdAt}` };
   const disarmed = await steps.disarmAll(tx, why, now);
   // The mirror is old as well: every stream is read again, as a whole.

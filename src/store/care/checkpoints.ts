@@ -1,8 +1,8 @@
 /**
  * Keeps the write-ahead log small. SQLite writes it back by itself while we write; a program that
  * holds a read transaction open stops that, and the log grows for as long as it stays. So the log
- * is written back again in quiet moments, emptied when it has grown, and a reader who does not go
- * is told of.
+ * is written back again in quiet moments, emptied when it has grown, and a reader that stays
+ * is logged.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';

@@ -1,7 +1,6 @@
 /**
- * Room that is kept for the worst moment: a file that holds nothing. When the disk is full it is
- * removed, so that the outcome of what is on its way can still be written down; when there is room
- * again it is made anew.
+ * Reserved space file (`store.ballast`): it holds nothing. On a full disk it is removed, so that the
+ * outcomes of pushes under way can still be written; with room again it is made again.
  */
 import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -9,7 +8,7 @@ import { open } from 'node:fs/promises';
 export interface ReservedSpace {
   /** Size of the file. */
   readonly bytes: number;
-  /** Whether there was anything to give up. The room is there at once. */
+  /** Frees the space at once; false: there was none. */
   release(): boolean;
   /** Makes it, if it is not there, until `signal` stops it. Nobody else has to wait meanwhile. */
   restore(signal?: AbortSignal): Promise<void>;

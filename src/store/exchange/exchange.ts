@@ -74,7 +74,7 @@ export const EXCHANGE_MODE = 0o660;
 
 /** Longest wait for the lock in one call: it blocks the event loop. */
 const LOCK_MS = 5;
-/** For whoever only looks, in a process of his own. */
+/** Longest wait for the lock in a process that only inspects the file. */
 const INSPECT_MS = 2_000;
 
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
@@ -289,7 +289,7 @@ function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
     }
     const done = id === '' ? 'moved or removed it' : 'put another file there';
     throw new RetryLaterError('exchange.replaced', `${path}: somebody has ${done}`, {
-      hint: 'it is opened anew in a moment',
+      hint: 'it is opened again in a moment',
     });
   };
 }

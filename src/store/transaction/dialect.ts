@@ -33,12 +33,12 @@ interface CachedDatabase {
   close(): void;
 }
 
-/** A disk that could not read a page for once is told as damage as well, by SQLite itself. */
+/** Hint for damage; SQLite reports a single failed read of the disk as damage, too. */
 export const DAMAGE_HINT =
   'keep the file; where "selvedge doctor --offline" finds it whole, the disk could not read it: ' +
   'start again; else restore a backup ("selvedge backup restore")';
 
-/** Damage is for a person: whoever goes on writing into the file may make it worse. */
+/** Translates damage into an error for a person: further writes may make it worse. */
 export function asCorruptionError(thrown: unknown, path: string): unknown {
   if (!isDamage(thrown)) return thrown;
   return new StoreError('store.damaged', `${path} is damaged: ${thrown.message}`, {

@@ -75,7 +75,7 @@ export function refuseToForget(path: string): void {
   });
 }
 
-/** For whoever changes something in a database: an empty one in a wrong place would hide that. */
+/** Requires a database, because a new, empty one would hide a wrong `dataDir`. */
 export function requireDatabase(dataDir: string): void {
   const path = join(dataDir, 'mirror.db');
   refuseToForget(path);
