@@ -65,7 +65,6 @@ export interface Api {
   v2(path: string, asked?: Asked): Promise<Answer>;
   /** Any address, with the token of V2. */
   follow(url: string): Promise<Answer>;
-  /** At the same time. */
   burst(path: string, count: number): Promise<readonly Answer[]>;
   session(version: 'v1' | 'v2'): Promise<Session>;
   wait(ms: number): Promise<void>;

@@ -99,7 +99,6 @@ async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
   };
 }
 
-/** The account that the configuration names. */
 export function accountOf({ v1 }: Pick<Config['service'], 'v1'>): Account {
   const clientId = v1.login?.clientId ?? null;
   return {

@@ -1,4 +1,3 @@
-/** Routes that pause and resume. */
 import { z } from 'zod';
 import { PAUSE_TARGETS, type Pauses } from '../store/pauses.ts';
 import { actorWithReason } from './actor.ts';

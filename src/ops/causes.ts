@@ -25,7 +25,6 @@ export const CAUSE_KINDS = [
 export interface Cause extends Incident {
   readonly kind: (typeof CAUSE_KINDS)[number];
   readonly detail: {
-    /** Sentence with an example. */
     readonly says: string;
     /** Advice: the setting to write, or the command to run. */
     readonly advice: string;
@@ -39,7 +38,6 @@ export interface ToldCause {
   readonly advice: string;
 }
 
-/** Lists the open causes, oldest first. */
 export async function openCauses(db: Db): Promise<readonly ToldCause[]> {
   const rows = await db
     .selectFrom('incident')
@@ -58,8 +56,7 @@ interface Thing {
   readonly entity: string;
   readonly table: string;
   readonly key: string;
-  /** Several of them. */
-  readonly words: string;
+  readonly plural: string;
   /** Its name in service.v1.statuses. */
   readonly of?: StatusOf;
   /** By the member that they stand in: the table of its lines. */
@@ -73,7 +70,7 @@ const THINGS: readonly Thing[] = [
     entity: 'delivery',
     table: 'delivery',
     key: 'order_delivery_id',
-    words: 'deliveries',
+    plural: 'deliveries',
     of: 'delivery',
     path: '/orders/{order}/deliveries',
     lines: { fulfilledLineItems: 'delivery_line' },
@@ -82,7 +79,7 @@ const THINGS: readonly Thing[] = [
     entity: 'sales_order',
     table: 'sales_order',
     key: 'order_id',
-    words: 'orders',
+    plural: 'orders',
     of: 'order',
     path: '/orders/{order}',
     lines: { orderLineItems: 'sales_order_line' },
@@ -91,7 +88,7 @@ const THINGS: readonly Thing[] = [
     entity: 'refund',
     table: 'refund',
     key: 'order_refund_id',
-    words: 'refunds',
+    plural: 'refunds',
     of: 'refund',
     path: '/orders/{order}/refunds',
     lines: { refundedLineItems: 'refund_line' },
@@ -100,7 +97,7 @@ const THINGS: readonly Thing[] = [
     entity: 'pending_refund',
     table: 'pending_refund',
     key: 'pending_refund_id',
-    words: 'pending refunds',
+    plural: 'pending refunds',
     of: 'pendingRefund',
     path: '/orders/{order}/pending-refunds',
     lines: { refundLineItems: 'pending_refund_line' },
@@ -109,20 +106,20 @@ const THINGS: readonly Thing[] = [
     entity: 'stock_variant',
     table: 'stock_variant_row',
     key: 'barcode',
-    words: 'variants in stock',
+    plural: 'variants in stock',
     path: '/variants/stock/{key}',
   },
   {
     entity: 'season_variant',
     table: 'season_variant_row',
     key: 'season_barcode',
-    words: 'variants of seasons',
+    plural: 'variants of seasons',
     path: '/variants/season/{key}',
   },
 ];
 
-/** Words of one kind that are told apart: more would be no words. */
-const WORDS_MAX = 20;
+/** Limit of different statuses of one entity. */
+const STATUSES_MAX = 20;
 
 interface Odd {
   readonly status: string;
@@ -140,11 +137,11 @@ async function oddIn(db: Db, { table, key, of }: Thing): Promise<readonly Odd[]>
   const { rows } = await sql<Odd>`
     select status, count(*) rows, max(${sql.ref(key)}) example from ${sql.table(table)}
     where status not in (${listed(of)}) and status <> '' and deleted_at is null
-    group by status order by rows desc limit ${WORDS_MAX}`.execute(db);
+    group by status order by rows desc limit ${STATUSES_MAX}`.execute(db);
   return rows;
 }
 
-/** For YAML in one line. */
+/** Writes a status as a YAML scalar. */
 function scalar(word: string): string {
   return /^[A-Za-z][\w-]*$/.test(word) ? word : JSON.stringify(word);
 }
@@ -152,9 +149,9 @@ function scalar(word: string): string {
 async function unknownStatuses(db: Db): Promise<readonly Cause[]> {
   const causes: Cause[] = [];
   for (const thing of THINGS) {
-    const { entity, words, of } = thing;
+    const { entity, plural, of } = thing;
     for (const { status, rows, example } of await oddIn(db, thing)) {
-      const which = `${rows} ${words} (such as ${example})`;
+      const which = `${rows} ${plural} (such as ${example})`;
       const says = `${which} have the status "${status}", which nobody knows: none is decided`;
       const means = of === undefined ? '' : STATUSES[of].join('|');
       const setting = `service.v1.statuses: [{ of: ${of}, says: ${scalar(status)}, means: … }]`;
@@ -243,13 +240,13 @@ async function adviceFor(db: Db, thing: Thing, { example }: Found): Promise<stri
 async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
   const causes: Cause[] = [];
   for (const thing of THINGS) {
-    const { entity, words } = thing;
+    const { entity, plural } = thing;
     const found = [...(await foundIn(db, thing))].sort(([, a], [, b]) => b.rows - a.rows);
     for (const [member, one] of found.slice(0, MEMBERS_MAX)) {
       const raw = await keptOf(db, thing, one);
       const came = raw === undefined ? 'is missing' : `came as ${JSON.stringify(raw)}`;
       const example = `${came.slice(0, EXAMPLE_CHARS_MAX)}, for example in ${one.example}`;
-      const says = `${member} of ${one.rows} ${words} cannot be read (${example}): it is unknown`;
+      const says = `${member} of ${one.rows} ${plural} cannot be read (${example}): it is unknown`;
       const advice = await adviceFor(db, thing, one);
       const detail = { says, advice, rows: one.rows };
       causes.push({ kind: 'unreadable_member', entity, key: member, detail });
@@ -296,7 +293,7 @@ const ZONE_ADVICE =
 
 /** A clock may be so far ahead of ours. */
 const AHEAD_MS_MAX = 5 * 60_000;
-/** No zone is further away. */
+/** Largest offset that counts as one of a time zone. */
 const ZONE_MS_MAX = 86_400_000;
 /** Rows of each table that are looked at. */
 const LATEST = 20;
@@ -339,7 +336,7 @@ async function clockBehind(db: Db, timeZone: string): Promise<readonly Cause[]> 
   return [{ kind: 'clock_behind', entity: 'service', key: 'createdAt', detail }];
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const PLURALS: Readonly<Record<string, string>> = {
   delivery: 'deliveries',
   refund: 'refunds',
   pending_refund: 'pending refunds',
@@ -361,9 +358,9 @@ async function sharedNumbers(db: Db): Promise<readonly Cause[]> {
     const own = await sql<{ readonly id: number }>`
       select order_id id from ${table} where ${key} = ${number}`.execute(db);
     const orders = [own.rows[0]?.id, other].filter((id) => id !== undefined).join(' and ');
-    const words = WORDS[entity] ?? entity;
+    const plural = PLURALS[entity] ?? entity;
     const which = `${number} in orders ${orders}`;
-    const says = `${count} ${words} have a number of another order's as well: ${which}; they wait`;
+    const says = `${count} ${plural} have a number of another order's as well: ${which}; they wait`;
     const advice = 'they are told apart by their number alone: decide them in the service';
     const detail = { says, advice, rows: count };
     causes.push({ kind: 'shared_number', entity, key: 'number', detail });

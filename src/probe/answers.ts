@@ -108,7 +108,6 @@ export function wantsBrand(answer: PlainAnswer): boolean {
 }
 
 export interface FoundText {
-  /** JSON pointer of the member. */
   readonly pointer: string;
   readonly text: string;
 }

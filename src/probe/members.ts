@@ -34,7 +34,6 @@ function meanings(names: Readonly<Record<string, string>>): ReadonlyMap<string, 
   );
 }
 
-/** Words that mean the same. */
 const SAME = meanings({
   number: 'no nr num',
   color: 'colour',

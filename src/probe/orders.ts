@@ -88,7 +88,7 @@ function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statu
   }
 }
 
-/** Paths and numbers in a refusal. */
+/** Paths and numbers in a refusal, which differ from request to request. */
 const PLACES = /[\w./{}-]*\/[\w./{}-]+|\d+/g;
 
 /** Whether two refusals are the same but for the path that they may name. */

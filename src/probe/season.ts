@@ -7,9 +7,8 @@ import { namesIn, type Query, type Talk } from './talk.ts';
 const PARAMETERS = ['seasonName', 'season', 'SeasonName', 'season_name', 'seasonCode'];
 const LIST = '/variants/season';
 const NO_SEASON = 'selvedge-probe-no-such-season';
-/** Rows that are looked at. */
 const PAGE = 50;
-/** Some may have no variant. */
+/** Seasons that are tried, because some may have no variant. */
 const SEASONS_TRIED_MAX = 3;
 
 export interface SeasonSeen {

@@ -5,7 +5,6 @@ export const FORMATS = ['table', 'csv', 'json', 'ndjson'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface Paper {
-  /** A line of the result. */
   line(text: string): void;
   /** A line for programs, as it is. */
   data(text: string): void;
@@ -14,7 +13,6 @@ export interface Paper {
 }
 
 export interface ReportWriter extends RowSink {
-  /** After the last row. */
   close(): void;
 }
 

@@ -137,7 +137,6 @@ export interface PausesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly dataDir: string;
-  /** Streams that can be paused. */
   readonly streams: readonly string[];
   /** Cancels what the rules decided and was not sent yet; gives how many there were. */
   readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;
@@ -157,7 +156,7 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
   });
 }
 
-/** Gives how many decisions it canceled. */
+/** Begins a pause and gives the number of canceled decisions. */
 async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
   const { target, actor, reason, at } = pause;
   const by = (await readTable(tx)).find((row) => isSame(row, pause));

@@ -36,7 +36,6 @@ interface SpaceFigures {
 
 export interface SpaceWatch {
   readonly name: 'space';
-  /** Looks at the disk now. */
   look(): Promise<void>;
   /** Looks again and again until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;

@@ -110,7 +110,6 @@ export async function writeRestored(db: Db | Tx, restored: Restored, clock: Cloc
 const ACCOUNT_KEY = 'account';
 
 const ACCOUNT = z.object({
-  /** Base address of V1. */
   address: z.string(),
   /** Client id of the log-in; null with an API key, which may be rotated. */
   clientId: z.string().nullable(),

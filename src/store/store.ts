@@ -339,7 +339,8 @@ export async function openStore(
 
 /**
  * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
- * between its transactions: as a part of a commit, the first writer would wait for all of it, or do it.
+ * between its transactions: as a part of a commit, the first writer would wait for all of it, or do
+ * it.
  */
 const WRITE_BACK_EVERY = 4;
 

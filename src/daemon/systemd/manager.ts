@@ -7,7 +7,6 @@ import { createNotifier, type Notifier, statusText } from './notifier.ts';
 const NAMES = ['webhook'] as const;
 type SocketName = (typeof NAMES)[number];
 
-/** File descriptors by name. */
 export type InheritedSockets = Readonly<Partial<Record<SocketName, number>>>;
 
 const FIRST_FD = 3;

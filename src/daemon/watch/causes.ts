@@ -21,7 +21,6 @@ const LOOK_MS = 30_000;
 /** Between two looks, however much is read. */
 const PAUSE_MS = 1_000;
 
-/** Brings the incidents up to now. */
 export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps): Promise<void> {
   const causes = await readCauses(store.db, timeZone);
   const now = clock.now();

@@ -27,7 +27,7 @@ export interface PaceNoteDeps {
   readonly limiter: Pick<Limiter, 'pace' | 'waiting'>;
 }
 
-/** Less is not worth a write. */
+/** Share of held-up time below which no note is written. */
 const BUSY_MIN = 0.1;
 
 /** Called every few seconds; writes nothing while nobody waits. */

@@ -38,7 +38,6 @@ export interface DatabaseReadings {
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
-  /** Rows by entity. */
   readonly quarantine: Readonly<Record<string, number>>;
   /** Open ones by kind. */
   readonly incidents: Readonly<Record<string, number>>;

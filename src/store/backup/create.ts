@@ -42,7 +42,6 @@ export interface BackupPlan {
   /** How many backups stay; the oldest go first. */
   readonly keep: number;
   readonly busyTimeoutMs: number;
-  /** The program's version. */
   readonly program: string;
 }
 

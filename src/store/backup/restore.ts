@@ -25,7 +25,6 @@ import { sealAside } from './seal.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
-  /** The path of the backup's manifest. */
   readonly backup: string;
   readonly dataDir: string;
   readonly exchangeFile: string;
@@ -39,11 +38,9 @@ export interface RestorePlan {
 
 export interface Restored {
   readonly createdAt: string;
-  /** Pushes that are in doubt now. */
   readonly inDoubt: number;
   /** Reject rules that were armed, and are not any more. */
   readonly disarmed: readonly string[];
-  /** Paths of the replaced files. */
   readonly kept: readonly string[];
 }
 

@@ -1,12 +1,11 @@
 /**
- * Reserved space file (`store.ballast`): it holds nothing. On a full disk it is removed, so that the
- * outcomes of pushes under way can still be written; with room again it is made again.
+ * Reserved space file (`store.ballast`): it holds nothing. On a full disk it is removed, so that
+ * the outcomes of pushes under way can still be written; with room again it is made again.
  */
 import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 export interface ReservedSpace {
-  /** Size of the file. */
   readonly bytes: number;
   /** Frees the space at once; false: there was none. */
   release(): boolean;

@@ -48,7 +48,6 @@ export interface Exchange extends Disposable {
   waiting(after: number, rows: number, chars: number): HandedIn[];
   /** Writes the receipts, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
-  /** Documents whose receipts are not final. */
   openDocuments(): number[];
   /**
    * Cuts receipts off from documents above this number, which the mirror does not know (any more);
@@ -62,7 +61,6 @@ export interface Exchange extends Disposable {
   forget(endedBefore: string, rows: number): number;
 }
 
-/** Path of exchange.db. */
 export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'intake'>): string {
   return intake.database ?? join(dataDir, 'exchange.db');
 }

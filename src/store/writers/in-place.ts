@@ -1,7 +1,7 @@
 /**
- * A name may come to stand for another file: somebody moves the database away, lays an older copy
- * in its place, or removes its log. Whoever has it open writes on into files that nobody finds
- * again, and whoever opens it anew mixes the two. So nothing is written before this was looked at.
+ * Guard of the database's path: a person may move the file away, put an older copy in its place, or
+ * remove its log. An open connection would go on writing into files that nobody finds again, so
+ * every write first proves that the path still names the open files.
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ const ENDINGS = ['', '-wal', '-shm'];
 /** Undefined: of that one nothing is known. */
 export type FileIds = readonly (string | undefined)[];
 
-/** Empty: it is not there. */
+/** Id of a file; empty: the file is missing, undefined: this user may not look. */
 export function idOf(file: string): string | undefined {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
