@@ -1,6 +1,6 @@
 /** Asks a daemon as the command line does: from another process. */
 import { readFileSync } from 'node:fs';
-import { localFile } from '../../src/console/ask.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 
 export async function askToPullStock(folder: string): Promise<void> {
   const { url, token } = JSON.parse(readFileSync(localFile(folder), 'utf8'));

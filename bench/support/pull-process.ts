@@ -9,13 +9,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { localFile } from '../../src/console/ask.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { preferMemory } from '../../src/daemon/lifecycle.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 import { configOf } from '../../test/config/config-of.ts';
 import { startMeter } from './meters.ts';
 

@@ -9,7 +9,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { localFile } from '../../src/console/ask.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 export const LAUNCHER = join(ROOT, 'bin/selvedge.mjs');

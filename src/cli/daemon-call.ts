@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { askHere, localFile } from '../console/ask.ts';
-import type { Alone } from '../daemon/commands/alone.ts';
+import type { OfflineParts } from '../daemon/commands/offline.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
-import type { Asker } from '../store/audit.ts';
+import { askHere, localFile } from '../local-api/ask.ts';
+import type { Actor } from '../store/audit.ts';
 import { type CliContext, userName } from './command.ts';
 import { configOf } from './configuration.ts';
 
@@ -99,7 +99,7 @@ export interface Change<T> extends DaemonCall<T> {
   /** Why, for the audit. */
   readonly reason: string;
   /** The same by ourselves, when no daemon runs. */
-  readonly offline: (parts: Alone, asker: Asker) => Promise<T>;
+  readonly offline: (parts: OfflineParts, asker: Actor) => Promise<T>;
 }
 
 /** A change by the running daemon, or by ourselves when none runs. */
@@ -112,9 +112,9 @@ export async function viaDaemonOrOffline<T>(
   const asker = { actor: userName(), reason };
   const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
   // A command that only asks needs no store.
-  const { workAlone } = await import('../daemon/commands/alone.ts');
+  const { workOffline } = await import('../daemon/commands/offline.ts');
   try {
-    return await workAlone(config, deps, (parts) => offline(parts, asker));
+    return await workOffline(config, deps, (parts) => offline(parts, asker));
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'store.locked') throw error;
     return askDaemon(config.dataDir, { ...call, body: { ...call.body, ...asker } });

@@ -11,7 +11,10 @@ type Way = Pick<Config['service']['v1'], 'tokenHeader' | 'tokenScheme'>;
 
 function side(baseUrl: string, way: Way, login: Login, key: Secret | null): Side {
   return {
-    ...{ baseUrl, header: way.tokenHeader, scheme: way.tokenScheme, key: key?.reveal() },
+    baseUrl,
+    header: way.tokenHeader,
+    scheme: way.tokenScheme,
+    key: key?.reveal(),
     clientId: login ? revealed(login.clientId) : '',
     clientSecret: login?.clientSecret.reveal() ?? '',
     idMember: login?.idMember ?? '',

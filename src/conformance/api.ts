@@ -1,5 +1,4 @@
-/** What a case may use: requests to V1 and V2 with a token, time that passes, checks of shapes. */
-
+/** Helpers of the cases: requests to V1 and V2 with a token, waiting, checks of shapes. */
 import type { z } from 'zod';
 import type { Asker, PlainRequest } from '../client/asker.ts';
 import { headerText } from '../client/http/exchange.ts';
@@ -53,7 +52,7 @@ interface Asked {
 /** How this account lets in. */
 interface Session {
   readonly token: string;
-  /** Where the token stands in the answer to the log-in; undefined: there is none. */
+  /** Place of the token in the answer to the log-in; undefined: there is none. */
   readonly pointer: string | undefined;
   readonly header: string;
   readonly scheme: 'plain' | 'bearer';
@@ -66,7 +65,6 @@ export interface Api {
   v2(path: string, asked?: Asked): Promise<Answer>;
   /** Any address, with the token of V2. */
   follow(url: string): Promise<Answer>;
-  /** At the same time. */
   burst(path: string, count: number): Promise<readonly Answer[]>;
   session(version: 'v1' | 'v2'): Promise<Session>;
   wait(ms: number): Promise<void>;

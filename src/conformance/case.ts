@@ -4,7 +4,7 @@ import type { Api } from './api.ts';
 /** Stated by the interface document, published description, seen in clients, chosen. */
 export type Mark = 'S' | 'P' | 'W' | 'C';
 
-/** What a case needs beyond a key: leave to write, to run into limits, a read token, V2. */
+/** Permission that a case needs beyond a key: to write, to run into limits, a read token, V2. */
 export type Need = 'writes' | 'limits' | 'readToken' | 'v2';
 
 export interface Case {

@@ -1,4 +1,4 @@
-/** What a run found, for people: differences first, then what to write into which file. */
+/** Prints a run for people: differences first, then the settings for each file. */
 import { stringify } from 'yaml';
 import type { Result, Run } from './suite.ts';
 

@@ -16,7 +16,7 @@ export interface Result {
   readonly mark: Case['mark'];
   readonly statement: string;
   readonly outcome: 'as stated' | 'differs' | 'not tried';
-  /** What was seen, or why it was not tried. */
+  /** Observation, or the reason why the case was not tried. */
   readonly observed?: string;
   readonly remedy?: Remedy;
 }

@@ -4,14 +4,11 @@
  * aborts, then stops in the reverse order and closes the database.
  *
  * Start: clock → lock → addresses → database (migrated, durability proved) → rules → service →
- * workers, of which the outbox first turns what was on its way into doubt. A start that fails
+ * workers, of which the outbox first marks interrupted pushes as unknown. A start that fails
  * leaves nothing behind and says why.
  */
 import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
-import { createLocalApi } from '../console/api.ts';
-import { healthRoutes } from '../console/health-routes.ts';
-import { pauseRoutes } from '../console/pause-routes.ts';
 import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import type { Random } from '../lib/chance.ts';
@@ -20,8 +17,11 @@ import { toError } from '../lib/errors.ts';
 import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { createLocalApi } from '../local-api/api.ts';
+import { healthRoutes } from '../local-api/health-routes.ts';
+import { pauseRoutes } from '../local-api/pause-routes.ts';
 import { createRecentReads } from '../mirror/refresh.ts';
-import { headline } from '../ops/headline.ts';
+import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
@@ -50,11 +50,11 @@ import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts'
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
+import { CLOCK_STEPS, createStoreCare } from './upkeep.ts';
 import { createCauseWatch } from './watch/causes.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
-import { createStoreCare } from './watch/keeper.ts';
-import { createStatusNote } from './watch/pace.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
+import { createStatusNote } from './watch/status-note.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
 export interface DaemonEvents {
@@ -77,7 +77,7 @@ export interface DaemonDeps {
 
 export interface Daemon {
   readonly store: SqliteStore;
-  /** Where events are received, once the listener has started. */
+  /** Address of the listener for events, once it has started. */
   readonly listenerUrl: Promise<string | undefined>;
   health: Supervisor['health'];
   /** Loads the rules and the configuration again; throws what is wrong with them. */
@@ -93,7 +93,7 @@ const LEASE_MS = 30_000;
 
 const SPACE_CHECK_MS = 5_000;
 
-/** Ends the daemon when the database is no longer its own, or is damaged, whoever found that. */
+/** Ends the daemon when another one has taken the database over, or when it is damaged. */
 function leaseKeeper(
   lease: Lease,
   { damaged }: Pick<SqliteStore, 'damaged'>,
@@ -149,7 +149,7 @@ interface WorkerParts {
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
 }
 
-/** Those who look after the others: the database, lost events, what nothing can be decided for. */
+/** Creates the workers that watch the others: housekeeping, status, unknown members. */
 function createCare(
   config: Config,
   { clock, log }: DaemonDeps,
@@ -191,15 +191,22 @@ function createReading(config: Config, { store, service, traits }: WorkerParts, 
   };
 }
 
+function wakes(...workers: readonly { nudge(): void }[]): () => void {
+  return () => {
+    for (const { nudge } of workers) nudge();
+  };
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, lease, service, rules, space, pulse, socket } = parts;
   const { pauses, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
-  const reading = createReading(config, parts, clock);
-  const { sequence, grouped, recentReads, readOrder, readDelivery } = reading;
+  const { grouped, ...reading } = createReading(config, parts, clock);
+  const common = { store, clock, random, log, scrubber, service, space, pauses, ...reading };
   const outbox = createOutbox(config, {
-    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, pauses },
-    ...{ readDelivery, recentReads, levels: traits.levels },
+    ...common,
+    store: grouped,
+    levels: traits.levels,
     requestRun: (stream) => sync.requestRun(stream),
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
@@ -210,15 +217,19 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
   });
   const decisions = createDecisions(config, {
-    ...{ store, log, pauses, rules, pulse, readOrder },
+    ...common,
+    rules,
+    pulse,
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
-  const onCustomers = (): void => decisions.nudge();
+  const onCustomers = wakes(decisions);
   const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
-    ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
-    ...{ readDelivery, recentReads, refresherClock: pulse.clockOf('refresher') },
+    ...common,
+    socket,
+    systemKeys,
+    refresherClock: pulse.clockOf('refresher'),
     onRead(orderId) {
       outbox.onOrderRead(orderId);
       decisions.nudge();
@@ -226,8 +237,10 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
   });
   const sync = createSync(config, {
-    ...{ store, random, log, sequence, service, traits },
-    ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
+    ...common,
+    traits,
+    clock: pulse.clockOf('sync'),
+    threadsClock: clock,
     mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => inbox.coverage.pace(),
     onRefreshRequested: () => inbox.refresher.nudge(),
@@ -239,30 +252,23 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
     onAccepted: () => decisions.nudge(),
   });
-  guard.onKnown(() => {
-    for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
-  });
-  pauses.onChanged(() => {
-    for (const { nudge } of [sync, decisions, outbox]) nudge();
-  });
+  guard.onKnown(wakes(sync, inbox.refresher, outbox));
+  pauses.onChanged(wakes(sync, decisions, outbox));
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
-  const groups = [
-    ...[healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })],
-    ...[sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
-  ];
+  const own = [healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })];
+  const ofRooms = [sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes];
+  const groups = [...own, ...ofRooms, ...erp.groups];
   const local = createLocalApi(
-    { random, log: log.child({ room: 'console' }), groups, onListening: listening.resolve },
+    { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
   const renewer = leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease'));
+  const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
+  const receivers = [inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local];
   return {
-    workers: [
-      ...[parts.clockGuard, renewer, space, keeper, causes, guard],
-      ...[...outbox.workers, ...decisions.workers],
-      ...[inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local],
-    ],
+    workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
@@ -272,7 +278,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   };
 }
 
-/** What an operator should know from the first line on. */
+/** Logs the facts that an operator needs from the first line on. */
 function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
   const { ruleSet, files } = rules.current();
   const { hash } = ruleSet;
@@ -291,9 +297,9 @@ function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
 }
 
 /**
- * That both listeners will have their addresses, before anything works: who cannot listen is
- * started again every few seconds, and would each time log in, send something and leave in doubt
- * what it had no time to finish.
+ * Proves that both listeners will get their addresses before anything else starts. A daemon that
+ * cannot listen is restarted every few seconds, and would each time log in, send something, and
+ * leave its outcome unknown.
  */
 async function checkAddresses(config: Config, { sockets }: ServiceManager): Promise<void> {
   await using held = new AsyncDisposableStack();
@@ -328,7 +334,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const lease = await acquireLease(store, LEASE_MS, given.clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-  const clockGuard = await openClockGuard({ store, clock: given.clock, log });
+  const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });
   const { clock } = clockGuard;
   const deps = { ...given, clock };
   await setCurrency({ store, clock }, config.service.v1.currency);
@@ -339,9 +345,8 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     { store, clock, log, account: accountOf(config.service) },
     () => service.unheld,
   );
-  const service: Service = await createService(config.service, {
-    ...{ ...deps, store, hold: guard.hold, stop: stopping.signal },
-  });
+  const held = { store, hold: guard.hold, stop: stopping.signal };
+  const service: Service = await createService(config.service, { ...deps, ...held });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const { level } = config.service.v1;
   const traits = await createTraits({ store, clock, log, level }, service.brands);
@@ -353,23 +358,27 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
-  const tellForeign = (systemKey: string): void => {
-    log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
-  };
+  const shared = { store, lease, service, traits, rules, space, pulse, watch, pauses };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, traits, rules, space, pulse, watch, pauses, guard, clockGuard },
-    systemKeys: await openSystemKeys(store, clock, tellForeign),
+    ...shared,
+    guard,
+    clockGuard,
+    systemKeys: await openSystemKeys(store, clock, (systemKey) =>
+      log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read'),
+    ),
     socket: manager.sockets.webhook,
   });
   const { limiter } = service.transport;
   const watchdog = createWatchdog({
-    ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
+    clock,
+    log,
+    notifier: manager.notifier,
+    stuck: watch.stuck,
     note: createStatusNote({ store, clock, limiter, workers: watch.workers }),
     describe: () => headline(store.db, clock.now(), config),
   });
-  const supervisor = createSupervisor([...workers, watchdog], {
-    ...{ clock, log, stopMsMax: STOP_MS_MAX },
-  });
+  const limits = { clock, log, stopMsMax: STOP_MS_MAX };
+  const supervisor = createSupervisor([...workers, watchdog], limits);
   const running = opened.move();
   return {
     store,

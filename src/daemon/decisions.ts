@@ -1,14 +1,14 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { reviewRoutes } from '../console/decision-routes.ts';
-import { ruleRoutes } from '../console/rule-routes.ts';
 import { createDecider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { reviewRoutes } from '../local-api/decision-routes.ts';
+import { ruleRoutes } from '../local-api/rule-routes.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -30,7 +30,7 @@ export interface DecisionsDeps {
 
 export interface Decisions {
   readonly workers: readonly Worker[];
-  /** What people may ask for. */
+  /** Routes of the local API for reviews and rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
   nudge(): void;
@@ -45,13 +45,23 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const log = deps.log.child({ room: 'decisions' });
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
-    ...{ store, clock, log, rules, mode, onPush },
+    store,
+    clock,
+    log,
+    rules,
+    mode,
+    onPush,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,
   });
   const rejects = createRejectExecutor({
-    ...{ store, log, rules, mode, onPush, clock: pulse.clockOf('rejects') },
+    store,
+    log,
+    rules,
+    mode,
+    onPush,
+    clock: pulse.clockOf('rejects'),
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.wake,
   });
@@ -59,11 +69,11 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     decider.wake();
     rejects.wake();
   };
-  const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
+  const review = createReview({ store, clock, rules, onPush, onReviewed: nudge });
   const reload: RulesInForce['reload'] = async (who) => {
     const reloaded = await deps.rules.reload(who);
-    // Who is told that the rules only watch by now, or which are disarmed, must see nothing of
-    // theirs leave after that.
+    // Cancels unsent decisions first: a person who is told that rules only observe by now must not
+    // see one leave afterwards.
     await decider.recall();
     await rejects.recall();
     nudge();

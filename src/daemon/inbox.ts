@@ -1,8 +1,6 @@
 /** The inbox as the configuration describes it: listener and refresher. */
 import { isNotFound } from '../client/http/answer.ts';
 import type { Config } from '../config/schema.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { eventRoutes } from '../console/event-routes.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
 import { createJournal, type Journal } from '../inbox/journal.ts';
@@ -23,6 +21,8 @@ import { type Clock, untilAborted } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { eventRoutes } from '../local-api/event-routes.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refresh.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
@@ -39,7 +39,7 @@ export interface Inbox {
   readonly refresher: Refresher;
   readonly meter: Meter;
   readonly coverage: CoverageWatch;
-  /** What a person may ask of it. */
+  /** Route of the local API for events. */
   readonly routes: RouteGroup;
   /** The address that events are received at, once the listener has started. */
   readonly url: Promise<string | undefined>;
@@ -150,7 +150,7 @@ async function readAnnounced(
     if (!(error instanceof RefusedError)) throw error;
     throw await unknown.judge(orderId, error, await askingEvent(store.db, cause));
   }
-  // It was only early before: the service shows the order now.
+  // A read that succeeds ends the incident: the order was only not visible yet.
   await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
   const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
   const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
@@ -159,7 +159,7 @@ async function readAnnounced(
   }
   const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
   if (!left) return;
-  // What it does show may be due.
+  // The deliveries of the order may need a decision.
   deps.onRead(orderId);
   const what = `${left.thing} ${left.id}`;
   const text = `order ${orderId} is shown without ${what} as an event announced it`;
@@ -236,7 +236,10 @@ export function createInbox(
   const unknown = createUnknownOrders(store, clock);
   const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
   const refresher = createRefresher({
-    ...{ store, random, log, clock: deps.refresherClock },
+    store,
+    random,
+    log,
+    clock: deps.refresherClock,
     readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
     onRead: deps.onRead,
     onRefused: (due, error) => recordRefused(parts, due, error),
@@ -249,12 +252,14 @@ export function createInbox(
   const journal = createJournal({ store, clock, meter, systemKeys, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
   return {
-    ...{ listener: worker, meter, url },
+    listener: worker,
+    meter,
+    url,
     refresher: afterUpgrade(refresher, { ...deps, log }),
     routes: eventRoutes({
       events: createEventOperations({ store, clock, nudge: () => refresher.nudge() }),
-      async openPortal(asker) {
-        const link = await openPortal(deps, asker);
+      async openPortal(who) {
+        const link = await openPortal(deps, who);
         // Taken out of every log line that it might get into.
         deps.scrubber.register(link.url.reveal(), link.url.name);
         return link;

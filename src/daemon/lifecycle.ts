@@ -13,15 +13,15 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export interface SignalOptions {
   readonly clock?: Pick<Clock, 'monotonic'>;
   /**
-   * What SIGHUP asks for instead of a stop. Left out where a terminal may hang up on us: then
-   * nobody is left who could stop what goes on.
+   * Called at SIGHUP, instead of a stop. Left out when a terminal may hang up on the process,
+   * because then nobody is left who could stop it.
    */
   readonly onHangUp?: (() => Promise<unknown>) | undefined;
 }
 
 /**
- * One Ctrl-C may reach us several times: from the terminal, and from npm or the launcher, which
- * pass it on. Nobody presses it twice this fast.
+ * Time in which several interrupts count as one: npm and the launcher pass Ctrl-C on as well, and
+ * nobody presses it twice this fast.
  */
 const SAME_PRESS_MS = 300;
 
@@ -48,11 +48,11 @@ export async function runUntilSignal(
   let stoppedAt = 0;
   const onSignal = (name: NodeJS.Signals): void => {
     if (name === 'SIGHUP' && onHangUp) {
-      // Who asks for a reload while we stop does not ask for force.
+      // A reload requested during a stop is no request for force.
       if (stop.signal.aborted) return;
       log.info('reloading, as SIGHUP asks');
       onHangUp().catch((thrown: unknown) => {
-        log.error({ err: toError(thrown) }, 'nothing was reloaded; all stays as it was');
+        log.error({ err: toError(thrown) }, 'reload failed; nothing changed');
       });
       return;
     }

@@ -2,12 +2,12 @@
 import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { outboxRoutes } from '../console/outbox-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { outboxRoutes } from '../local-api/outbox-routes.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import type { RecentReads } from '../mirror/refresh.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
@@ -69,7 +69,7 @@ export interface Outbox {
   readonly workers: readonly Worker[];
   readonly desk: Desk;
   readonly kinds: readonly OutboxKind[];
-  /** What a person may ask of it. */
+  /** Routes of the local API for the outbox. */
   readonly routes: readonly RouteGroup[];
   /** Something was put into it, or nothing holds it any more. */
   nudge(): void;
@@ -192,7 +192,11 @@ function createKinds(
       dryRun: outbox.dryRun,
     }),
     createOrderKind({
-      ...{ store, clock, v1, readOrder, ...ordering },
+      store,
+      clock,
+      v1,
+      readOrder,
+      ...ordering,
       finder: createOrderFinder(v1),
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
@@ -220,7 +224,9 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
   const watch = createWatch({
-    ...{ store, clock, log },
+    store,
+    clock,
+    log,
     limits: {
       alertAfterMs: ALERT_AFTER_MS,
       refundAlertAfterMs: REFUND_ALERT_AFTER_MS,
@@ -231,7 +237,14 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { watchedSince } = quiet;
   const kinds = createKinds(config, deps, { onOrdered: stock.add, watchedSince });
   const dispatcher = createDispatcher({
-    ...{ store, random, log, ...quiet, onEnded, kinds, pauses, clock: deps.dispatcherClock },
+    store,
+    random,
+    log,
+    ...quiet,
+    onEnded,
+    kinds,
+    pauses,
+    clock: deps.dispatcherClock,
     dryRun: outbox.dryRun,
     limits: {
       concurrency: config.service.limits.concurrency,
@@ -250,19 +263,27 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     },
   });
   const desk = createDesk({
-    ...{ store, clock, ...quiet },
+    store,
+    clock,
+    ...quiet,
     confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
     nudge: dispatcher.nudge,
     onMoved: watch.nudge,
   });
   const accountWatch = createAccountWatch({
-    ...{ store, clock, log, readOrder },
+    store,
+    clock,
+    log,
+    readOrder,
     requestWalk: () => deps.requestRun('ordersFull'),
   });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
-    ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: accountWatch.nudge },
+    desk,
+    kinds,
+    nudge: dispatcher.nudge,
+    onOrdersRead: accountWatch.nudge,
     onOrderRead: dispatcher.onOrderRead,
     routes: [outboxRoutes(desk)],
   };

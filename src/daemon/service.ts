@@ -16,7 +16,7 @@ import {
   type Transport,
   type TransportDeps,
 } from '../client/transport.ts';
-import type { Brands } from '../client/v1/brands.ts';
+import { type Brands, createBrandNeeds } from '../client/v1/brands.ts';
 import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
 import { createV2Client, type V2Client } from '../client/v2/client.ts';
@@ -24,12 +24,63 @@ import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RetryLaterError } from '../lib/errors.ts';
+import { parseJsonObject } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
 import { HELD_BY } from '../outbox/waiting.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
-import { createBrands } from './brands.ts';
+
+const KEY = 'v1_brand_needs';
+
+interface BrandDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+/** Reads the known brand needs; those of another address or level do not count. */
+async function knownOf(
+  { baseUrl, level }: Config['service']['v1'],
+  { store }: BrandDeps,
+): Promise<readonly string[]> {
+  const text = await readState(store.db, KEY);
+  if (text === undefined) return [];
+  const stored = parseJsonObject(text);
+  if (stored.baseUrl !== baseUrl || stored.level !== level) return [];
+  return Array.isArray(stored.reads) ? stored.reads.map(String) : [];
+}
+
+/** The brand of the mirrored row, then all the others. */
+async function candidatesIn({ store: { db } }: BrandDeps, barcode: string) {
+  const own = await db
+    .selectFrom('stock_variant')
+    .select('brand_name')
+    .where('barcode', '=', barcode)
+    .executeTakeFirst();
+  const brands = await db
+    .selectFrom('brand')
+    .select('brand_name')
+    .where('deleted_at', 'is', null)
+    .orderBy('brand_name')
+    .execute();
+  const names = brands.map(({ brand_name }) => brand_name);
+  return [...new Set([...(own?.brand_name ? [own.brand_name] : []), ...names])];
+}
+
+async function createBrands(v1: Config['service']['v1'], deps: BrandDeps): Promise<Brands> {
+  const { baseUrl, level } = v1;
+  const memory = {
+    known: await knownOf(v1, deps),
+    async keep(reads: readonly string[]) {
+      const text = JSON.stringify({ baseUrl, level, reads });
+      await writeState(deps.store.db, KEY, text, deps.clock);
+    },
+  };
+  return {
+    ...createBrandNeeds(v1.perBrand, memory),
+    candidates: (barcode) => candidatesIn(deps, barcode),
+  };
+}
 
 const LOGIN_KEY = 'last_login_at';
 
@@ -48,7 +99,6 @@ async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
   };
 }
 
-/** The account that the configuration names. */
 export function accountOf({ v1 }: Pick<Config['service'], 'v1'>): Account {
   const clientId = v1.login?.clientId ?? null;
   return {
@@ -95,7 +145,8 @@ function v1Credential(v1: Config['service']['v1']): Credential {
   return {
     kind: 'login',
     url: `${v1.baseUrl}/auth/login`,
-    ...{ header, scheme },
+    header,
+    scheme,
     idMember,
     secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
@@ -152,7 +203,11 @@ function createV2(
     kind: 'login',
     url: `${baseUrl}/auth/login`,
     header: tokenHeader,
-    ...{ scheme, idMember, secretMember, tokenPointers, clientSecret },
+    scheme,
+    idMember,
+    secretMember,
+    tokenPointers,
+    clientSecret,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };

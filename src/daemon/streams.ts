@@ -1,4 +1,4 @@
-/** Which streams the configuration asks for, and when. */
+/** Streams that the configuration asks for, with their schedules. */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
 import { hasAtLevel, STREAM_NEEDS } from '../config/level.ts';
@@ -29,7 +29,7 @@ export interface StreamSources {
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   readonly onRefreshRequested: () => void;
-  /** What is learned of the account; undefined: nothing is pulled. */
+  /** Learned traits of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
   /** Milliseconds between two sweeps while events are missed; undefined: as scheduled. */
   readonly sweepPace?: (() => number | undefined) | undefined;
@@ -46,7 +46,9 @@ function planned(
   return enabled ? [{ stream, schedule, jitterMs: jitter, ...more }] : [];
 }
 
-/** What is read with each order, as far as the configuration wants it and the level has it. */
+/**
+ * Lists the parts to read with each order: wanted by the configuration and offered by the level.
+ */
 export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service'>): ReadAlso {
   const { refunds, pendingRefunds } = streams.orders;
   const { level } = service.v1;
@@ -72,7 +74,7 @@ function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   ];
 }
 
-/** Those that the account's level has; where it turns out to lack one, the level is too high. */
+/** Keeps the streams that the account's level offers. */
 function atItsLevel(
   { service }: Pick<Config, 'service'>,
   { v1, traits }: StreamSources,
@@ -100,7 +102,9 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
         level: { detailed, detailedPricing, includeVariantsOnOrder },
         fuse: stock.fuse,
         unlisted: stock.unlisted,
-        ...{ mode, pageRows, traits },
+        mode,
+        pageRows,
+        traits,
       }),
       stock,
     ),
@@ -108,7 +112,9 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
       createSeasonStream(v1, {
         level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
         fuse: season.fuse,
-        ...{ mode, pageRows, traits },
+        mode,
+        pageRows,
+        traits,
       }),
       season,
     ),
@@ -126,7 +132,7 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
   ].flatMap((one) => atItsLevel(config, sources, one));
 }
 
-/** What makes the same answer another row: who reads it, and by which names. */
+/** Fingerprint of all that makes another row of the same answer: program, level, member names. */
 function readingOf({ service }: Config): string {
   const { level, members } = service.v1;
   return JSON.stringify([version(), level, members]);

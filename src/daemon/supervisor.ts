@@ -40,7 +40,7 @@ const RELAPSES_MS = 86_400_000;
 
 const ENDED = 'it ended without being asked to';
 
-/** What each worker gets for its stop, even when the others have used up the deadline. */
+/** Time to stop that each worker gets, even when the others have used up the deadline. */
 const STOP_MS_MIN = 250;
 
 interface Entry {

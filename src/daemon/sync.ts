@@ -1,11 +1,11 @@
 /** The pulls as the configuration describes them: planner, threads, and what a person may do. */
 import { streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
-import type { RouteGroup } from '../console/api.ts';
-import { syncRoutes } from '../console/sync-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { syncRoutes } from '../local-api/sync-routes.ts';
 import type { ReadSequence } from '../store/state.ts';
 import { type SqliteStore, storeOptions } from '../store/store.ts';
 import { createBulkThreads } from '../sync/bulk/threads.ts';
@@ -15,7 +15,7 @@ import { createPlanner } from '../sync/planner.ts';
 import { requestRun } from '../sync/request-run.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import type { Traits } from '../sync/traits/traits.ts';
-import type { Alone } from './commands/alone.ts';
+import type { OfflineParts } from './commands/offline.ts';
 import type { Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
 import type { Worker } from './supervisor.ts';
@@ -43,7 +43,7 @@ export interface Sync {
   readonly planner: Worker;
   /** Something may be pulled again. */
   nudge(): void;
-  /** What a person may ask of it. */
+  /** Route of the local API for pulls. */
   readonly routes: RouteGroup;
   /** Has a stream pulled soon, for what waits for it. */
   requestRun(stream: string): Promise<void>;
@@ -66,15 +66,19 @@ function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
-  const { turns, files } = store;
+  const { writeHandOff, files } = store;
   const names = config.service.v1.members;
-  const data = { ...storeOptions(config), turns, files };
+  const data = { ...storeOptions(config), writeHandOff, files };
   const threads = createBulkThreads(data, deps.threadsClock, names);
   const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants, streams, names });
   const operations = createSyncOperations({
-    ...{ store, clock, names, variants, notAtLevel: streamsNotAtLevel(config) },
+    store,
+    clock,
+    names,
+    variants,
+    notAtLevel: streamsNotAtLevel(config),
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
     onAccepted: deps.onAccepted,
@@ -89,7 +93,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
 }
 
 /** For the command line while no daemon runs. */
-export function operationsAlone({ config, clock, store, service }: Alone): SyncOperations {
+export function offlineOperations({ config, clock, store, service }: OfflineParts): SyncOperations {
   const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const names = config.service.v1.members;

@@ -11,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules } from '../rules/load.ts';
-import { type Asker, writeAudit } from '../store/audit.ts';
+import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
@@ -43,7 +43,7 @@ export interface RuleKeeper {
    */
   refreshLists(): Promise<boolean>;
   /** Throws the ConfigError that names every mistake, and keeps what is in force. */
-  reload(who: Asker, from: From): Promise<Reloaded>;
+  reload(who: Actor, from: From): Promise<Reloaded>;
 }
 
 interface From {
@@ -189,7 +189,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
   };
-  const reload = async (who: Asker, { directory, detail, onInForce }: From): Promise<Reloaded> => {
+  const reload = async (who: Actor, { directory, detail, onInForce }: From): Promise<Reloaded> => {
     const before = inForce;
     let next: LoadedRuleSet;
     try {

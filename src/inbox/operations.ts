@@ -10,7 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
-import { type Asker, writeAudit } from '../store/audit.ts';
+import { type Actor, writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
@@ -33,7 +33,7 @@ export interface ReplayResult {
 }
 
 export interface EventOperations {
-  replay(selection: Selection, asker: Asker): Promise<ReplayResult>;
+  replay(selection: Selection, asker: Actor): Promise<ReplayResult>;
 }
 
 export interface EventOperationsDeps {

@@ -1,6 +1,7 @@
 /** Rows that could not be understood are kept with the reason, and stop nothing. */
 import { type RawBuilder, sql } from 'kysely';
 import { sha256 } from '../lib/json.ts';
+import { deleteByKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Provenance } from './rows/bulk.ts';
 
@@ -67,6 +68,11 @@ export async function releaseRows(
     .where('entity', '=', entity)
     .where(isOneOf(memberOf(member), values))
     .execute();
+}
+
+/** Drops rows that can be understood by now. */
+export async function dropQuarantined(tx: Tx, ids: readonly number[]): Promise<void> {
+  await deleteByKeys(tx, 'quarantine', 'id', ids);
 }
 
 /** Those of the values that the service has in rows which could not be understood, as text. */

@@ -5,6 +5,7 @@
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
+import { endIncidentRows } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 
 export interface DueRefresh {
@@ -44,32 +45,30 @@ export const ORDERS_UNKNOWN = { kind: 'orders_unknown', entity: 'system_key' } a
  * them: no read will ever show them. The mirror has what it has.
  */
 export async function endUnlisted(db: Db, listedAt: number, now: number): Promise<void> {
-  const { kind, entity } = ORDER_UNREADABLE;
-  await db
-    .updateTable('incident')
-    .set({ resolved_at: now })
-    .where('kind', '=', ORDERS_UNKNOWN.kind)
+  const over = await db
+    .selectFrom('incident')
+    .select('id')
     .where('resolved_at', 'is', null)
     .where('at', '<', listedAt)
-    .execute();
-  await db
-    .updateTable('incident')
-    .set({ resolved_at: now })
-    .where('kind', '=', kind)
-    .where('entity', '=', entity)
-    .where('resolved_at', 'is', null)
-    .where('at', '<', listedAt)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('sales_order')
-            .select('order_id')
-            .where('order_id', '=', sql<number>`cast(incident.key as integer)`)
-            .where('deleted_at', 'is', null),
-        ),
-      ),
+    .where(({ or, and, eb, not, exists, selectFrom }) =>
+      or([
+        eb('kind', '=', ORDERS_UNKNOWN.kind),
+        and([
+          eb('kind', '=', ORDER_UNREADABLE.kind),
+          eb('entity', '=', ORDER_UNREADABLE.entity),
+          not(
+            exists(
+              selectFrom('sales_order')
+                .select('order_id')
+                .where('order_id', '=', sql<number>`cast(incident.key as integer)`)
+                .where('deleted_at', 'is', null),
+            ),
+          ),
+        ]),
+      ]),
     )
     .execute();
+  await endIncidentRows(db, over, now);
 }
 
 /** Causes of reads that can wait: thousands of them come at once. */

@@ -9,7 +9,7 @@ import { type Db, storeOptions } from '../store/store.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
-  /** Of the account's V1 (`service.v1.level`), and what it does not have. */
+  /** Level of the account's V1 (`service.v1.level`), and the streams it lacks. */
   readonly level: string;
   readonly lacks: readonly string[];
   /**
@@ -20,10 +20,10 @@ export interface Installation extends Status {
   readonly silentMs: number | null;
   /** By the configuration everything is checked, and nothing is sent. */
   readonly dryRun: boolean;
-  /** Of the newest backup; null: this user sees none, or only such of a time to come. */
+  /** Age of the newest backup; null: this user sees none, or only one with a future date. */
   readonly backupAgeMs: number | null;
   readonly freeBytes: number;
-  /** Of the database's write-ahead log, which a reader who stays lets grow. */
+  /** Size of the write-ahead log; a reader that stays lets it grow. */
   readonly logBytes: number;
 }
 

@@ -24,7 +24,7 @@ const PACE = z.object({
 
 export type ServicePace = z.output<typeof PACE>;
 
-/** Null: the limit keeps nobody up. */
+/** Reads the noted pace; null: the request limit delays no work. */
 export async function readPace(db: Db): Promise<ServicePace | null> {
   return PACE.safeParse(tryParseJson((await readState(db, PACE_KEY)) ?? '')).data ?? null;
 }

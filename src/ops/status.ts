@@ -2,11 +2,12 @@
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
 import { parseJsonObject } from '../lib/json.ts';
-import { type Pause, pauseOf, readPauses } from '../store/pauses.ts';
+import { formatDuration } from '../lib/units.ts';
+import { labelOf, type Pause, pauseOf, readPauses } from '../store/pauses.ts';
 import { readAccountHold } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
-import { openCauses, type ToldCause } from './causes/cause.ts';
+import { openCauses, type ToldCause } from './causes.ts';
 import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
@@ -31,7 +32,7 @@ interface FailingWorker {
   readonly worker: string;
   /** Epoch milliseconds. */
   readonly since: number;
-  /** Of when it began. */
+  /** Error at the time when the failures began. */
   readonly error: string;
 }
 
@@ -64,7 +65,7 @@ export interface Status {
   readonly openIncidents: number;
   /** The same by kind, such as `rules_invalid` or `reject_breaker`. */
   readonly incidents: Readonly<Record<string, number>>;
-  /** What is not understood, and what to do about each. */
+  /** Causes that nothing can be decided for, with advice. */
   readonly causes: readonly ToldCause[];
   /** Parts of the daemon that fail again and again. */
   readonly failingWorkers: readonly FailingWorker[];
@@ -72,7 +73,7 @@ export interface Status {
   readonly holdsOverdue: number;
   /** Deliveries that a rule will reject, and that can still be stopped. */
   readonly rejectsWaiting: number;
-  /** What is paused, by whom, since when and why; empty: nothing. */
+  /** Active pauses with reason, person and time; empty: none. */
   readonly paused: readonly Pause[];
   /** Why nothing is asked of the service: the account is not known to be that of the mirror. */
   readonly accountHold: string | null;
@@ -251,4 +252,44 @@ export async function readStatus(
     paused,
     accountHold: (await readAccountHold(db)) ?? null,
   };
+}
+
+/** Reads what an index holds ready; cheap enough for every few seconds. */
+export async function headline(db: Db, now: number, config: Config): Promise<string> {
+  const freshnessMs = freshnessOf(config);
+  const streams = await db
+    .selectFrom('stream_state')
+    .select(['stream', 'complete_at'])
+    // A stream that is switched off is neither fresh nor stale.
+    .where('stream', 'in', Object.keys(freshnessMs))
+    .execute();
+  const stale = streams.filter(
+    ({ stream, complete_at: at }) => now - (at ?? 0) > (freshnessMs[stream] ?? Infinity),
+  );
+  const open = await db
+    .selectFrom('outbox')
+    .select((eb) => ['state', eb.fn.countAll<number>().as('count')])
+    .where('ended_at', 'is', null)
+    .groupBy('state')
+    .execute();
+  const events = await db
+    .selectFrom('webhook_event')
+    .select((eb) => eb.fn.max('received_at').as('at'))
+    .executeTakeFirst();
+  const incidents = await db
+    .selectFrom('incident')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  const paused = (await readPauses(db, config.dataDir)).map(labelOf);
+  const lastEvent: number | null = events?.at ?? null;
+  const parts = [
+    `${streams.length - stale.length} streams fresh, ${stale.length} stale`,
+    ...(paused.length > 0 ? [`PAUSED: ${paused.join(', ')}`] : []),
+    ...(config.outbox.dryRun ? ['DRY RUN'] : []),
+    ...open.map(({ state, count }) => `${count} ${state.replace('_', ' ')}`),
+    lastEvent === null ? 'no event yet' : `last event ${formatDuration(now - lastEvent)} ago`,
+    ...(Number(incidents?.count ?? 0) > 0 ? [`${incidents?.count} incidents open`] : []),
+  ];
+  return parts.join('; ');
 }

@@ -1,4 +1,4 @@
-/** Which version of the program this is. */
+/** Version of the program. */
 import { readFileSync } from 'node:fs';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 

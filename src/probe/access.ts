@@ -26,11 +26,11 @@ export interface Target {
   /** The secret of the log-in, or a static key. */
   readonly secret: Secret;
   readonly isKey: boolean;
-  /** What is configured now, tried first. */
+  /** Configured member names, tried first. */
   readonly names: readonly [id: string, secret: string];
   readonly pointers: readonly string[];
   readonly way: TokenWay;
-  /** What a published description says of it, tried next. */
+  /** Member names of a published description, tried next. */
   readonly describedNames?: readonly [id: string, secret: string] | undefined;
   readonly describedWays: readonly TokenWay[];
   /** Lists of which at least one exists, to try a header with. */
@@ -134,7 +134,8 @@ async function tryNames(target: Target, hands: Hands, baseUrl: string): Promise<
     witness.looking(`the log-in at ${baseUrl}, with ${idName} and ${secretName}`);
     await hands.mayLogIn();
     const answer = await asker.ask({
-      ...{ method: 'POST', url: `${baseUrl}/auth/login` },
+      method: 'POST',
+      url: `${baseUrl}/auth/login`,
       json: { [idName]: target.clientId, [secretName]: target.secret.reveal() },
     });
     const token = isGood(answer) ? tokenIn(answer, target.pointers) : undefined;
@@ -151,7 +152,7 @@ async function tryNames(target: Target, hands: Hands, baseUrl: string): Promise<
     }
     // A wrong secret is known by the right names only; of other names it says nothing.
     if (!refusal || !isShut(refusal)) refusal = answer;
-    // What a refusal names comes next.
+    // Names that the refusal mentions are tried next.
     left = uniqueBy([namesIn(answer), ...left]).filter((one) => !tried.has(one.join()));
   }
   return { baseUrl, refusal, isNowhere: false };

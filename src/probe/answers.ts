@@ -4,7 +4,7 @@ import { isJsonObject } from '../lib/json.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Of the service's own words, so much is shown. */
+/** Limit of characters quoted from an answer of the service. */
 const WORDS_MAX = 160;
 
 function innerStatus(json: unknown): number | undefined {
@@ -58,7 +58,7 @@ export function rowsOf(answer: PlainAnswer, name: string): readonly Row[] | unde
   return found?.filter(isJsonObject);
 }
 
-/** What the service counts in a list. */
+/** Number of rows that the service states in a list. */
 export function countOf(answer: PlainAnswer): number | undefined {
   const data = dataOf(answer);
   const count = isJsonObject(data) ? Number(data.count ?? Number.NaN) : Number.NaN;
@@ -82,8 +82,8 @@ function lineOf(value: unknown): string {
   return textOf(value.detail) ?? textOf(value.title) ?? JSON.stringify(value);
 }
 
-/** What the service says: its message and its lines, or its page without its marks. */
-export function wordsIn({ json, text }: PlainAnswer): string {
+/** Message of an answer: its text and lines, or its page without markup. */
+export function messageIn({ json, text }: PlainAnswer): string {
   const members = isJsonObject(json) ? json : {};
   const parts = [members.message, members.invalid_data, members.errors];
   const lines = parts.flatMap((part) => part ?? []).map(lineOf);
@@ -93,7 +93,7 @@ export function wordsIn({ json, text }: PlainAnswer): string {
 
 /** The same for a person, with the status. */
 export function wordsOf(answer: PlainAnswer): string {
-  const words = wordsIn(answer).slice(0, WORDS_MAX);
+  const words = messageIn(answer).slice(0, WORDS_MAX);
   return `HTTP ${answer.status}${words === '' ? '' : `: ${words}`}`;
 }
 
@@ -108,7 +108,6 @@ export function wantsBrand(answer: PlainAnswer): boolean {
 }
 
 export interface FoundText {
-  /** As a JSON pointer. */
   readonly pointer: string;
   readonly text: string;
 }

@@ -39,7 +39,7 @@ export interface Difference {
   /** `GET /variants/stock`. */
   readonly where: string;
   readonly what: string;
-  /** What to do about it; undefined: nothing is needed, or nothing can be done here. */
+  /** Advice; undefined: nothing is needed, or nothing can be done here. */
   readonly hint: string | undefined;
 }
 
@@ -48,12 +48,15 @@ interface Use {
   readonly path: string;
   /** Query parameters that are sent, as far as the settings want them. */
   readonly query?: readonly string[];
-  /** What is read of the answer; `rows`: the member of `data` that holds the list or the thing. */
+  /**
+   * Schema of the answer as far as it is read; `rows`: member of `data` with the list or the
+   * object.
+   */
   readonly answer?: z.ZodType;
   readonly rows?: string;
   /** A body with everything that may be sent, and one with what is sent in any case. */
   readonly body?: { readonly most: unknown; readonly least: unknown };
-  /** What is done without it. */
+  /** Behaviour of the daemon without it. */
   readonly without?: string;
 }
 
@@ -63,10 +66,16 @@ function orderBodies(freight: 'freight' | 'Freight') {
   const place = { address: text, city: text, zip: text, countryCode: 'DK', address2: text };
   const person = { firstName: text, lastName: text, phone: text, email: text, company: text };
   const most = {
-    ...{ reference: text, comment: text, seasonName: text, lines: [line] },
+    reference: text,
+    comment: text,
+    seasonName: text,
+    lines: [line],
     shippingAddress: { ...place, ...person, provinceCode: text, accountNo: text },
     freight: {
-      ...{ freightAmountUnits: 1, freightType: text, parcelShopId: text, warehouseCode: text },
+      freightAmountUnits: 1,
+      freightType: text,
+      parcelShopId: text,
+      warehouseCode: text,
     },
   };
   const least = { reference: text, lines: [{ barcode: text, quantity: 1, priceUnits: 1 }] };
@@ -82,7 +91,7 @@ function refundBodies() {
   };
 }
 
-/** What the daemon does at V1 with these settings. */
+/** Requests that the daemon makes at V1 with these settings. */
 function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): readonly Use[] {
   const { v1 } = service;
   const { stock, season } = streams;
@@ -104,20 +113,31 @@ function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): read
     { method: 'GET', path: '/freight', answer: freightOptionSchema, rows: 'freightOptions' },
     { method: 'GET', path: '/seasons', query: brand, answer: seasonSchema, rows: 'seasons' },
     {
-      ...{ method: 'GET', path: '/variants/stock', query: [...brand, ...pages, ...ofStock] },
-      ...{ answer: variantSchema, rows: 'variants' },
+      method: 'GET',
+      path: '/variants/stock',
+      query: [...brand, ...pages, ...ofStock],
+      answer: variantSchema,
+      rows: 'variants',
     },
     { method: 'GET', path: '/variants/stock/{}', answer: variantSchema, rows: 'variant' },
     {
-      ...{ method: 'GET', path: '/variants/season', answer: variantSchema, rows: 'variants' },
+      method: 'GET',
+      path: '/variants/season',
+      answer: variantSchema,
+      rows: 'variants',
       query: [...brand, ...pages, ...ofSeason, v1.seasonParameter],
     },
     {
-      ...{ method: 'GET', path: '/orders', query: ['beforeOrderId'] },
-      ...{ answer: salesOrderSchema, rows: 'orders' },
+      method: 'GET',
+      path: '/orders',
+      query: ['beforeOrderId'],
+      answer: salesOrderSchema,
+      rows: 'orders',
     },
     {
-      ...{ method: 'POST', path: '/orders', answer: createdOrderSchema },
+      method: 'POST',
+      path: '/orders',
+      answer: createdOrderSchema,
       body: orderBodies(v1.freightSpelling),
     },
     { ...orders, answer: salesOrderSchema },
@@ -126,11 +146,17 @@ function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): read
     { method: 'GET', path: '/orders/{}/refunds', ...refund, rows: 'refunds' },
     { method: 'POST', path: '/orders/{}/refunds/{}', ...refund, body: status },
     {
-      ...{ method: 'GET', path: pending, answer: pendingRefundSchema, rows: 'pendingRefunds' },
+      method: 'GET',
+      path: pending,
+      answer: pendingRefundSchema,
+      rows: 'pendingRefunds',
       without: noRefunds,
     },
     {
-      ...{ method: 'POST', path: pending, answer: pendingRefundSchema, body: refundBodies() },
+      method: 'POST',
+      path: pending,
+      answer: pendingRefundSchema,
+      body: refundBodies(),
       without: noRefunds,
     },
     { method: 'POST', path: '/webhook-portal' },
@@ -250,7 +276,7 @@ function bodyDifferences(document: Members, where: string, schema: unknown, body
   const [most, least] = [new Set(membersIn(body.most)), new Set(membersIn(body.least))];
   const unknown = [...most].filter((one) => {
     const above = one.split('.').slice(0, -1).join('.');
-    // Of an object whose members are not described nothing can be told.
+    // An object with undescribed members allows no statement about its members.
     const isTold = above === '' || [...all].some((name) => name.startsWith(`${above}.`));
     return !all.has(one) && isTold;
   });

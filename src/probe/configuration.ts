@@ -60,13 +60,13 @@ function valueAt(defaults: unknown, setting: string): unknown {
 const isSame = (one: unknown, other: unknown): boolean =>
   canonicalJson({ one }) === canonicalJson({ one: other });
 
-/** What was found for each setting, the last word on it. */
+/** Keeps the last finding for each setting. */
 function settled(findings: readonly Finding[]): readonly Finding[] {
   const sure = findings.filter(({ setting, isOff }) => setting !== undefined && isOff !== true);
   return [...new Map(sure.map((finding) => [finding.setting, finding])).values()];
 }
 
-/** What differs from these values, each with where it was seen. */
+/** Lists the findings that differ from these values. */
 export function differing(findings: readonly Finding[], values: unknown): readonly Finding[] {
   return settled(findings).filter(
     ({ setting = '', value }) => !isSame(value, valueAt(values, setting)),

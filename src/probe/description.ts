@@ -1,4 +1,4 @@
-/** What a service publishes about itself (OpenAPI, as JSON or YAML): where it is, what it says. */
+/** Reads the description that a service publishes (OpenAPI, as JSON or YAML). */
 import { parse } from 'yaml';
 import type { Asker } from '../client/asker.ts';
 import { isJsonObject } from '../lib/json.ts';
@@ -8,7 +8,7 @@ import { isShut } from './answers.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 export interface Description {
-  /** Where it was read. */
+  /** Address or file that it was read from. */
   readonly source: string;
   readonly document: Members;
 }

@@ -1,11 +1,11 @@
-/** What was found out about an account, and on what it was seen. */
+/** Finding about an account, with the observation behind it. */
 
 export interface Finding {
   /** Its place in the configuration; undefined: nothing is to be set, it is only told. */
   readonly setting: string | undefined;
-  /** As it is written there. */
+  /** Value as it is written in the configuration. */
   readonly value: unknown;
-  /** What was asked, and how it was answered. */
+  /** Request and answer that prove it. */
   readonly seen: string;
   /** Why a person should look at it before it is relied on. */
   readonly doubt?: string | undefined;

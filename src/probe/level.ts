@@ -3,9 +3,27 @@ import type { Finding } from './findings.ts';
 
 /** In which something came, in their order. */
 const LEVELS = [
-  ...['1.2.6', '1.2.7', '1.2.8', '1.2.14', '1.2.17', '1.2.37', '1.2.38', '1.2.45', '1.2.50'],
-  ...['1.2.54', '1.2.55', '1.2.56', '1.3.0', '1.3.3', '1.4.0', '1.4.1', '1.4.4', '1.4.9'],
-  ...['1.4.11', '1.4.12', '1.4.14'],
+  '1.2.6',
+  '1.2.7',
+  '1.2.8',
+  '1.2.14',
+  '1.2.17',
+  '1.2.37',
+  '1.2.38',
+  '1.2.45',
+  '1.2.50',
+  '1.2.54',
+  '1.2.55',
+  '1.2.56',
+  '1.3.0',
+  '1.3.3',
+  '1.4.0',
+  '1.4.1',
+  '1.4.4',
+  '1.4.9',
+  '1.4.11',
+  '1.4.12',
+  '1.4.14',
 ] as const;
 
 /** Something that came with a level, and whether the account has it. */
@@ -29,7 +47,7 @@ function highestBelow(level: string | undefined): string {
   return below.at(-1) ?? LEVELS[0];
 }
 
-/** What there is outweighs what is said: a description may be of another version. */
+/** Derives the level from observations first: a published description may be of another version. */
 export function levelOf(
   signs: readonly LevelSign[],
   described: string | undefined,

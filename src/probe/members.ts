@@ -13,38 +13,61 @@ export interface MemberName {
 
 /** Names of the contract (docs/wire.md, "V1 shapes"). */
 const NAMES: Readonly<Record<Place, readonly string[]>> = {
-  variant: [
-    ...['barcode', 'quantity', 'variantType', 'seasonName', 'colorCode', 'b2cSalePrice'],
-    ...['priceOriginal', 'wspPrice', 'careLabelWash', 'careLabelIron', 'careLabelDry'],
-    ...['careLabelDryClean', 'careLabelBleach', 'details', 'pricing'],
-  ],
-  details: [
-    ...['styleNo', 'brandName', 'styleName', 'styleNameWebshop', 'colorName', 'size', 'price'],
-    ...['wspPrice', 'currency', 'designer', 'styleDescription', 'wash', 'category', 'quality'],
-    ...['type', 'gender', 'b2bHidden', 'colorActive', 'tags', 'customsTariffNumber'],
-    ...['countryOfOrigin', 'weight', 'images'],
-  ],
+  variant: (
+    'barcode quantity variantType seasonName colorCode b2cSalePrice priceOriginal ' +
+    'wspPrice careLabelWash careLabelIron careLabelDry careLabelDryClean careLabelBleach ' +
+    'details pricing'
+  ).split(' '),
+  details: (
+    'styleNo brandName styleName styleNameWebshop colorName size price wspPrice currency ' +
+    'designer styleDescription wash category quality type gender b2bHidden colorActive ' +
+    'tags customsTariffNumber countryOfOrigin weight images'
+  ).split(' '),
 };
 
-/** Words that mean the same. */
-const SAME: Readonly<Record<string, string>> = {
-  ...{ no: 'number', nr: 'number', num: 'number', colour: 'color', desc: 'description' },
-  ...{ text: 'description', wholesale: 'wsp', purchase: 'wsp', ean: 'barcode', gtin: 'barcode' },
-  ...{ qty: 'quantity', amount: 'quantity', stock: 'quantity', tariff: 'customstariff' },
-  ...{ customs: 'customstariff', hs: 'customstariff', retail: 'price', image: 'images' },
-  ...{ tag: 'tags', country: 'country', origin: 'country', sex: 'gender', label: 'name' },
-};
+/** Turns "meaning: its names" into "name → meaning". */
+function meanings(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(names).flatMap(([meaning, all]) =>
+      all.split(' ').map((name) => [name, meaning]),
+    ),
+  );
+}
+
+const SAME = meanings({
+  number: 'no nr num',
+  color: 'colour',
+  description: 'desc text',
+  wsp: 'wholesale purchase',
+  barcode: 'ean gtin',
+  quantity: 'qty amount stock',
+  customstariff: 'tariff customs hs',
+  price: 'retail',
+  images: 'image',
+  tags: 'tag',
+  country: 'country origin',
+  gender: 'sex',
+  name: 'label',
+});
 
 /** Names that no rule of words leads to. */
-const OTHERS: Readonly<Record<string, string>> = {
-  ...{ style: 'styleNo', stylecode: 'styleNo', itemno: 'styleNo', itemnumber: 'styleNo' },
-  ...{ articleno: 'styleNo', articlenumber: 'styleNo', brand: 'brandName', color: 'colorName' },
-  ...{ colour: 'colorName', colourname: 'colorName' },
-  ...{ sizename: 'size', recommendedretailprice: 'price', rrp: 'price', wsp: 'wspPrice' },
-  ...{ wholesaleprice: 'wspPrice', currencycode: 'currency', description: 'styleDescription' },
-  ...{ hscode: 'customsTariffNumber', origin: 'countryOfOrigin', weightgrams: 'weight' },
-  ...{ washing: 'wash', season: 'seasonName', ean: 'barcode', gtin: 'barcode', qty: 'quantity' },
-};
+const OTHERS = meanings({
+  styleNo: 'style stylecode itemno itemnumber articleno articlenumber',
+  brandName: 'brand',
+  colorName: 'color colour colourname',
+  size: 'sizename',
+  price: 'recommendedretailprice rrp',
+  wspPrice: 'wsp wholesaleprice',
+  currency: 'currencycode',
+  styleDescription: 'description',
+  customsTariffNumber: 'hscode',
+  countryOfOrigin: 'origin',
+  weight: 'weightgrams',
+  wash: 'washing',
+  seasonName: 'season',
+  barcode: 'ean gtin',
+  quantity: 'qty',
+});
 
 /** `style_number`, `styleNo` and `Style-Nr` are the same words. */
 function wordsOf(name: string): string {
@@ -53,15 +76,15 @@ function wordsOf(name: string): string {
     .toLowerCase()
     .split(/[\s_.-]+/)
     .filter((word) => word !== '' && word !== 'of')
-    .map((word) => SAME[word] ?? word);
+    .map((word) => SAME.get(word) ?? word);
   return [...new Set(words)].sort().join(' ');
 }
 
-/** What of the contract a name means; undefined: nothing that is known. */
+/** Maps a name to the contract's member; undefined: unknown. */
 function meaningOf(name: string, place: Place): string | undefined {
   const bare = name.toLowerCase().replaceAll(/[^a-z\d]/g, '');
   const names = NAMES[place];
-  const other = OTHERS[bare];
+  const other = OTHERS.get(bare);
   if (other !== undefined && names.includes(other)) return other;
   return names.find((one) => wordsOf(one) === wordsOf(name));
 }

@@ -27,7 +27,7 @@ const KNOWN: Readonly<Record<Kind, readonly string[]>> = {
   pendingRefund: ['pending', 'confirmed', 'canceled'],
 };
 
-/** What a word surely means, and what it may mean; the first that fits. */
+/** Meanings of a status by its word, sure ones and likely ones; the first match counts. */
 const MEANINGS: readonly (readonly [RegExp, Words['means'], boolean])[] = [
   [/^partial/, 'partially_fulfilled', true],
   [/^(?:un|not|dis)/, 'pending', false],
@@ -88,7 +88,7 @@ function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statu
   }
 }
 
-/** Paths and numbers in a refusal. */
+/** Paths and numbers in a refusal, which differ from request to request. */
 const PLACES = /[\w./{}-]*\/[\w./{}-]+|\d+/g;
 
 /** Whether two refusals are the same but for the path that they may name. */
@@ -99,7 +99,7 @@ function isSameRefusal(one: PlainAnswer, other: PlainAnswer): boolean {
 
 interface Below {
   readonly answer: PlainAnswer;
-  /** It is there, though there may be nothing in it. */
+  /** Whether the list exists, even if it is empty. */
   readonly isThere: boolean;
 }
 
@@ -178,7 +178,7 @@ async function lookBelow(
   const ids = orders.map(({ orderId }) => textOf(orderId)).filter((one) => one !== undefined);
   const [newest] = ids;
   if (newest === undefined) return { statuses, signs };
-  // What has ended has more below it than what has just come.
+  // Ended orders have more parts below them than new ones, so old orders are read too.
   const looked = [...new Set([...ids.slice(0, 2), ...ids.slice(-ORDERS_LOOKED_MAX)])];
   for (const [kind, of] of [
     ['deliveries', 'delivery'],

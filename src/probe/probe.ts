@@ -53,7 +53,7 @@ export interface ProbeParts {
 export interface Probed {
   readonly findings: readonly Finding[];
   readonly requests: number;
-  /** Of V1: published or handed in. */
+  /** Description of V1: published by the service or given by the person. */
   readonly description: Description | undefined;
 }
 
@@ -137,7 +137,7 @@ function tellPerBrand({ branded, witness }: Talk, own: Config['service']['v1']):
     return;
   }
   const seen = [...branded.values()].join('; ');
-  // One that wants a brand for some lists only learns which by itself.
+  // A client that needs a brand for some lists only learns which by itself.
   const value = reads.length === 3 ? 'always' : 'auto';
   witness.found({ setting, value, seen });
 }

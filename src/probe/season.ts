@@ -7,9 +7,8 @@ import { namesIn, type Query, type Talk } from './talk.ts';
 const PARAMETERS = ['seasonName', 'season', 'SeasonName', 'season_name', 'seasonCode'];
 const LIST = '/variants/season';
 const NO_SEASON = 'selvedge-probe-no-such-season';
-/** Rows that are looked at. */
 const PAGE = 50;
-/** Some may have no variant. */
+/** Seasons that are tried, because some may have no variant. */
 const SEASONS_TRIED_MAX = 3;
 
 export interface SeasonSeen {
@@ -34,7 +33,7 @@ interface Tried {
   readonly seen: string;
 }
 
-/** It counts when it makes a difference which season it names. */
+/** Accepts a season parameter only when its value makes a difference in the answer. */
 async function tryParameter(
   talk: Talk,
   name: string,

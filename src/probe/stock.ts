@@ -20,7 +20,7 @@ import type { Talk } from './talk.ts';
 
 export interface StockSeen {
   readonly path: string;
-  /** Of one page or the beginning of the list. */
+  /** Rows of one page, or of the beginning of the list. */
   readonly rows: readonly Row[];
   readonly isThere: boolean;
   readonly currencies: readonly string[];
@@ -115,7 +115,7 @@ async function findPageSize(talk: Talk, path: string, own: Config['service']['v1
   talk.witness.found({ setting, value: own.pageLimit, seen: doubt, doubt });
 }
 
-/** What the list knows that came with a level; said only where unknown parameters are refused. */
+/** Tests the parameters that came with a level; conclusive only where unknown ones are refused. */
 async function parameterSigns(talk: Talk): Promise<LevelSign[]> {
   const one = { page: 1, limit: 2 };
   const signs: LevelSign[] = [];
@@ -188,7 +188,8 @@ export async function probeStock(talk: Talk, own: Config['service']['v1']): Prom
   }
   const { rows } = await findPaging(talk, path, own);
   const shown = await talk.getBranded('stock', path, {
-    ...{ page: 1, limit: 50 },
+    page: 1,
+    limit: 50,
     ...(path === STOCK ? { detailed: true } : {}),
   });
   const detailed = rowsOf(shown, 'variants') ?? [];

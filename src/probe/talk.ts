@@ -1,7 +1,7 @@
 /** Reads below one interface, with the token and, where the account wants one, a brand. */
 import type { Asker, PlainAnswer } from '../client/asker.ts';
 import type { Access, Hands } from './access.ts';
-import { isGood, isRefused, rowsOf, textOf, wantsBrand, wordsIn, wordsOf } from './answers.ts';
+import { isGood, isRefused, messageIn, rowsOf, textOf, wantsBrand, wordsOf } from './answers.ts';
 import type { Witness } from './findings.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -12,7 +12,7 @@ export interface Talk {
   get(path: string, query?: Query): Promise<PlainAnswer>;
   /** The same; where the service wants a brand named, under each until one has rows. */
   getBranded(kind: BrandedRead, path: string, query?: Query): Promise<PlainAnswer>;
-  /** Which of the reads wanted a brand, with the service's words. */
+  /** Reads that wanted a brand, each with the service's message. */
   readonly branded: ReadonlyMap<BrandedRead, string>;
   /** Tells of the brands, those that are to be tried first at the beginning. */
   know(brandNames: readonly string[]): void;
@@ -53,7 +53,7 @@ export function createTalk(
       if (!branded.has(kind)) {
         const answer = await get(path, query);
         // Some refuse without a word of what is missing.
-        const isMute = isRefused(answer) && wordsIn(answer) === '';
+        const isMute = isRefused(answer) && messageIn(answer) === '';
         if (!wantsBrand(answer) && !isMute) return answer;
         refusal = answer;
       }

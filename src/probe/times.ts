@@ -19,12 +19,20 @@ const LOCAL = /^(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d)(?::(\d\d))?(?:\.\d+
 
 /** Zones by the currency of an account, which says where it is. */
 const ZONES: Readonly<Record<string, string>> = {
-  ...{ DKK: 'Europe/Copenhagen', SEK: 'Europe/Stockholm', NOK: 'Europe/Oslo' },
-  ...{ EUR: 'Europe/Berlin', GBP: 'Europe/London', CHF: 'Europe/Zurich', PLN: 'Europe/Warsaw' },
-  ...{ USD: 'America/New_York', JPY: 'Asia/Tokyo', KWD: 'Asia/Kuwait', AUD: 'Australia/Sydney' },
+  DKK: 'Europe/Copenhagen',
+  SEK: 'Europe/Stockholm',
+  NOK: 'Europe/Oslo',
+  EUR: 'Europe/Berlin',
+  GBP: 'Europe/London',
+  CHF: 'Europe/Zurich',
+  PLN: 'Europe/Warsaw',
+  USD: 'America/New_York',
+  JPY: 'Asia/Tokyo',
+  KWD: 'Asia/Kuwait',
+  AUD: 'Australia/Sydney',
 };
 
-/** As if it were UTC. */
+/** Reads a time without a zone as UTC. */
 function localMs(text: string): number | undefined {
   const parts = LOCAL.exec(text)
     ?.slice(1)
@@ -34,7 +42,7 @@ function localMs(text: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
-/** What the clocks of a zone are ahead of UTC. */
+/** Offset of a zone from UTC at this time. */
 function offsetOf(zone: string, at: number): number {
   const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   const name = format.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '';

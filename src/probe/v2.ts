@@ -26,7 +26,7 @@ const OTHER_PATHS: Readonly<Partial<Record<ResourceType, readonly string[]>>> = 
   country: ['countries', 'countries-of-origin', 'country-of-origins'],
 };
 
-/** Those whose path is a setting. */
+/** Resources whose path is a setting. */
 const SETTABLE = ['styleColor', 'brand', 'type', 'gender', 'country'] as const;
 type Settable = (typeof SETTABLE)[number];
 

@@ -12,7 +12,7 @@ export const TOKEN_HEADER = 'x-service-authorization';
 
 export interface Key {
   readonly name: string;
-  /** Of b2b keys alone. */
+  /** Whether a b2b key sees its own prices. */
   readonly detailedPricing: boolean;
   readonly readOnly: boolean;
   readonly webhooks: boolean;
@@ -23,9 +23,9 @@ export interface Key {
 export interface Credentials {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Of keys that may write. */
+  /** API key; only keys that may write have one. */
   readonly apiKey?: string;
-  /** Of read-only keys. */
+  /** Read token; only read-only keys have one. */
   readonly readToken?: string;
 }
 

@@ -53,7 +53,7 @@ export interface ReferenceOptions {
   readonly secrets?: Random;
   /** Hears every event besides the relay. */
   readonly events?: EventSink;
-  /** Where endpoints, queue and history of the relay outlive a stop; in memory when absent. */
+  /** File that keeps the relay's endpoints, queue and history; in memory when absent. */
   readonly relayState?: string | undefined;
 }
 
@@ -85,7 +85,7 @@ function requireLoopback(host: string): void {
   });
 }
 
-/** One sink in front of several. */
+/** Publishes each event to several sinks. */
 function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   return {
     publish(type, data, references) {
@@ -115,7 +115,11 @@ function compose(options: ReferenceOptions) {
   const store = createKnobStore(options.knobs);
   const knobs = store.current;
   const relay = createRelay({
-    ...{ clock, wallClock, random: secrets, log, faults: knobs().webhooks },
+    clock,
+    wallClock,
+    random: secrets,
+    log,
+    faults: knobs().webhooks,
     statePath: options.relayState,
   });
   const worldDeps = {
@@ -146,8 +150,19 @@ function compose(options: ReferenceOptions) {
     if (!isDeepStrictEqual(now.webhooks, before.webhooks)) relay.setFaults(now.webhooks);
   });
   return {
-    ...{ log, clock, store, knobs, relay, relayToken, portal },
-    ...{ world, keys, life, edge, pdm, pageTokens },
+    log,
+    clock,
+    store,
+    knobs,
+    relay,
+    relayToken,
+    portal,
+    world,
+    keys,
+    life,
+    edge,
+    pdm,
+    pageTokens,
   };
 }
 
@@ -183,7 +198,10 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   opened.defer(() => service.close());
   const { url } = await listenOn(service, host, ports.service);
   const relayServer = await startRelayServer({
-    ...{ relay, portal, host, log },
+    relay,
+    portal,
+    host,
+    log,
     port: ports.relay,
     authToken: relayToken,
   });
@@ -201,7 +219,13 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     relayUrl: relayServer.url,
     controlUrl,
     credentials: keys.credentials(),
-    ...{ relayToken, knobs: store, world, pdm, keys, edge, relay },
+    relayToken,
+    knobs: store,
+    world,
+    pdm,
+    keys,
+    edge,
+    relay,
     close: () => running.disposeAsync(),
   };
 }

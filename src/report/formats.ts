@@ -5,7 +5,6 @@ export const FORMATS = ['table', 'csv', 'json', 'ndjson'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface Paper {
-  /** A line of the result. */
   line(text: string): void;
   /** A line for programs, as it is. */
   data(text: string): void;
@@ -14,11 +13,10 @@ export interface Paper {
 }
 
 export interface ReportWriter extends RowSink {
-  /** After the last row. */
   close(): void;
 }
 
-/** What a spreadsheet would take for a formula, and run, also in full width; a number is none. */
+/** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
 const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
 
 function csvCell(cell: Cell): string {

@@ -6,7 +6,6 @@ import { toError } from '../lib/errors.ts';
 import { openReader } from '../store/connection.ts';
 import type { Query, QueryLine } from './query.ts';
 
-/** Rows written at once. */
 const BATCH = 200;
 
 function cellOf(value: unknown): string | number | null {

@@ -16,14 +16,14 @@ export interface Query {
   readonly path: string;
   readonly busyTimeoutMs: number;
   readonly sql: string;
-  /** Where the SQL stands, for messages. */
+  /** Name of the SQL's file, for messages. */
   readonly file: string;
   readonly values: ParameterValues;
   /** Rows beyond this are not read. */
   readonly rowsMax: number;
 }
 
-/** What SQLite gives back; integers beyond 2^53 arrive as text. */
+/** Values that SQLite returns; integers beyond 2^53 arrive as text. */
 const cellSchema = z.union([z.string(), z.number(), z.null()]);
 export type Cell = z.output<typeof cellSchema>;
 

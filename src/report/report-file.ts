@@ -40,7 +40,7 @@ export type Parameter = z.output<typeof parameterSchema>;
 export interface Report extends z.output<typeof headSchema> {
   readonly name: string;
   readonly sql: string;
-  /** Where it stands, for messages. */
+  /** Path of the file, for messages. */
   readonly file: string;
 }
 
@@ -58,7 +58,7 @@ export interface Reports {
 const HEAD = /^\s*\/\*([\s\S]*?)\*\//;
 const WANTED = 'begin it with /* title: … */ (see docs/reporting.md)';
 
-/** Where the value at the path begins, or the nearest one around it. */
+/** Finds the offset of the value at this path, or of the nearest value around it. */
 function offsetOf(head: Document.Parsed, path: readonly PropertyKey[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = head.getIn(path.slice(0, length), true);
@@ -162,7 +162,7 @@ export function readReports(directory: string): Reports {
   return { reports: reports.sort((a, b) => (a.name < b.name ? -1 : 1)), wrong };
 }
 
-/** One report; a RefusedError with the nearest name when there is none. */
+/** Reads a report by name; throws RefusedError with the nearest name when there is none. */
 export function findReport(directory: string, name: string): Report {
   const { reports, wrong } = readReports(directory);
   const found = reports.find((report) => report.name === name);

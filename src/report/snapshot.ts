@@ -9,7 +9,30 @@ import { isJsonObject } from '../lib/json.ts';
 import { isMirrorOfBackup } from '../store/backup/manifest.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { openReader, readHead } from '../store/connection.ts';
-import { toldDamage } from '../store/transaction/dialect.ts';
+import { asCorruptionError } from '../store/transaction/dialect.ts';
+import type { Report } from './report-file.ts';
+import { VIEWS } from './views.ts';
+
+/** The `metadata.json` for a snapshot that is served under the name `database`. */
+export function datasetteMetadata(database: string, reports: readonly Report[]): object {
+  const tables = VIEWS.map(({ name, about, columns }) => [name, { description: about, columns }]);
+  const queries = reports.map(({ name, title, about, sql, params }) => [
+    name,
+    {
+      sql,
+      title,
+      ...(about === undefined ? {} : { description: about }),
+      params: Object.keys(params),
+    },
+  ]);
+  return {
+    title: 'Selvedge',
+    description: 'The mirror of stock, orders and deliveries, and what was decided.',
+    databases: {
+      [database]: { tables: Object.fromEntries(tables), queries: Object.fromEntries(queries) },
+    },
+  };
+}
 
 export interface SnapshotOptions {
   readonly path: string;
@@ -73,20 +96,20 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
     });
   }
   requireOlderCopy(target);
-  // Of its own: another one may be on its way to the same file.
+  // The process id keeps two runs from writing the same unfinished file.
   const unfinished = `${target}.${process.pid}.unfinished`;
   const database = openReader(source.path, source);
   try {
     removeLeft(target);
     rmSync(unfinished, { force: true });
-    // It cannot write the mirror all the same: it is open for reading only.
+    // The mirror stays safe, because it is open for reading only.
     database.pragma('query_only = 0');
     database.prepare('vacuum into ?').run(unfinished);
     sealCopy(unfinished);
     renameSync(unfinished, target);
   } catch (cause) {
     rmSync(unfinished, { force: true });
-    const thrown = toldDamage(cause, source.path);
+    const thrown = asCorruptionError(cause, source.path);
     if (isStoreUnusable(thrown)) throw thrown;
     const message = `cannot write ${target}: ${toError(cause).message}`;
     throw new RefusedError('report.snapshot', message, {

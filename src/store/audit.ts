@@ -2,20 +2,22 @@
 import { insertRows } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
 
-/** Who asks for a change, and why: part of every request that changes something. */
-export interface Asker {
+/**
+ * Names the person behind a change and the reason: part of every request that changes something.
+ */
+export interface Actor {
   /** A person's name; `file`: somebody made or removed one; `daemon`: what no person asked for. */
   readonly actor: string;
   readonly reason: string;
 }
 
-/** One act, as `selvedge audit list` shows it. */
-export interface AuditEntry extends Asker {
-  /** What was done, as in `rules.arm`. */
+/** Audit row as `selvedge audit list` shows it. */
+export interface AuditEntry extends Actor {
+  /** Name of the act, as in `rules.arm`. */
   readonly action: string;
-  /** What it was done to, as in `rule:late`. */
+  /** Object of the act, as in `rule:late`. */
   readonly subject: string;
-  /** What else is to be known of it; kept as JSON. */
+  /** Further facts about the act, kept as JSON. */
   readonly detail?: object;
 }
 
@@ -28,10 +30,12 @@ export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Pr
     .execute();
 }
 
-/** One act on many, each with a row of its own, in one statement: there may be thousands. */
+/**
+ * Writes one audit row for each of many subjects in one statement, because there may be thousands.
+ */
 export async function writeAudits(
   tx: Tx,
-  { actor, reason, action }: Asker & Pick<AuditEntry, 'action'>,
+  { actor, reason, action }: Actor & Pick<AuditEntry, 'action'>,
   each: readonly Required<Pick<AuditEntry, 'subject' | 'detail'>>[],
   at: number,
 ): Promise<void> {

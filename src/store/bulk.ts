@@ -22,7 +22,7 @@ export interface BulkRows {
   readonly table: keyof Tables;
   /** In the order of the values. */
   readonly columns: readonly string[];
-  /** Of `columns`: their value is any JSON, and is stored as JSON text. */
+  /** Names from `columns` whose values are any JSON and are stored as JSON text. */
   readonly jsonColumns?: readonly string[];
   /** Further columns, the same for all rows. */
   readonly constants?: SqlRow;
@@ -44,7 +44,7 @@ function unpacked(columns: readonly string[], jsonColumns: readonly string[]): s
 
 /**
  * Columns, and where from. JSONB: out of a text, each of the columns would be found by parsing the
- * row anew.
+ * row again.
  */
 function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: BulkRows) {
   const all = `jsonb_each(${typeof rows === 'string' ? '?' : 'cast(? as text)'})`;
@@ -143,7 +143,7 @@ export function inKeys(column: string, keys: readonly SqlValue[]): RawBuilder<bo
   return sql<boolean>`${sql.ref(column)} in (select value from json_each(${list}))`;
 }
 
-/** What decides whether a row must be written. */
+/** Columns that tell whether a row must be written. */
 export interface RowMark {
   readonly key: SqlValue;
   readonly content_hash: string;

@@ -45,7 +45,7 @@ const WRITER: Readonly<Record<string, number>> = {
   journal_size_limit: 67_108_864,
 };
 
-/** Of a new database; one that is there keeps what it has. */
+/** Page size of a new database; an existing one keeps its own. */
 const PAGE_BYTES = 8_192;
 
 /** So much in the log is written back to the database. */
@@ -149,9 +149,9 @@ interface FileHead {
 }
 
 /**
- * What a file says of itself (https://www.sqlite.org/fileformat2.html), asked of nobody but the
- * file: SQLite would make a log and its index beside one in WAL mode, which a reader cannot take
- * away again. Not of one that this process has open: closing it takes all locks off it.
+ * Reads a database's header (https://www.sqlite.org/fileformat2.html) as a plain file, because
+ * SQLite would create a log beside a WAL database that a reader cannot remove. Never call it for a
+ * file that this process has open: closing it drops all of SQLite's locks on it.
  */
 export function readHead(path: string): FileHead {
   const head = Buffer.alloc(HEAD_BYTES);

@@ -2,12 +2,14 @@
  * Incidents: what people should know of and see to. Of each kind, one at a time is open for each
  * thing: while it is, the same is not told again.
  */
+import { sql } from 'kysely';
 import { inKeys } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
+import { SLICE_ROWS } from './upkeep.ts';
 
 export interface Incident {
   readonly kind: string;
-  /** What it is about, and which one of those. */
+  /** Kind of thing that is affected; `key` names the one. */
   readonly entity: string;
   readonly key: string;
   readonly detail: object;
@@ -53,12 +55,13 @@ export async function openDetail(
   return row?.detail;
 }
 
-async function endRows(
+/** Ends the open incidents with these ids and gives how many they were. */
+export async function endIncidentRows(
   db: Db | Tx,
   rows: readonly { readonly id: number }[],
   now: number,
 ): Promise<number> {
-  // Hardly ever there is any: who only asks needs no turn to write.
+  // There is hardly ever one, and an update without rows would still take the write lock.
   if (rows.length === 0) return 0;
   const ids = rows.map(({ id }) => id);
   await db
@@ -85,7 +88,7 @@ export async function endIncidents(
     .where(inKeys('key', keys))
     .where('resolved_at', 'is', null)
     .execute();
-  return endRows(db, open, now);
+  return endIncidentRows(db, open, now);
 }
 
 function nameOf({ kind, entity, key }: Omit<Incident, 'detail'>): string {
@@ -111,8 +114,15 @@ export async function reconcileIncidents<Wanted extends Incident>(
   const wantedNames = new Set(wanted.map(nameOf));
   const openNames = new Set(open.map(nameOf));
   const over = open.filter((incident) => !wantedNames.has(nameOf(incident)));
-  const ended = await endRows(db, over, now);
+  const ended = await endIncidentRows(db, over, now);
   const opened = wanted.filter((incident) => !openNames.has(nameOf(incident)));
   for (const incident of opened) await openIncident(db, incident, now);
   return { opened, ended };
+}
+
+/** Deletes some ended incidents that are old enough and gives how many. */
+export async function deleteOldIncidents(tx: Tx, before: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from incident where id in (
+    select id from incident where resolved_at < ${before} limit ${SLICE_ROWS})`.execute(tx);
+  return Number(numAffectedRows ?? 0);
 }

@@ -1,8 +1,8 @@
 /**
- * One daemon per database. The lock is an exclusive SQLite transaction on a file of its own: the
- * kernel drops it the moment the process dies, `kill -9` included, and it is never a lock on the
- * database itself. A lease row beside it says who holds it, and its fencing token tells a daemon
- * that was suspended that somebody took over.
+ * Lock of the data folder: one daemon per database. It is an exclusive SQLite transaction on a file
+ * of its own, which the kernel drops the moment the process dies, `kill -9` included; the database
+ * itself is not locked. A lease row beside it names the holder, and its fencing token tells a
+ * suspended daemon that another one took over.
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -11,7 +11,7 @@ import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../lib/errors.ts';
 import { makeFolder, withMode } from './folders.ts';
-import { toldFull } from './space.ts';
+import { asDiskFullError } from './space.ts';
 import type { Store } from './store.ts';
 
 export interface FolderLock {
@@ -28,12 +28,12 @@ export interface Lease {
 
 const LEASE_NAME = 'daemon';
 
-/** As its end: nobody has it, however long ago that was. */
+/** End of a released lease: in the past for every clock. */
 const RELEASED = 0;
 
 const LOOK_MS = 100;
 
-/** Whoever may read the file can hold it, and then no daemon starts. */
+/** Mode of the lock file: a reader could hold the lock, and then no daemon would start. */
 const LOCK_MODE = 0o600;
 
 const FOLDER_HINT = 'dataDir must name a folder that this user may write to, its files too';
@@ -67,8 +67,8 @@ export function lockFolder(path: string): FolderLock {
     return { release: () => held.close() };
   } catch (cause) {
     database?.close();
-    const told = toldFull(cause, path);
-    if (told !== cause) throw told;
+    const full = asDiskFullError(cause, path);
+    if (full !== cause) throw full;
     if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) {
       const message = `cannot lock ${path}: ${toError(cause).message}`;
       throw new ConfigError('store.cannot_lock', message, { hint: FOLDER_HINT, cause });
@@ -127,11 +127,11 @@ async function takeLease(
   });
 }
 
-/** Takes the lease over from whoever had it; the folder's lock says that nobody uses it. */
+/** Takes the lease over; the lock of the folder proves that no other daemon uses it. */
 export async function acquireLease(store: Store, leaseMs: number, clock: Clock): Promise<Lease> {
   const holder = `${hostname()}:${process.pid}`;
   const fencing = await takeLease(store, holder, leaseMs, clock).catch((error: unknown) => {
-    throw toldFull(error, store.path);
+    throw asDiskFullError(error, store.path);
   });
   const extend = async (expiresAt: number): Promise<bigint> => {
     const result = await store.db

@@ -67,7 +67,7 @@ export function readMigrations(folder: string = SHIPPED): Migration[] {
 
 const BEFORE_FIRST_RELEASE_HINT =
   'let the program that made it end its open documents, then name a new folder in dataDir: the ' +
-  'mirror is pulled anew; keep the old folder, because its decisions, receipts and audit are ' +
+  'mirror is pulled again; keep the old folder, because its decisions, receipts and audit are ' +
   'nowhere else';
 
 interface LedgerRow {
@@ -155,12 +155,12 @@ export function pendingMigrations(
   return { version: ledger.length, pending: migrations.slice(ledger.length) };
 }
 
-/** Of the room for the copy; new indexes, and the log, take some beside it. */
+/** Room needed for the copy before a migration, with a tenth more for new indexes and the log. */
 const ROOM_TO_MIGRATE = 1.1;
 
 const PARTIAL = '.partial';
 
-/** What a kill in the middle left, a journal too: each further try would leave one more. */
+/** Removes copies that a killed migration left, else each further try would add one. */
 function removePartials(path: string): void {
   const folder = dirname(path);
   for (const name of readdirSync(folder)) {
@@ -169,7 +169,7 @@ function removePartials(path: string): void {
   }
 }
 
-/** Whoever may open the database may open the copy, and nobody else; a half one does not stay. */
+/** Copies the database with the permissions of the original, and removes a half copy on failure. */
 function copyBefore(database: Database.Database, partial: string): void {
   removePartials(database.name);
   requireRoom(partial, copyBytes(database) * ROOM_TO_MIGRATE);

@@ -14,13 +14,13 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { type Asker, writeAudit } from './audit.ts';
+import { type Actor, writeAudit } from './audit.ts';
 import type { Db, Store, Tx } from './store.ts';
 import type { PauseTarget } from './tables.ts';
 
 export const PAUSE_TARGETS = ['pushes', 'decisions', 'stream', 'all'] as const;
 
-/** What a file can pause: `pushes.paused`, with the reason in it. */
+/** Pauses that a file can set: `pushes.paused` pauses pushes, with the reason in it. */
 export const FILE_TARGETS = ['pushes', 'decisions', 'all'] as const;
 
 export interface Pausable {
@@ -29,7 +29,7 @@ export interface Pausable {
   readonly name: string;
 }
 
-export interface Pause extends Pausable, Asker {
+export interface Pause extends Pausable, Actor {
   /** Epoch milliseconds. */
   readonly at: number;
 }
@@ -88,7 +88,7 @@ export function pauseOf(
   return of({ target: 'all', name: '' }) ?? of({ target, name: '' }) ?? of({ target, name });
 }
 
-/** As the audit and people are told: `pushes`, `pushes:order`, `stream:stock`. */
+/** Name of a pause in the audit and in messages: `pushes`, `pushes:order`, `stream:stock`. */
 export function labelOf({ target, name }: Pausable): string {
   return name === '' ? target : `${target}:${name}`;
 }
@@ -97,7 +97,7 @@ export function describePause(pause: Pause): string {
   return `paused by ${pause.actor} (${labelOf(pause)}): ${pause.reason}`;
 }
 
-/** What ends a pause, for people. */
+/** Describes how a person ends the pause. */
 export function resumeStep({ target, name, actor }: Pause): string {
   if (actor === FILE_ACTOR) return `remove the file ${target}.paused from the data folder`;
   const option = target === 'pushes' && name !== '' ? '--kind ' : '';
@@ -123,9 +123,9 @@ export interface Pauses {
   /** Another value once a pause has begun: what waited meanwhile may have missed all of it. */
   mark(): string;
   /** Throws RefusedError when this very target is paused already. */
-  pause(what: Pausable, asker: Asker): Promise<Pause>;
+  pause(what: Pausable, actor: Actor): Promise<Pause>;
   /** Gives what it ended; throws RefusedError when there is none, or its file is there. */
-  resume(what: Pausable, asker: Asker): Promise<Pause>;
+  resume(what: Pausable, actor: Actor): Promise<Pause>;
   /** Writes down pauses by files, and that they are over. */
   followFiles(): Promise<void>;
   /** Calls `task` whenever something was paused or resumed. */
@@ -137,7 +137,6 @@ export interface PausesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly dataDir: string;
-  /** Those that can be paused. */
   readonly streams: readonly string[];
   /** Cancels what the rules decided and was not sent yet; gives how many there were. */
   readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;
@@ -157,7 +156,7 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
   });
 }
 
-/** Gives how many decisions it canceled. */
+/** Begins a pause and gives the number of canceled decisions. */
 async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
   const { target, actor, reason, at } = pause;
   const by = (await readTable(tx)).find((row) => isSame(row, pause));
@@ -177,7 +176,7 @@ async function end(
   tx: Tx,
   { clock, dataDir }: PausesDeps,
   what: Pausable,
-  { actor, reason }: Asker,
+  { actor, reason }: Actor,
 ): Promise<Pause> {
   const rows = await readTable(tx);
   const ended = rows.find((row) => isSame(row, what));
@@ -227,9 +226,9 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     log.warn({ paused: labelOf(wanted), actor, reason, canceled }, 'paused');
     return wanted;
   };
-  const resume = async (what: Pausable, asker: Asker): Promise<Pause> => {
-    const ended = await change((tx) => end(tx, deps, what, asker));
-    const { actor, reason } = asker;
+  const resume = async (what: Pausable, who: Actor): Promise<Pause> => {
+    const ended = await change((tx) => end(tx, deps, what, who));
+    const { actor, reason } = who;
     log.warn({ resumed: labelOf(what), actor, reason }, 'resumed');
     return ended;
   };
@@ -245,14 +244,14 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
       requireKnown({ target, name }, deps.streams);
       return pause({ target, name, reason, actor, at: clock.now() });
     },
-    async resume(what, asker) {
+    async resume(what, actor) {
       requireKnown(what, deps.streams);
       const file = pauseFile(dataDir, what.target);
       if (what.name === '' && existsSync(file)) {
         const hint = `remove ${file}`;
         throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
       }
-      return resume(what, asker);
+      return resume(what, actor);
     },
     async followFiles() {
       for (const target of FILE_TARGETS) {

@@ -36,7 +36,6 @@ interface SpaceFigures {
 
 export interface SpaceWatch {
   readonly name: 'space';
-  /** Looks at the disk now. */
   look(): Promise<void>;
   /** Looks again and again until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
@@ -60,8 +59,8 @@ export async function freeBytesAt(folder: string): Promise<number> {
 }
 
 /**
- * What rests on a disk with this much free, in the words of whoever is told; undefined: nothing.
- * Between a floor and its margin only the daemon knows whether it had stopped.
+ * Names the activities that rest with this much free space; undefined: none. Between a floor and
+ * its margin only the daemon knows whether an activity had stopped.
  */
 export function restingWith(
   freeBytes: number,
@@ -115,8 +114,10 @@ const FREE_FILES =
   'remove files from that disk, which takes no more of them ("df -i" shows it); nothing is lost, ' +
   'and it may be tried again at any time';
 
-/** What to throw instead of an error that came while this file was opened. */
-export function toldFull(error: unknown, path: string): unknown {
+/**
+ * Translates an error from opening this file into "disk full" where the disk takes no more files.
+ */
+export function asDiskFullError(error: unknown, path: string): unknown {
   const lacksFiles = takesNoMoreFiles(path);
   const isFull = isDiskFull(error) || (isCannotOpen(error) && lacksFiles);
   if (error instanceof RetryLaterError || !isFull) return error;
@@ -126,7 +127,7 @@ export function toldFull(error: unknown, path: string): unknown {
   });
 }
 
-/** What a copy of the database needs at most. */
+/** Upper limit for the size of a copy of the database. */
 export function copyBytes(database: Database.Database): number {
   const figure = (name: string): number => Number(database.pragma(name, { simple: true }));
   return (figure('page_count') - figure('freelist_count')) * figure('page_size');

@@ -32,6 +32,15 @@ export async function writeStateAt(
     .execute();
 }
 
+/** Gives whether there was such a fact. */
+export async function deleteState(db: Db | Tx, key: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('daemon_state')
+    .where('key', '=', key)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
 export interface ReadSequence {
   /** A number greater than that of every read that started before. */
   next(): Promise<number>;
@@ -101,9 +110,8 @@ export async function writeRestored(db: Db | Tx, restored: Restored, clock: Cloc
 const ACCOUNT_KEY = 'account';
 
 const ACCOUNT = z.object({
-  /** Base address of V1. */
   address: z.string(),
-  /** Of the log-in; null: an API key is used, which may be rotated. */
+  /** Client id of the log-in; null with an API key, which may be rotated. */
   clientId: z.string().nullable(),
 });
 

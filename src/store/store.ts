@@ -13,20 +13,24 @@ import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, isDiskFull, isStoreUnusable, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
-import { toldFull } from './space.ts';
+import { asDiskFullError } from './space.ts';
 import type { Tables } from './tables.ts';
-import { ImmediateSqliteDialect, type InTurn, toldDamage } from './transaction/dialect.ts';
+import {
+  asCorruptionError,
+  ImmediateSqliteDialect,
+  type WithWriteLock,
+} from './transaction/dialect.ts';
 import { type FileIds, filesOf, refuseToForget, requireInPlace } from './writers/in-place.ts';
 import {
-  isLogTaken,
-  isTakenLogPinned,
-  leaveLog,
-  shareTurns,
-  type Turns,
-  takeLog,
-  turnsOfMain,
-  turnsOfThread,
-} from './writers/turns.ts';
+  handOffOfMain,
+  handOffOfThread,
+  isCheckpointTaken,
+  isTakenCheckpointPinned,
+  releaseCheckpoint,
+  shareWriteHandOff,
+  takeCheckpoint,
+  type WriteHandOff,
+} from './writers/write-hand-off.ts';
 
 export type Db = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
@@ -53,7 +57,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** As SQLite gives it. */
+/** Row of `pragma wal_checkpoint`. */
 interface CheckpointResult {
   readonly busy: number;
   /** Pages in the log, and those of them that are in the database now. */
@@ -61,22 +65,22 @@ interface CheckpointResult {
   readonly checkpointed: number;
 }
 
-type OfFirstWriter = Pick<SqliteStore, 'turns' | 'files'>;
+type FirstWriter = Pick<SqliteStore, 'writeHandOff' | 'files'>;
 
 export class SqliteStore implements Store {
   readonly path: string;
   /** For a second writer: whose turn it is to write. */
-  readonly turns: SharedArrayBuffer;
+  readonly writeHandOff: SharedArrayBuffer;
   /** For a second writer: which files it must find. */
   readonly files: FileIds;
   /** Pages of the log after which a commit writes it back, unless the other writer does. */
   readonly #autoCheckpoint: number;
-  #leavesLog = false;
-  /** Of the second writer; 0: another program writes the log back. */
+  #leavesCheckpoint = false;
+  /** Commits of the second writer between two checkpoints; 0: another program runs them. */
   readonly #writeBackEvery: number;
   /** Since it has written the log back. */
   #transactions = 0;
-  readonly #turns: Turns;
+  readonly #writeHandOff: WriteHandOff;
   readonly #database: Database.Database;
   readonly #db: Db;
   readonly #inside = new AsyncLocalStorage<true>();
@@ -84,22 +88,28 @@ export class SqliteStore implements Store {
   readonly #damage = new AbortController();
 
   /** `first` is what the first writer says, when this is the second one. */
-  constructor(database: Database.Database, first?: OfFirstWriter, writeBackEvery = 0) {
-    const turns = first?.turns;
+  constructor(database: Database.Database, first?: FirstWriter, writeBackEvery = 0) {
+    const writeHandOff = first?.writeHandOff;
     this.path = database.name;
     this.files = first?.files ?? filesOf(this.path);
     this.#autoCheckpoint = Number(database.pragma('wal_autocheckpoint', { simple: true }));
     this.#writeBackEvery = writeBackEvery;
-    this.turns = turns ?? shareTurns();
-    this.#turns = turns ? turnsOfThread(turns) : turnsOfMain(this.turns);
+    this.writeHandOff = writeHandOff ?? shareWriteHandOff();
+    this.#writeHandOff = writeHandOff
+      ? handOffOfThread(writeHandOff)
+      : handOffOfMain(this.writeHandOff);
     this.#database = database;
     // The second writer writes in transactions only.
-    const inTurn: InTurn = turns ? (write) => write() : (write) => this.#inTurn(write);
-    const told = (thrown: unknown): unknown => this.#told(thrown);
-    this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database, inTurn, told) });
+    const locked: WithWriteLock = writeHandOff
+      ? (write) => write()
+      : (write) => this.#withWriteLock(write);
+    const translate = (thrown: unknown): unknown => this.#translate(thrown);
+    this.#db = new Kysely<Tables>({
+      dialect: new ImmediateSqliteDialect(database, locked, translate),
+    });
   }
 
-  /** What to do when the disk is full; true: there may be room now. */
+  /** Registers the emergency release of disk space; it returns true when there may be room now. */
   onFull(makeRoom: () => boolean): void {
     this.#makeRoom = makeRoom;
   }
@@ -112,10 +122,10 @@ export class SqliteStore implements Store {
     return this.#damage.signal;
   }
 
-  #told(thrown: unknown): unknown {
-    const told = toldDamage(thrown, this.path);
-    if (told !== thrown) this.#damage.abort(told);
-    return told;
+  #translate(thrown: unknown): unknown {
+    const error = asCorruptionError(thrown, this.path);
+    if (error !== thrown) this.#damage.abort(error);
+    return error;
   }
 
   get db(): Db {
@@ -127,7 +137,7 @@ export class SqliteStore implements Store {
 
   /** The other writer waits for the end of the transaction: a long one had better end. */
   get isAwaited(): boolean {
-    return this.#turns.isAwaited();
+    return this.#writeHandOff.isAwaited();
   }
 
   async transaction<T>(
@@ -137,7 +147,7 @@ export class SqliteStore implements Store {
     const attempt = (): Promise<T> => {
       effects = [];
       const inside = (tx: Tx): Promise<T> => work(tx, (effect) => effects.push(effect));
-      return this.#inTurn(() => this.#run(this.#db.transaction(), inside));
+      return this.#withWriteLock(() => this.#run(this.#db.transaction(), inside));
     };
     const result = await attempt().catch((error: unknown) => {
       // Nothing of it was written; with some room made it may be.
@@ -145,10 +155,10 @@ export class SqliteStore implements Store {
       throw error;
     });
     for (const effect of effects) effect();
-    // What is committed has not failed. A log that cannot be written back grows, which is watched.
+    // A failed checkpoint does not undo the commit; the log grows, which is watched elsewhere.
     await this.#writeBack().catch((error: unknown) => {
       if (isStoreUnusable(error)) throw error;
-      leaveLog(this.turns);
+      releaseCheckpoint(this.writeHandOff);
     });
     return result;
   }
@@ -156,12 +166,12 @@ export class SqliteStore implements Store {
   /**
    * Whether there may be room now. The log is not left to the other writer then, who may be idle or
    * have no room either: it would take all of what is made, and a database that cannot grow by the
-   * few pages that are new keeps the whole log from beginning anew.
+   * few pages that are new keeps SQLite from restarting the log.
    */
   #makesRoom(): boolean {
     const isOurs = this.#autoCheckpoint > 0;
-    const wasLeft = isOurs && this.isLogTaken;
-    leaveLog(this.turns);
+    const wasLeft = isOurs && this.isCheckpointTaken;
+    releaseCheckpoint(this.writeHandOff);
     const isMade = this.#makeRoom() || wasLeft;
     try {
       if (isMade && isOurs) this.checkpoint('passive');
@@ -171,16 +181,16 @@ export class SqliteStore implements Store {
     return isMade;
   }
 
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    await this.#turns.enter();
+  async #withWriteLock<T>(work: () => Promise<T>): Promise<T> {
+    await this.#writeHandOff.acquire();
     try {
       this.#requireInPlace();
-      this.#heedLog();
+      this.#applyCheckpointOwner();
       return await work();
     } catch (thrown) {
-      throw this.#told(thrown);
+      throw this.#translate(thrown);
     } finally {
-      this.#turns.leave();
+      this.#writeHandOff.release();
     }
   }
 
@@ -193,25 +203,25 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** The log begins anew only when all of it is written back, also what came meanwhile. */
+  /** Two checkpoints: SQLite restarts the log only when all of it is in the database. */
   async #writeBack(): Promise<void> {
     this.#transactions += 1;
     if (this.#writeBackEvery === 0 || this.#transactions < this.#writeBackEvery) return;
     this.#transactions = 0;
     this.checkpoint('passive');
-    await this.#inTurn(async () => this.takeLog());
+    await this.#withWriteLock(async () => this.takeCheckpoint());
   }
 
-  /** Of the second writer: writes the log back, and says that it does and what is in the way. */
-  takeLog(): void {
+  /** Runs a checkpoint as the second writer and tells the first whether a reader is in the way. */
+  takeCheckpoint(): void {
     const found = this.checkpoint('passive');
-    takeLog(this.turns, found !== undefined && found.checkpointed < found.log);
+    takeCheckpoint(this.writeHandOff, found !== undefined && found.checkpointed < found.log);
   }
 
-  #heedLog(): void {
-    const isTaken = this.isLogTaken && this.#autoCheckpoint > 0;
-    if (isTaken === this.#leavesLog) return;
-    this.#leavesLog = isTaken;
+  #applyCheckpointOwner(): void {
+    const isTaken = this.isCheckpointTaken && this.#autoCheckpoint > 0;
+    if (isTaken === this.#leavesCheckpoint) return;
+    this.#leavesCheckpoint = isTaken;
     this.#database.pragma(`wal_autocheckpoint = ${isTaken ? 0 : this.#autoCheckpoint}`);
   }
 
@@ -234,32 +244,32 @@ export class SqliteStore implements Store {
     const database = this.#database;
     if (database.inTransaction) return undefined;
     const timeout = Number(database.pragma('busy_timeout', { simple: true }));
-    // It would wait for readers and keep everything else waiting.
+    // Without this a checkpoint would wait for readers and block the thread.
     database.pragma('busy_timeout = 0');
     try {
       return database.prepare<[], CheckpointResult>(`pragma wal_checkpoint(${mode})`).get();
     } catch (thrown) {
-      throw this.#told(thrown);
+      throw this.#translate(thrown);
     } finally {
       database.pragma(`busy_timeout = ${timeout}`);
     }
   }
 
   /** Whether the second writer writes the log back. */
-  get isLogTaken(): boolean {
-    return isLogTaken(this.turns);
+  get isCheckpointTaken(): boolean {
+    return isCheckpointTaken(this.writeHandOff);
   }
 
   /** Whether it has found a reader in the way. */
-  get isTakenLogPinned(): boolean {
-    return isTakenLogPinned(this.turns);
+  get isTakenCheckpointPinned(): boolean {
+    return isTakenCheckpointPinned(this.writeHandOff);
   }
 
   /** Gives free pages back to the disk, up to this number; false: there were none. */
   async giveBackPages(pages: number): Promise<boolean> {
     const database = this.#database;
     if (Number(database.pragma('freelist_count', { simple: true })) === 0) return false;
-    await this.#inTurn(async () => {
+    await this.#withWriteLock(async () => {
       if (!database.inTransaction) database.pragma(`incremental_vacuum(${pages})`);
     });
     return true;
@@ -273,7 +283,7 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     if (this.#writeBackEvery > 0 && this.#database.open) {
       this.checkpoint('passive');
-      leaveLog(this.turns);
+      releaseCheckpoint(this.writeHandOff);
     }
     await this.#db.destroy();
     // Kysely closes only what it has used; a handle left open keeps its write-ahead log behind.
@@ -323,13 +333,14 @@ export async function openStore(
     return { store: new SqliteStore(database), migrated };
   } catch (error) {
     database?.close();
-    throw toldFull(toldDamage(error, options.path), options.path);
+    throw asDiskFullError(asCorruptionError(error, options.path), options.path);
   }
 }
 
 /**
  * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
- * between its turns: as a part of a commit, the first writer would wait for all of it, or do it.
+ * between its transactions: as a part of a commit, the first writer would wait for all of it, or do
+ * it.
  */
 const WRITE_BACK_EVERY = 4;
 
@@ -338,7 +349,7 @@ const WRITE_BACK_EVERY = 4;
  * connection must be proved to be durable by itself.
  */
 export async function openSecondWriter(
-  asked: StoreOptions & OfFirstWriter,
+  asked: StoreOptions & FirstWriter,
   clock: Clock,
 ): Promise<SqliteStore> {
   const options = { cacheKib: SECOND_CACHE_KIB, ...asked };
@@ -351,11 +362,11 @@ export async function openSecondWriter(
     writeFirst(database, 'second_writer_at', byHand, clock);
     const writeBackEvery = options.checkpoint === 'external' ? 0 : WRITE_BACK_EVERY;
     const store = new SqliteStore(database, options, writeBackEvery);
-    if (writeBackEvery > 0) store.takeLog();
+    if (writeBackEvery > 0) store.takeCheckpoint();
     return store;
   } catch (error) {
     database.close();
-    throw toldDamage(error, options.path);
+    throw asCorruptionError(error, options.path);
   }
 }
 
@@ -376,6 +387,6 @@ export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteSt
     return new SqliteStore(database);
   } catch (error) {
     database?.close();
-    throw toldFull(toldDamage(error, options.path), options.path);
+    throw asDiskFullError(asCorruptionError(error, options.path), options.path);
   }
 }

@@ -5,7 +5,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { invariant, RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
-import { type Asker, writeAudit } from '../store/audit.ts';
+import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents } from '../store/incidents.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { type CountsOff, toldOfOff, writeAcceptedCounts } from './run/counts.ts';
@@ -39,7 +39,7 @@ async function waitingRuns(tx: Tx, stream: string, runId: number): Promise<reado
 export function acceptChange(
   { store, clock }: Deps,
   runId: number,
-  asker: Asker,
+  asker: Actor,
 ): Promise<AcceptedChange> {
   return store.transaction(async (tx) => {
     const now = clock.now();
@@ -94,7 +94,7 @@ export async function runOf(db: Db, which: string): Promise<number> {
 export async function takeCounts(
   tx: Tx,
   { stream, off }: { readonly stream: string; readonly off: CountsOff },
-  { actor, reason }: Asker,
+  { actor, reason }: Actor,
   now: number,
 ): Promise<void> {
   await writeAcceptedCounts(tx, stream, { off, by: actor, reason, at: now });
@@ -104,7 +104,7 @@ export async function takeCounts(
 export function acceptCount(
   { store, clock }: Deps,
   runId: number,
-  asker: Asker,
+  asker: Actor,
 ): Promise<AcceptedCount> {
   return store.transaction(async (tx) => {
     const now = clock.now();

@@ -7,7 +7,7 @@ import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { ListCensus } from '../mirror/rows/census.ts';
-import { type Asker, writeAudit } from '../store/audit.ts';
+import { type Actor, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -46,13 +46,13 @@ interface Released extends Deleted {
 }
 
 export interface SyncOperations {
-  runNow(stream: string, full: boolean, asker: Asker): Promise<void>;
+  runNow(stream: string, full: boolean, asker: Actor): Promise<void>;
   /**
    * Does what a run needs, named by its number or by its stream (its latest run): carries out what
    * a suspicious run held back, lets decisions use a mass change, and takes counts for right that
    * are off for good.
    */
-  release(which: string | number, asker: Asker): Promise<Released>;
+  release(which: string | number, asker: Actor): Promise<Released>;
 }
 
 export function unknownStream(name: string, names: readonly string[]): RefusedError {
@@ -143,7 +143,7 @@ async function missingOf(
   return census.missing;
 }
 
-async function releaseHeld(deps: OperationsDeps, runId: number, asker: Asker): Promise<Deleted> {
+async function releaseHeld(deps: OperationsDeps, runId: number, asker: Actor): Promise<Deleted> {
   const { store, clock } = deps;
   const run = await heldRun(store.db, runId);
   const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;
@@ -199,7 +199,7 @@ const NEEDS_LOOK = new Set(['sync.beyond_fuse', 'sync.rows_twice']);
 async function releaseCounted(
   deps: OperationsDeps,
   runId: number,
-  asker: Asker,
+  asker: Actor,
 ): Promise<Deleted & { readonly released: boolean }> {
   try {
     return { ...(await releaseHeld(deps, runId, asker)), released: true };
@@ -214,7 +214,7 @@ async function releaseKind(
   deps: OperationsDeps,
   runId: number,
   isOff: boolean,
-  asker: Asker,
+  asker: Actor,
 ): Promise<Deleted & { readonly released: boolean }> {
   const released = isOff
     ? await releaseCounted(deps, runId, asker)
@@ -226,7 +226,7 @@ async function releaseKind(
 async function release(
   deps: OperationsDeps,
   named: string | number,
-  asker: Asker,
+  asker: Actor,
 ): Promise<Released> {
   const { db } = deps.store;
   const which = String(named);

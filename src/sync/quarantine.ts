@@ -22,8 +22,8 @@ import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
 import { forgetDigests } from '../mirror/list.ts';
+import { dropQuarantined } from '../mirror/quarantine.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
-import { inKeys } from '../store/bulk.ts';
 import type { Store, Tx } from '../store/store.ts';
 
 interface Source {
@@ -86,8 +86,10 @@ function orderOf({ raw, source }: Understood): readonly number[] {
 }
 
 async function readAgain(tx: Tx, rows: readonly Understood[], now: number): Promise<void> {
-  const ids = rows.map(({ id }) => id);
-  await tx.deleteFrom('quarantine').where(inKeys('id', ids)).execute();
+  await dropQuarantined(
+    tx,
+    rows.map(({ id }) => id),
+  );
   const requests = rows.flatMap(orderOf).map((orderId) => ({ orderId, cause: 'sweep:quarantine' }));
   await requestRefreshes(tx, requests, now);
   for (const stream of new Set(rows.flatMap(({ source }) => source.stream ?? []))) {

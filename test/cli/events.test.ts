@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { runCli } from '../../src/cli/program.ts';
-import { localFile } from '../../src/console/ask.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';

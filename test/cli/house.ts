@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { stringify } from 'yaml';
 import { runCli } from '../../src/cli/program.ts';
-import { localFile } from '../../src/console/ask.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import {
   type ConfigParts,

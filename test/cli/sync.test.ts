@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
-import { localFile } from '../../src/console/ask.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 import { startTestReference, until, WITH_STOCK } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { conforms, report } from '../../src/conformance/report.ts';
 import { ALL_CASES } from '../../src/conformance/suite.ts';
-import { CONTRACT, parameterKind } from '../../src/reference/edge/contract.ts';
+import { CONTRACT, parameterKind } from '../../src/reference/edge/strict.ts';
 import { runInProcess } from './in-process.ts';
 
 describe('the conformance suite', () => {

@@ -13,7 +13,7 @@ import { ConfigError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
-import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { handOffOfThread } from '../../src/store/writers/write-hand-off.ts';
 import { createRejectFixture, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
 import { createDeciderFixture } from '../decisions/support.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
@@ -182,13 +182,13 @@ describe('a reload', () => {
     await clock.advance(10);
     await clock.advance(10);
     // The thread of a pull writes: the decision has its turn next, and then the reload.
-    const thread = turnsOfThread(store.turns);
-    await thread.enter();
+    const thread = handOffOfThread(store.writeHandOff);
+    await thread.acquire();
     await clock.advance(1_000);
     writeFileSync(join(config.rules.directory, 'rules.yaml'), ONLY_HOLDS);
     const reloading = rules.reload(WHO);
     await clock.advance(0);
-    thread.leave();
+    thread.release();
     await reloading;
     stop.abort();
     await done;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createSupervisor, type Worker } from '../../src/daemon/supervisor.ts';
-import { tellFailing } from '../../src/daemon/watch/failing.ts';
+import { tellFailing } from '../../src/daemon/watch/status-note.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { StoreError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { retentionSteps } from '../../src/daemon/upkeep.ts';
 import { clockFacts } from '../../src/decisions/calendar.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
-import { createRetention } from '../../src/store/care/retention.ts';
+import { deleteOldRows } from '../../src/store/care/keeper.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { rulesOf } from '../rules/support.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture } from './support.ts';
@@ -110,7 +111,7 @@ describe('free stock', () => {
     await fixture.delivery({ id: 3, lines: [['a', 1]] });
     await fixture.clock.advance(13 * DAY);
     await fixture.stock({ a: 10 });
-    await createRetention(fixture, { ...limits, runs: DAY, incidents: DAY }).slice();
+    await deleteOldRows(fixture, retentionSteps(limits));
     expect(await freeOf(fixture, 3)).toEqual([6]);
   });
 

@@ -12,7 +12,7 @@ import { loadRules } from '../../src/rules/load.ts';
 import { runRuleTests } from '../../src/rules/testing.ts';
 import { readState } from '../../src/store/state.ts';
 import { openStore } from '../../src/store/store.ts';
-import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { handOffOfThread } from '../../src/store/writers/write-hand-off.ts';
 import { damage, temporaryFolder } from '../support/store.ts';
 import { createDeciderFixture } from './support.ts';
 
@@ -191,13 +191,13 @@ describe('a list from what the ERP tells', () => {
     await fixture.customer({ accountNo: 'C-2', blocked: true });
     fixture.write('rules.yaml', RULES.replace('action: accept', 'action: hold'));
     // Both wait for the thread of a pull that writes.
-    const thread = turnsOfThread(fixture.store.turns);
-    await thread.enter();
+    const thread = handOffOfThread(fixture.store.writeHandOff);
+    await thread.acquire();
     const reloading = keeper.reload(WHO, fixture);
     await fixture.clock.advance(0);
     const done = [reloading, keeper.refreshLists()];
     await fixture.clock.advance(0);
-    thread.leave();
+    thread.release();
     await Promise.all(done);
     const { rules, settings, hash } = keeper.current().ruleSet;
     expect(rules.map(({ action }) => action)).toEqual(['hold']);

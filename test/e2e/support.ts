@@ -30,7 +30,7 @@ export function startFastReference(
   return startTestReference({ ...unlimited, ...calm, ...knobs }, clock, atEnd);
 }
 
-/** Turns of the event loop for each step, so that time cannot run away from the network. */
+/** WriteHandOff of the event loop for each step, so that time cannot run away from the network. */
 const TURNS_PER_STEP = 4;
 
 /**

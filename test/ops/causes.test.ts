@@ -8,7 +8,7 @@ import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { openCauses } from '../../src/ops/causes/cause.ts';
+import { openCauses } from '../../src/ops/causes.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const LINE = { barcode: 'B', quantity: 2, fulfilledQuantity: 2, price: 10 };

@@ -9,11 +9,10 @@ import type { Config } from '../../src/config/schema.ts';
 import { checkDatabase } from '../../src/daemon/doctor/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
-import { headline } from '../../src/ops/headline.ts';
+import { gradeHealth } from '../../src/ops/health-grade.ts';
 import { readInstallation } from '../../src/ops/installation.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
-import { freshnessOf, readStatus } from '../../src/ops/status.ts';
-import { verdictOf } from '../../src/ops/verdict.ts';
+import { freshnessOf, headline, readStatus } from '../../src/ops/status.ts';
 import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
 import { openReadOnlyStore } from '../../src/store/store.ts';
 import {
@@ -143,7 +142,7 @@ describe('health', () => {
     const found = await readInstallation(store.db, config, now);
     expect(found.daemon.running).toBe(true);
     expect(found.silentMs).toBeGreaterThan(0);
-    expect(verdictOf(found, config).findings).toContainEqual(
+    expect(gradeHealth(found, config).findings).toContainEqual(
       expect.stringMatching(/^the daemon has written nothing for more than /),
     );
     expect(await checkDatabase(config, now)).toContainEqual(

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { createLocalApi } from '../../src/console/api.ts';
-import { localFile } from '../../src/console/ask.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { createLocalApi } from '../../src/local-api/api.ts';
+import { localFile } from '../../src/local-api/ask.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const local = z.object({ url: z.string(), token: z.string() });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLimiter } from '../../src/client/http/limiter.ts';
-import { createPaceNote } from '../../src/daemon/watch/pace.ts';
+import { createPaceNote } from '../../src/daemon/watch/status-note.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { bottleneckOf, readPace, type ServicePace } from '../../src/ops/pace.ts';
 import { temporaryStore } from '../support/store.ts';

@@ -1,6 +1,7 @@
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { restoreBackup } from '../../src/store/backup/restore.ts';
 import { openIncident } from '../../src/store/incidents.ts';
@@ -44,7 +45,7 @@ async function backedUp(house: House): Promise<() => Promise<void>> {
   const { backup } = await createBackup({ ...plan, ...to }, house.clock);
   return async () => {
     await house.kill();
-    const from = { backup: backup.path, withExchange: false, actor: 'ann' };
+    const from = { backup: backup.path, withExchange: false, actor: 'ann', steps: RESTORE_STEPS };
     await restoreBackup({ ...plan, ...from }, house.clock);
     await house.start();
   };

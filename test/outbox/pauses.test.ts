@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createV1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
-import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { handOffOfThread } from '../../src/store/writers/write-hand-off.ts';
 import { answerJson, envelope, impatient, startFaulty } from '../client/support.ts';
 import { createBench, NO, OVERTAKEN } from './support.ts';
 
@@ -10,17 +10,17 @@ it('a pause holds what was cleared and waits for its turn to be written down', a
   const bench = await createBench();
   const outboxId = await bench.add(1);
   const { dispatcher } = bench.start();
-  const thread = turnsOfThread(bench.store.turns);
+  const thread = handOffOfThread(bench.store.writeHandOff);
   bench.script.look = async () => {
     // The thread of a pull writes from now on.
-    await thread.enter();
+    await thread.acquire();
     return NO;
   };
   await bench.clock.advance(0);
   expect(bench.looks).toEqual([outboxId]);
   bench.paused = true;
   bench.script.look = () => NO;
-  thread.leave();
+  thread.release();
   await bench.clock.advance(0);
   expect(bench.sends).toEqual([]);
   expect(await bench.row(outboxId)).toMatchObject({ state: 'queued', last_error: 'paused' });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stockSource, wholeList } from '../../src/reference/v1/lists.ts';
 import { createRowWriter } from '../../src/reference/v1/variant-rows.ts';
-import { isEan13 } from '../../src/reference/world/catalog/barcode.ts';
+import { isEan13 } from '../../src/reference/world/catalog/catalog.ts';
 import { type Rig, startRig } from './support.ts';
 
 describe('V1 log-in and catalog of the reference service', () => {

@@ -6,8 +6,11 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { knobsSchema } from '../../src/reference/control/knobs.ts';
 import { startReference } from '../../src/reference/reference.ts';
-import { createBarcodes, isEan13 } from '../../src/reference/world/catalog/barcode.ts';
-import { createCatalog } from '../../src/reference/world/catalog/catalog.ts';
+import {
+  createBarcodes,
+  createCatalog,
+  isEan13,
+} from '../../src/reference/world/catalog/catalog.ts';
 import { selectVariants } from '../../src/reference/world/catalog/listing.ts';
 import { createStock } from '../../src/reference/world/catalog/stock.ts';
 import { judgeMove } from '../../src/reference/world/trade/transitions.ts';

@@ -1,6 +1,8 @@
 /** The guard against steps of the clock on the wall: what it moves, and until when it waits. */
+
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { CLOCK_STEPS } from '../../src/daemon/upkeep.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
@@ -19,7 +21,7 @@ interface Running {
 }
 
 async function start(store: SqliteStore, clock: ManualClock): Promise<Running> {
-  const guard = await openClockGuard({ store, clock, log: silentLogger() });
+  const guard = await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
   const aborted = new AbortController();
   const done = guard.run(aborted.signal);
   const stop = async (): Promise<void> => {

@@ -6,8 +6,8 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
-import { inspectExchange, openExchange } from '../../src/store/exchange/exchange.ts';
-import type { Exchange, ReceiptRow } from '../../src/store/exchange/rows.ts';
+import { type Exchange, inspectExchange, openExchange } from '../../src/store/exchange/exchange.ts';
+import type { ReceiptRow } from '../../src/store/exchange/statements.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const CHARS = 1_000_000;

@@ -1,4 +1,5 @@
 /** The guard against steps of the clock, beside a worker that works by its clock. */
+import { CLOCK_STEPS } from '../../src/daemon/upkeep.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { type ClockGuard, openClockGuard } from '../../src/store/clock-guard.ts';
@@ -13,7 +14,7 @@ export function guardClock(store: SqliteStore, clock: Clock) {
     watchedSince: () => guard?.watchedSince() ?? startedAt,
     /** Runs the worker once the guard is open, and both until the signal aborts. */
     async run(signal: AbortSignal, worker: () => Promise<void>): Promise<void> {
-      guard = await openClockGuard({ store, clock, log: silentLogger() });
+      guard = await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
       await Promise.all([guard.run(signal), worker()]);
     },
   };
@@ -27,5 +28,5 @@ export async function followClock({
   readonly store: SqliteStore;
   readonly clock: Clock;
 }): Promise<void> {
-  await openClockGuard({ store, clock, log: silentLogger() });
+  await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
 }

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { filesOf } from '../../src/store/writers/in-place.ts';
-import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
+import { isCheckpointTaken, shareWriteHandOff } from '../../src/store/writers/write-hand-off.ts';
 import { type BulkThreads, createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun } from '../../src/sync/run/open.ts';
@@ -23,10 +23,10 @@ const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: 
 
 /** Threads on a store, which end with the test. */
 function startThreads(
-  { path, turns, files }: Pick<SqliteStore, 'path' | 'turns' | 'files'>,
+  { path, writeHandOff, files }: Pick<SqliteStore, 'path' | 'writeHandOff' | 'files'>,
   { busyTimeoutMs = 5_000, clock = systemClock() }: { busyTimeoutMs?: number; clock?: Clock } = {},
 ): BulkThreads {
-  const threads = createBulkThreads({ path, turns, files, busyTimeoutMs }, clock);
+  const threads = createBulkThreads({ path, writeHandOff, files, busyTimeoutMs }, clock);
   onTestFinished(() => threads[Symbol.asyncDispose]());
   return threads;
 }
@@ -75,14 +75,16 @@ describe('the threads of the bulk streams', () => {
     });
     expect(await again(stock)).toMatchObject({ outcome: 'complete', changed: 0 });
     expect(await lastRun('stock')).toMatchObject({ rows_changed: 0 });
-    expect(isLogTaken(store.turns)).toBe(false);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(false);
   });
 
   it('start before the first page of a list of which nothing is known', async () => {
     const store = await temporaryStore(systemClock());
     const pages = createVariantPages({ store, clock: systemClock(), ...startThreads(store) });
     await pages.begin({ runId: 1, stream: 'stock', resumed: false });
-    await until('the writer is there', () => (isLogTaken(store.turns) ? true : undefined));
+    await until('the writer is there', () =>
+      isCheckpointTaken(store.writeHandOff) ? true : undefined,
+    );
   });
 
   it('write nothing behind a page with which the writer died', async () => {
@@ -127,9 +129,11 @@ describe('the threads of the bulk streams', () => {
     const spans = [{ start: 0, end: bytes.length }];
     const { segments } = await threads.reader.read({ list: { kind: 'stock' }, bytes, spans });
     expect(segments[0]?.rejects).toHaveLength(1);
-    await until('the writer is there', () => isLogTaken(store.turns) || undefined);
+    await until('the writer is there', () => isCheckpointTaken(store.writeHandOff) || undefined);
     await clock.advance(6_000);
-    await until('the writer has ended', () => (isLogTaken(store.turns) ? undefined : true));
+    await until('the writer has ended', () =>
+      isCheckpointTaken(store.writeHandOff) ? undefined : true,
+    );
   });
 
   it('end when nobody asks any more, and start anew', async () => {
@@ -139,16 +143,18 @@ describe('the threads of the bulk streams', () => {
     const ask = () => threads.writer.census(STOCK, 'stock', 'run:1');
     const nothing = { live: 0, duplicates: 0, missing: [] };
     expect(await ask()).toEqual(nothing);
-    expect(isLogTaken(store.turns)).toBe(true);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
     // A question before its time keeps it.
     await clock.advance(4_000);
     await ask();
     await clock.advance(4_000);
-    expect(isLogTaken(store.turns)).toBe(true);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
     await clock.advance(2_000);
-    await until('the thread has ended', () => (isLogTaken(store.turns) ? undefined : true));
+    await until('the thread has ended', () =>
+      isCheckpointTaken(store.writeHandOff) ? undefined : true,
+    );
     expect(await ask()).toEqual(nothing);
-    expect(isLogTaken(store.turns)).toBe(true);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
   });
 
   it('take the proof from a row that stood in two places', async () => {
@@ -209,10 +215,10 @@ describe('the threads of the bulk streams', () => {
 
   it('tell damage that only they meet, when they open the database', async () => {
     const store = await temporaryStore();
-    const { path, turns } = store;
+    const { path, writeHandOff } = store;
     await store.close();
     await damage(path, 'daemon_state');
-    const threads = startThreads({ path, turns, files: filesOf(path) });
+    const threads = startThreads({ path, writeHandOff, files: filesOf(path) });
     const census = threads.writer.census(STOCK, 'stock', 'run:1');
     await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
   });
@@ -227,10 +233,10 @@ describe('the threads of the bulk streams', () => {
 
   it('tell damage that they meet when they are asked', async () => {
     const store = await temporaryStore();
-    const { path, turns } = store;
+    const { path, writeHandOff } = store;
     await store.close();
     await damage(path, STOCK.table);
-    const threads = startThreads({ path, turns, files: filesOf(path) });
+    const threads = startThreads({ path, writeHandOff, files: filesOf(path) });
     const census = threads.writer.census(STOCK, 'stock', 'run:1');
     await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
   });
@@ -241,19 +247,24 @@ describe('the threads of the bulk streams', () => {
     const ask = () => writer.census(STOCK, 'stock', 'run:1');
     const nothing = { live: 0, duplicates: 0, missing: [] };
     expect(await ask()).toEqual(nothing);
-    expect(isLogTaken(store.turns)).toBe(true);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
     // No page at all: the thread falls over it.
     const page = { json: new Uint8Array(1), extras: new Uint8Array(1) };
     const broken = writer.write(Object.assign(JSON.parse('{}'), page));
     await expect(broken).rejects.toThrow(/ended: /);
-    expect(isLogTaken(store.turns)).toBe(false);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(false);
     expect(await ask()).toEqual(nothing);
-    expect(isLogTaken(store.turns)).toBe(true);
+    expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
   });
 
   it('say so when they cannot open the database, and keep nothing alive', async () => {
     const files = ['', '', ''];
-    const nowhere = { path: '/nowhere/mirror.db', turns: shareTurns(), files, busyTimeoutMs: 10 };
+    const nowhere = {
+      path: '/nowhere/mirror.db',
+      writeHandOff: shareWriteHandOff(),
+      files,
+      busyTimeoutMs: 10,
+    };
     const threads = createBulkThreads(nowhere, manualClock());
     await expect(threads.writer.census(STOCK, 'stock', 'run:1')).rejects.toThrow(/cannot open/);
     await threads[Symbol.asyncDispose]();

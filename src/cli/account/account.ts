@@ -1,6 +1,6 @@
 /** `selvedge account show` and `adopt`: whose data the data folder has. */
 import { Command } from 'commander';
-import { workAlone } from '../../daemon/commands/alone.ts';
+import { workOffline } from '../../daemon/commands/offline.ts';
 import { accountOf } from '../../daemon/service.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -65,7 +65,7 @@ export function accountAdopt(context: CliContext): Command {
       const { config } = configOf(command, context);
       const parts = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
       const account = accountOf(config.service);
-      const adopted = await workAlone(config, parts, ({ store, clock }) =>
+      const adopted = await workOffline(config, parts, ({ store, clock }) =>
         adoptAccount({ store, clock, account }, { actor: userName(), reason }),
       );
       const { output } = context;

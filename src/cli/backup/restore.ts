@@ -1,5 +1,6 @@
 /** `selvedge backup restore`: puts a backup in the place of the database. */
 import { Command } from 'commander';
+import { RESTORE_STEPS } from '../../daemon/upkeep.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { requireCertainNewest } from '../../store/backup/manifest.ts';
 import { restoreBackup } from '../../store/backup/restore.ts';
@@ -40,6 +41,7 @@ export function backupRestore(context: CliContext): Command {
           busyTimeoutMs: config.store.busyTimeout,
           withExchange: options.withExchange === true,
           actor: userName(),
+          steps: RESTORE_STEPS,
         },
         clock,
       );

@@ -4,7 +4,7 @@ import { readConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { readSettings } from '../../config/settings.ts';
 import { plainValue } from '../../config/source/tree.ts';
-import { workAlone } from '../../daemon/commands/alone.ts';
+import { workOffline } from '../../daemon/commands/offline.ts';
 import { wayOf } from '../../daemon/service.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -49,7 +49,7 @@ async function probeLive(config: Config, file: string, context: CliContext, json
   const { output, scrubber, env } = context;
   const clock = systemClock();
   const deps = { clock, random: systemRandom(), scrubber, mayBeNew: true };
-  const { findings, description } = await workAlone(config, deps, ({ service }) =>
+  const { findings, description } = await workOffline(config, deps, ({ service }) =>
     probeAccount({
       config,
       way: wayOf(config.service),

@@ -5,10 +5,10 @@ import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { visible } from '../../lib/text/visible.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
+import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
-import { silenceOf, verdictOf } from '../../ops/verdict.ts';
 import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -54,7 +54,8 @@ function relayLine({ relay }: Status): string {
 
 function printStatus(output: Output, status: Installation, { store, rules }: Config): void {
   const { daemon, events } = status;
-  const silence = status.silentMs === null ? '' : `, but ${silenceOf(status)}: its log says why`;
+  const silence =
+    status.silentMs === null ? '' : `, but ${describeSilence(status)}: its log says why`;
   const running = `running (${daemon.holder})${silence}`;
   output.line(`daemon      ${daemon.running ? running : 'not running'}`);
   for (const { worker, since, error } of status.failingWorkers) {
@@ -129,7 +130,7 @@ function read(command: Command, context: CliContext): Promise<[Installation, Con
 async function check(command: Command, context: CliContext): Promise<void> {
   const { output } = context;
   try {
-    const { grade, findings } = verdictOf(...(await read(command, context)));
+    const { grade, findings } = gradeHealth(...(await read(command, context)));
     context.setExitCode(CHECK_CODES[grade]);
     output.line(`${grade.toUpperCase()}: ${findings.join('; ') || 'everything is fine'}`);
   } catch (error) {

@@ -2,9 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { datasetteMetadata } from '../../report/datasette.ts';
 import { readReports } from '../../report/report-file.ts';
-import { publishSnapshot } from '../../report/snapshot.ts';
+import { datasetteMetadata, publishSnapshot } from '../../report/snapshot.ts';
 import { storeOptions } from '../../store/store.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';

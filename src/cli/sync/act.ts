@@ -1,7 +1,7 @@
 /** `selvedge sync run` and `sync release`: pull now, and accept what looks wrong and is right. */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { operationsAlone } from '../../daemon/sync.ts';
+import { offlineOperations } from '../../daemon/sync.ts';
 import { remark, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { viaDaemonOrOffline } from '../daemon-call.ts';
@@ -64,7 +64,7 @@ export function syncRun(context: CliContext): Command {
         answer: runAnswer,
         reason: options.reason,
         async offline(parts, asker) {
-          await operationsAlone(parts).runNow(stream, full, asker);
+          await offlineOperations(parts).runNow(stream, full, asker);
           return { stream, daemon: false };
         },
       });
@@ -127,7 +127,7 @@ export function syncRelease(context: CliContext): Command {
         body: { which },
         answer: releaseAnswer,
         reason: options.reason,
-        offline: (parts, asker) => operationsAlone(parts).release(which, asker),
+        offline: (parts, asker) => offlineOperations(parts).release(which, asker),
       });
       tell(context, options, answer, releaseLines(answer));
     });

@@ -1,11 +1,11 @@
 /** Calls of the service that a person makes, through the daemon's own transport and limits. */
 import { callRaw, type RawAnswer, type RawCall } from '../../client/raw-call.ts';
-import type { RouteGroup } from '../../console/api.ts';
-import { serviceRoutes } from '../../console/service-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import type { RouteGroup } from '../../local-api/api.ts';
+import { serviceRoutes } from '../../local-api/service-routes.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
 import type { Service } from '../service.ts';
 
@@ -23,7 +23,7 @@ export interface CallerDeps {
 
 export type ServiceCaller = (
   call: RawCall,
-  asker: Asker,
+  actor: Actor,
   signal?: AbortSignal,
 ) => Promise<Answered>;
 
@@ -32,9 +32,9 @@ function isLogIn(path: string): boolean {
   return path.includes('/auth/login');
 }
 
-/** What may change something at the service is written into the audit before it is sent. */
+/** Writes every call that may change something into the audit before it is sent. */
 export function createServiceCaller({ store, service, clock }: CallerDeps): ServiceCaller {
-  return async (call, asker, signal) => {
+  return async (call, actor, signal) => {
     const target = service.raw[call.api];
     if (!target) {
       throw new RefusedError('api.no_v2', 'V2 is not enabled', { hint: 'service.v2.enabled' });
@@ -42,10 +42,10 @@ export function createServiceCaller({ store, service, clock }: CallerDeps): Serv
     const { api, method, path } = call;
     if (method !== 'GET') {
       const act = { action: 'service.call', subject: `${api} ${method} ${path}` };
-      // What is not JSON any more without a secret is a text.
+      // A body that is no JSON after the secrets were taken out is kept as text.
       const body = service.transport.scrub(JSON.stringify(call.json ?? null));
       const detail = { body: isLogIn(path) ? null : (tryParseJson(body) ?? body) };
-      await writeAudit(store.db, { ...asker, ...act, detail }, clock.now());
+      await writeAudit(store.db, { ...actor, ...act, detail }, clock.now());
     }
     const startedAt = clock.monotonic();
     const answer = await callRaw(target, call, signal);

@@ -1,13 +1,13 @@
 /** A link into the relay's portal: kept nowhere; the audit says who asked for it. */
 import type { PortalLink } from '../../client/portal-link.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import { isNoAddress } from '../../sync/traits/level-watch.ts';
 import type { CallerDeps } from './call.ts';
 
 export async function openPortal(
   { store, service, clock }: CallerDeps,
-  asker: Asker,
+  who: Actor,
 ): Promise<PortalLink> {
   const { value: link } = await service.v1.webhookPortal().catch((error: unknown) => {
     if (!isNoAddress(error)) throw error;
@@ -16,6 +16,6 @@ export async function openPortal(
     throw new RefusedError(code, message, { cause: error, hint });
   });
   const act = { action: 'portal.open', subject: 'portal', detail: { expiresAt: link.expiresAt } };
-  await writeAudit(store.db, { ...asker, ...act }, clock.now());
+  await writeAudit(store.db, { ...who, ...act }, clock.now());
   return link;
 }

@@ -3,7 +3,6 @@
  * configuration, the state of every part, and what went wrong lately. No orders, customers, prices
  * or addresses, no bodies of documents and events, nothing that people wrote, no secrets.
  */
-
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { toError } from '../../lib/errors.ts';

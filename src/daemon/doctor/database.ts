@@ -1,10 +1,10 @@
-/** What the database says, read beside a running daemon. */
+/** Checks of the database, read beside a running daemon. */
 import { sql } from 'kysely';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
-import { silenceOf } from '../../ops/verdict.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { describePause, resumeStep } from '../../store/pauses.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
@@ -15,7 +15,7 @@ import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
   if (found.silentMs !== null) {
     const advice = 'its log says why: a disk that cannot be written, a program that holds it';
-    return bad('daemon', `runs, but ${silenceOf(found)}`, advice);
+    return bad('daemon', `runs, but ${describeSilence(found)}`, advice);
   }
   const isRunning = isFolderLocked(lockFile(dataDir));
   if (isRunning === true) return fine('daemon', 'runs');

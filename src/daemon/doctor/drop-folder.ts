@@ -25,7 +25,7 @@ function isClosed(path: string): boolean {
   return !may(path, R_OK) && statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** What looks like a file for the daemon, and stays there. */
+/** Lists entries that look like files for the daemon and are never taken. */
 function stayingIn(found: readonly Dirent[], folder: string): string[] {
   return found
     .filter(({ name }) => isToBeTaken(name))

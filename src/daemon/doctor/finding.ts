@@ -1,4 +1,4 @@
-/** What a check found, and what to do about it. */
+/** Result of a check, with advice. */
 import { toError } from '../../lib/errors.ts';
 
 type Grade = 'ok' | 'warning' | 'failed' | 'skipped';
@@ -7,14 +7,17 @@ export interface Finding {
   readonly check: string;
   readonly grade: Grade;
   readonly text: string;
-  /** What to do; there is one for everything that is not fine. */
+  /** Advice; every result that is not fine has one. */
   readonly advice?: string | undefined;
 }
 
 export const fine = (check: string, text: string): Finding => ({ check, grade: 'ok', text });
 
 export const skipped = (check: string, text: string, advice?: string): Finding => ({
-  ...{ check, grade: 'skipped', text, advice },
+  check,
+  grade: 'skipped',
+  text,
+  advice,
 });
 
 export function bad(check: string, text: string, advice: string): Finding {

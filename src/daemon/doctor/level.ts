@@ -6,7 +6,7 @@ import type { Config } from '../../config/schema.ts';
 import { type Finding, fine, odd, skipped } from './finding.ts';
 import { asked, type Network } from './network.ts';
 
-/** Of V2's description that the client is written from. */
+/** Version of the V2 description that the client is written from. */
 const V2_VERSION = '2.1.3';
 
 const described = z.object({ info: z.object({ version: z.string() }) });
@@ -35,7 +35,7 @@ async function versionOf(
   }
 }
 
-/** What a service of V1 says of itself, against what the configuration says of it. */
+/** Compares the level that a V1 service reports with the configured one. */
 export async function checkLevel(config: Config, network: Network): Promise<Finding[]> {
   const { level } = config.service.v1;
   const version = await versionOf(config, network, 'v1');

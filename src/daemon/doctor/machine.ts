@@ -1,4 +1,4 @@
-/** What can be told without the database and without the network. */
+/** Checks that need neither the database nor the network. */
 import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -6,7 +6,7 @@ import type { Config } from '../../config/schema.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { BACKUP_MS_MAX } from '../../ops/verdict.ts';
+import { BACKUP_MS_MAX } from '../../ops/health-grade.ts';
 import { version } from '../../ops/version.ts';
 import { backupDirectory, countAhead, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
@@ -19,10 +19,10 @@ const OTHERS = 0o007;
 const OWNER_WRITES = 0o200;
 const GROUP_WRITES = 0o020;
 const DAY_MS = 86_400_000;
-/** One in each minute of a day: more are not looked at. */
+/** Limit of runs that are read: one per minute of a day. */
 const RUNS_MAX = 1_440;
 
-/** Of the driver; Node brings another one, which nothing here uses. */
+/** Version of the SQLite in the driver, not of Node's own, which nothing here uses. */
 export function sqliteVersion(): string {
   const memory = new Database(':memory:');
   const found = String(memory.prepare('select sqlite_version()').pluck().get());
@@ -147,7 +147,7 @@ function openFilesOf(pid: string): string[] {
   }
 }
 
-/** Of other processes that have the first file open; the daemon is who has the second as well. */
+/** Finds other processes that have `path` open, without the daemon, which also has `lock`. */
 function strangersAt(path: string, lock: string): Holder[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
@@ -161,7 +161,7 @@ function strangersAt(path: string, lock: string): Holder[] {
     }));
 }
 
-/** Who else has the database open: a reader who stays keeps its log from being emptied. */
+/** Names other programs that have the database open: a reader that stays keeps its log growing. */
 export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
   const path = join(dataDir, 'mirror.db');

@@ -1,4 +1,4 @@
-/** What can be reached: our own listeners, and the service, asked as the daemon asks it. */
+/** Checks of the network: our own listeners, and the service, asked as the daemon asks it. */
 import { X509Certificate } from 'node:crypto';
 import { connect } from 'node:tls';
 import { proxyFor } from '../../client/http/pools.ts';
@@ -6,13 +6,39 @@ import { openTunnel, tlsOf, type Way } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
-import { askHere } from '../../console/ask.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { toError } from '../../lib/errors.ts';
+import { RetryLaterError, toError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { askHere } from '../../local-api/ask.ts';
 import type { Answered } from '../commands/call.ts';
-import { within } from './deadline.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
+
+interface Deadline {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly limitMs: number;
+  /** Description of the work for the message when the limit is over. */
+  readonly what: string;
+  readonly hint: string;
+}
+
+/** Does the work, which must end when the signal aborts. */
+async function within<T>(
+  { clock, limitMs, what, hint }: Deadline,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const timer = clock.after(limitMs, () => {
+    const message = `${what} came to no end within ${formatDuration(limitMs)}`;
+    limit.abort(new RetryLaterError('doctor.timeout', message, { hint }));
+  });
+  try {
+    return await work(limit.signal);
+  } catch (error) {
+    throw limit.signal.aborted ? limit.signal.reason : error;
+  } finally {
+    timer.cancel();
+  }
+}
 
 export interface Network {
   readonly ask: Ask;

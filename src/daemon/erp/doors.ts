@@ -1,11 +1,11 @@
 /** The doors for the ERP as the configuration describes them. */
 import type { Config } from '../../config/schema.ts';
-import type { RouteGroup } from '../../console/api.ts';
-import { intakeRoutes } from '../../console/intake-routes.ts';
-import { pushRoutes } from '../../console/push-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { RouteGroup } from '../../local-api/api.ts';
+import { intakeRoutes } from '../../local-api/intake-routes.ts';
+import { pushRoutes } from '../../local-api/push-routes.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
 import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
 import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';

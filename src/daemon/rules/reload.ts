@@ -1,9 +1,8 @@
 /**
- * What SIGHUP and `selvedge rules reload` do: the configuration and the rules are read again and
- * checked as a whole. With a mistake in either, everything stays as it is, and an incident says so:
- * who sends a signal gets no answer, and a configuration with a mistake lets no daemon start. The
- * rules, their folder and their mode take effect at once; of other settings is told that they need
- * a restart.
+ * Reload, at SIGHUP and `selvedge rules reload`: reads the configuration and the rules again and
+ * checks both as a whole. A mistake in either changes nothing and opens an incident, because a
+ * signal has no answer. Rules, their folder and their mode take effect at once; changes of other
+ * settings are reported as "needs a restart".
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
@@ -13,7 +12,7 @@ import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Asker } from '../../store/audit.ts';
+import type { Actor } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
@@ -32,7 +31,7 @@ interface Change<T> {
 }
 
 interface RulesReloaded extends Reloaded {
-  /** As they act: without good rules they only observe, whatever the setting says. */
+  /** Mode in effect: without valid rules the daemon only observes, whatever the setting says. */
   readonly mode: Change<DecisionMode>;
   readonly directory: Change<string>;
   /** Settings that have changed and act from the next start on. */
@@ -46,7 +45,7 @@ export interface RulesInForce {
   listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
-  reload(who: Asker): Promise<RulesReloaded>;
+  reload(who: Actor): Promise<RulesReloaded>;
 }
 
 /** A list that the ERP changed counts after this long at the most. */
@@ -87,7 +86,10 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   let { rules } = config;
   const keeper = await openRuleKeeper({ ...deps, directory: rules.directory });
   if (keeper.isProvisional()) {
-    log.error({ rules: keeper.current().ruleSet.hash.slice(0, 12) }, 'no good rules: observing');
+    log.error(
+      { rules: keeper.current().ruleSet.hash.slice(0, 12) },
+      'no valid rules: only observing',
+    );
   }
   tellUnread(log, rules.directory);
   const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);

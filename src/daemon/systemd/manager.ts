@@ -1,7 +1,48 @@
 /** The service manager as one thing: what it listens to, and the sockets that it keeps for us. */
+import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createNotifier, type Notifier, statusText } from './notifier.ts';
-import { type InheritedSockets, inheritedSockets } from './sockets.ts';
+
+/** Socket names that a unit may set with `FileDescriptorName=`. */
+const NAMES = ['webhook'] as const;
+type SocketName = (typeof NAMES)[number];
+
+export type InheritedSockets = Readonly<Partial<Record<SocketName, number>>>;
+
+const FIRST_FD = 3;
+
+/** Names that systemd gives a socket whose unit sets none. */
+const NAMELESS = /^(?:unknown|connection|.*\.socket)?$/;
+
+function nameOf(written: string, position: number): SocketName {
+  const known = NAMES.find((name) => name === written);
+  if (known) return known;
+  if (position === 0 && NAMELESS.test(written)) return 'webhook';
+  const message = `the service manager passes a socket named "${written}"`;
+  const hint = `set FileDescriptorName= of the socket unit to ${NAMES.join(' or ')}`;
+  throw new ConfigError('systemd.socket_name', message, { hint });
+}
+
+/** The sockets meant for this process; none when they are meant for another one. */
+export function inheritedSockets(
+  env: Readonly<Record<string, string | undefined>>,
+  pid: number,
+): InheritedSockets {
+  const count = Number(env.LISTEN_FDS ?? '0');
+  if (Number(env.LISTEN_PID ?? '0') !== pid || !Number.isInteger(count) || count <= 0) return {};
+  const written = (env.LISTEN_FDNAMES ?? '').split(':');
+  const sockets: Partial<Record<SocketName, number>> = {};
+  for (let position = 0; position < count; position += 1) {
+    const name = nameOf(written[position] ?? '', position);
+    if (sockets[name] !== undefined) {
+      const message = `the service manager passes two sockets named "${name}"`;
+      const hint = 'one ListenStream= for each FileDescriptorName=';
+      throw new ConfigError('systemd.socket_twice', message, { hint });
+    }
+    sockets[name] = FIRST_FD + position;
+  }
+  return sockets;
+}
 
 export interface ServiceManager {
   readonly notifier: Notifier;

@@ -1,7 +1,7 @@
 /**
  * Feeds the service manager's watchdog as long as the workers make progress, and keeps the line
  * that `systemctl status` shows. A worker that is stuck is named in the log and on that line, and
- * from then on nothing is fed: the manager kills the process and starts it anew, which is safe at
+ * from then on nothing is fed: the manager kills and restarts the process, which is safe at
  * any moment. Where nobody listens, a stuck worker is still logged.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -18,7 +18,7 @@ export interface WatchdogDeps {
   readonly stuck: () => readonly string[];
   /** Puts down which workers fail, for who looks at the status. */
   readonly note: () => Promise<void>;
-  /** One useful line about the installation. */
+  /** Line about the installation for `systemctl status`. */
   readonly describe: () => Promise<string>;
 }
 
@@ -29,7 +29,7 @@ async function statusOf({ describe, log }: WatchdogDeps): Promise<string> {
   try {
     return await describe();
   } catch (error) {
-    log.error({ err: toError(error) }, 'cannot tell how the installation is');
+    log.error({ err: toError(error) }, 'cannot read status');
     return `cannot read the database: ${toError(error).message}`;
   }
 }
@@ -48,7 +48,8 @@ export function createWatchdog(deps: WatchdogDeps): Worker {
         } else if (notifier.isHeard) {
           await notifier.tell('WATCHDOG=1', statusText(await statusOf(deps)));
         }
-        // Behind the service manager, which must hear of us whatever the database does.
+        // The note comes after the ping: the service manager must hear from us whatever the
+        // database does.
         await deps.note().catch((error: unknown) => {
           log.error({ err: toError(error) }, 'cannot note which workers fail');
         });

@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { CAUSE_KINDS } from '../../ops/causes/cause.ts';
-import { readCauses } from '../../ops/causes/read.ts';
+import { CAUSE_KINDS, readCauses } from '../../ops/causes.ts';
 import { openDetail, reconcileIncidents, updateIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
@@ -22,7 +21,6 @@ const LOOK_MS = 30_000;
 /** Between two looks, however much is read. */
 const PAUSE_MS = 1_000;
 
-/** Brings the incidents up to now. */
 export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps): Promise<void> {
   const causes = await readCauses(store.db, timeZone);
   const now = clock.now();
@@ -31,10 +29,10 @@ export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps
     const { says, advice } = detail;
     log.error({ alarm: kind, advice }, says);
   }
-  if (ended > 0) log.info({ ended }, 'what was not understood is understood, or gone');
+  if (ended > 0) log.info({ ended }, 'causes are gone');
   for (const cause of causes) {
-    const told = await openDetail(store.db, cause);
-    if (told === JSON.stringify(cause.detail)) continue;
+    const stored = await openDetail(store.db, cause);
+    if (stored === JSON.stringify(cause.detail)) continue;
     await updateIncident(store.db, cause, now);
   }
 }

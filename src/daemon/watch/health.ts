@@ -1,9 +1,9 @@
 /** The health of this daemon: what its parts tell, brought together for those who watch it. */
 import { statSync } from 'node:fs';
 import type { Config } from '../../config/schema.ts';
-import type { Health } from '../../console/health-routes.ts';
 import type { Meter } from '../../inbox/meter.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Health } from '../../local-api/health-routes.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
 import { readDatabase } from '../../ops/metrics/readings.ts';
 import type { LiveReadings } from '../../ops/metrics/sources.ts';
@@ -37,7 +37,7 @@ function bytesOf(path: string): number {
 }
 
 function backupReader(config: Config, { store, clock }: HealthDeps): () => LiveReadings['backup'] {
-  // As long as we run it is the same one.
+  // The database stays the same for the life of the process, so its age is read once.
   let madeAt: string | undefined;
   return () => {
     try {

@@ -1,8 +1,7 @@
 /**
- * Tells a worker that works or sleeps from one that is stuck. Whoever loops asks its clock for
- * the time or sleeps on it, so the clock that a worker is given is where its pulse is felt: no
- * worker has to do anything for it. A worker that waits for an answer that never comes uses its
- * clock no more.
+ * Tells a worker that works or sleeps from one that is stuck. Every loop asks its clock for
+ * the time or sleeps on it, so the clock that a worker is given measures its progress; no worker
+ * has to report. A worker that waits for an answer that never comes uses its clock no more.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { WorkerHealth } from '../supervisor.ts';
@@ -10,7 +9,7 @@ import type { WorkerHealth } from '../supervisor.ts';
 export interface Pulse {
   /** The clock for one worker alone; every use of it is a beat. */
   clockOf(worker: string): Clock;
-  /** Those that run, but whose clock was not used for too long; sleep does not count. */
+  /** Names the running workers whose clock was not used for too long; sleep does not count. */
   stuck(workers: readonly WorkerHealth[]): readonly string[];
 }
 

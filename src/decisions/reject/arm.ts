@@ -12,7 +12,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { expiredArmings, openArmings } from './arming.ts';
@@ -95,13 +95,13 @@ interface Disarmed {
 
 export interface RejectOperations {
   /** @param lastsMs how long it stays armed. */
-  arm(ruleId: string, lastsMs: number, who: Asker): Promise<Armed>;
-  disarm(ruleId: string, who: Asker): Promise<Disarmed>;
+  arm(ruleId: string, lastsMs: number, who: Actor): Promise<Armed>;
+  disarm(ruleId: string, who: Actor): Promise<Disarmed>;
   /** Gives how many deliveries somebody has looked at by now. */
   seen(ruleId: string, decisions: readonly number[], actor: string): Promise<number>;
   /** Keeps a backtest; gives its id. */
   keepReport(report: ReportInput, actor: string): Promise<number>;
-  resetBreaker(who: Asker): Promise<Breaker>;
+  resetBreaker(who: Actor): Promise<Breaker>;
 }
 
 function rejectRule({ rules }: RuleSet, ruleId: string): Rule {
@@ -178,7 +178,7 @@ async function arm(
 }
 
 /** Gives whether it was armed. */
-async function endArming(tx: Tx, ruleId: string, who: Asker, at: number): Promise<boolean> {
+async function endArming(tx: Tx, ruleId: string, who: Actor, at: number): Promise<boolean> {
   const ended = await tx
     .updateTable('arming')
     .set({ ended_at: at, ended_by: who.actor, end_reason: who.reason })
@@ -190,7 +190,7 @@ async function endArming(tx: Tx, ruleId: string, who: Asker, at: number): Promis
 }
 
 /** Also a rule that is in no file any more. */
-async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: number) {
+async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Actor, at: number) {
   if (!(await endArming(tx, ruleId, who, at))) {
     rejectRule(ruleSet, ruleId);
     throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);

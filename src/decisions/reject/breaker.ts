@@ -5,9 +5,9 @@
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
-import { readState, writeStateAt } from '../../store/state.ts';
+import { deleteState, readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
 
 const KEY = 'reject_breaker';
@@ -26,11 +26,7 @@ export async function readBreaker(db: Db | Tx): Promise<Breaker | undefined> {
 }
 
 export async function tripBreaker(tx: Tx, breaker: Breaker): Promise<void> {
-  await tx
-    .insertInto('daemon_state')
-    .values({ key: KEY, value: JSON.stringify(breaker), updated_at: breaker.at })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  if (!(await readBreaker(tx))) await writeStateAt(tx, KEY, JSON.stringify(breaker), breaker.at);
   await openIncident(tx, { ...INCIDENT, detail: breaker }, breaker.at);
 }
 
@@ -45,10 +41,10 @@ export async function breakerResetAt(tx: Tx): Promise<number> {
 }
 
 /** Throws RefusedError when there is nothing to reset. */
-export async function resetBreaker(tx: Tx, who: Asker, at: number): Promise<Breaker> {
+export async function resetBreaker(tx: Tx, who: Actor, at: number): Promise<Breaker> {
   const breaker = await readBreaker(tx);
   if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
-  await tx.deleteFrom('daemon_state').where('key', '=', KEY).execute();
+  await deleteState(tx, KEY);
   await writeStateAt(tx, RESET_KEY, who.actor, at);
   await endIncidents(tx, INCIDENT, [INCIDENT.key], at);
   const act = { action: 'rules.reset_breaker', subject: 'rules', detail: breaker };

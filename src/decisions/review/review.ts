@@ -11,7 +11,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { UnknownStatus } from '../facts/order.ts';
@@ -39,7 +39,7 @@ export const RELEASE_REASONS = [
   'other',
 ] as const;
 
-export interface ReviewRequest extends Asker {
+export interface ReviewRequest extends Actor {
   readonly action: ReviewAction;
   /** Id or number of the delivery. */
   readonly delivery: string;

@@ -1,4 +1,4 @@
-/** What the metrics tell that stands in the database: all of it from an index, or small. */
+/** Metrics that are read from the database, all of them from an index or a small table. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { type Pausable, readPauses } from '../../store/pauses.ts';
@@ -27,7 +27,7 @@ export interface DatabaseReadings {
   readonly streams: readonly StreamReading[];
   /** Pending deliveries by what was decided last. */
   readonly pending: readonly CountedAge[];
-  /** What is not ended, by `kind/state`. */
+  /** Open pushes by `kind/state`. */
   readonly outbox: readonly CountedAge[];
   /** Dead documents and those that wait for a person. */
   readonly dead: number;
@@ -38,7 +38,6 @@ export interface DatabaseReadings {
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
-  /** Rows by entity. */
   readonly quarantine: Readonly<Record<string, number>>;
   /** Open ones by kind. */
   readonly incidents: Readonly<Record<string, number>>;
@@ -89,8 +88,8 @@ async function pendingDeliveries(db: Db): Promise<Aged[]> {
 }
 
 /**
- * What waits is counted in the index; of its oldest alone the row is read, because rows are large
- * and there may be very many.
+ * Counts waiting pushes in the index and reads only the oldest row, because rows are large and
+ * there may be very many.
  */
 async function waitingOutbox(db: Db): Promise<Aged[]> {
   return db
@@ -113,7 +112,7 @@ async function waitingOutbox(db: Db): Promise<Aged[]> {
     .execute();
 }
 
-/** What is in doubt, and how much of it waits for a person. */
+/** Counts pushes with an unknown outcome, and those that need manual review. */
 async function doubts(db: Db): Promise<readonly (Aged & { readonly desk: number })[]> {
   return db
     .selectFrom('outbox')

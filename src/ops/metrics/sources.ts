@@ -1,4 +1,4 @@
-/** What the metrics tell that stands in the memory of the running daemon. */
+/** Metrics that are read from the memory of the running daemon. */
 
 /** Counters grow from the start of the process; times are milliseconds. */
 export interface LiveReadings {
@@ -43,6 +43,6 @@ export interface LiveReadings {
     /** How long a reader has kept the log from being emptied. */
     readonly walPinnedMs: number;
   };
-  /** Of the newest one; undefined: there is none. */
+  /** Newest backup; undefined: there is none. */
   readonly backup: { readonly ageMs: number; readonly bytes: number } | undefined;
 }

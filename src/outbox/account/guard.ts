@@ -11,7 +11,7 @@ import type { V1Client } from '../../client/v1/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { type Asker, writeAudit } from '../../store/audit.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
 import { writePause } from '../../store/pauses.ts';
 import {
   type Account,
@@ -167,7 +167,7 @@ export interface Adopted {
  */
 export async function adoptAccount(
   { store, clock, account }: Omit<AccountDeps, 'log'>,
-  { actor, reason }: Asker,
+  { actor, reason }: Actor,
 ): Promise<Adopted> {
   const at = clock.now();
   return store.transaction(async (tx) => {

@@ -7,7 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { type Asker, writeAudits } from '../../store/audit.ts';
+import { type Actor, writeAudits } from '../../store/audit.ts';
 import { inKeys, insertRows } from '../../store/bulk.ts';
 import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -51,15 +51,15 @@ export interface DeskDeps {
 }
 
 export interface Desk {
-  retry(selection: Selection, asker: Asker): Promise<Done>;
-  cancel(selection: Selection, asker: Asker): Promise<Done>;
+  retry(selection: Selection, asker: Actor): Promise<Done>;
+  cancel(selection: Selection, asker: Actor): Promise<Done>;
   resolve(
     outboxId: number,
     resolution: Resolution,
-    asker: Asker,
+    asker: Actor,
   ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
   /** What each of many has become must be said one by one. */
-  resolveAbsent(selection: Selection, asker: Asker): Promise<Done>;
+  resolveAbsent(selection: Selection, asker: Actor): Promise<Done>;
 }
 
 function byState(rows: readonly DeskRow[]): ReadonlyMap<OutboxState, readonly DeskRow[]> {
@@ -74,7 +74,7 @@ function refuse(row: DeskRow, what: string, hint: string): never {
 async function audit(
   tx: Tx,
   at: number,
-  asker: Asker,
+  asker: Actor,
   action: string,
   rows: readonly DeskRow[],
   detailOf: (row: DeskRow) => JsonObject = () => ({}),
@@ -122,7 +122,7 @@ function retried(row: DeskRow, now: number): { readonly state: OutboxState; chan
 }
 
 /** The reason stands where whoever handed it in is told of it, in place of what it waited for. */
-function canceled(row: DeskRow, now: number, { actor, reason }: Asker): Change {
+function canceled(row: DeskRow, now: number, { actor, reason }: Actor): Change {
   const mayBe = row.state === 'in_doubt' && row.deskReason !== null;
   if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
     const hint =
@@ -209,7 +209,7 @@ async function sayAllAbsent(
   tx: Tx,
   deps: DeskDeps,
   rows: readonly DeskRow[],
-  asker: Asker,
+  asker: Actor,
 ): Promise<void> {
   const now = deps.clock.now();
   await requireAbsences(tx, rows, deps);
@@ -239,13 +239,13 @@ async function sayAllAbsent(
   await audit(tx, now, asker, 'outbox.absent', rows, (row) => ({ notOurs: notOurs(row) }));
 }
 
-async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Actor): Promise<OutboxState> {
   await sayAllAbsent(tx, deps, [row], asker);
   return 'queued';
 }
 
 /** Ends the incident about a difference that stays. */
-async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Actor): Promise<OutboxState> {
   const now = deps.clock.now();
   const isUnseen = await isSeasonUnseen(tx, row.outboxId);
   const differences = await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
@@ -266,7 +266,7 @@ async function sayConfirmed(
   deps: DeskDeps,
   row: DeskRow,
   id: string | null,
-  asker: Asker,
+  asker: Actor,
 ): Promise<OutboxState> {
   requireOpenDoubt(row);
   const made = await deps.confirm(row, id);
@@ -302,7 +302,7 @@ export function createDesk(deps: DeskDeps): Desk {
   };
   const actOn = async (
     selection: Selection,
-    asker: Asker,
+    asker: Actor,
     action: 'outbox.retry' | 'outbox.cancel',
     act: (row: DeskRow, now: number) => { readonly state: OutboxState; readonly change: Change },
   ): Promise<Done> => {

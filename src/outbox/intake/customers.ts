@@ -13,7 +13,8 @@ import {
   writeErpCustomers,
 } from '../../mirror/erp-customer.ts';
 import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
-import type { CustomerChange, CustomerProblem, Exchange } from '../../store/exchange/rows.ts';
+import type { Exchange } from '../../store/exchange/exchange.ts';
+import type { CustomerChange, CustomerProblem } from '../../store/exchange/statements.ts';
 import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
 import { DAMAGED, isDamaged } from './submission.ts';

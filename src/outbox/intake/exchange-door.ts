@@ -15,9 +15,9 @@ import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
-import { isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
-import type { Exchange, HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
-import { readRestored, writeRestored, writeState } from '../../store/state.ts';
+import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
+import type { HandedIn, ReceiptRow } from '../../store/exchange/statements.ts';
+import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
@@ -209,8 +209,7 @@ async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchan
   const again = (tx: Tx) =>
     tx.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
   await store.transaction(async (tx) => {
-    const mark = tx.deleteFrom('daemon_state').where('key', '=', NEW_FILE_KEY);
-    if ((await mark.returning('key').execute()).length > 0) await again(tx).execute();
+    if (await deleteState(tx, NEW_FILE_KEY)) await again(tx).execute();
   });
   const open = exchange.openDocuments();
   for (let start = 0; start < open.length; start += DUE_PER_COMMIT) {

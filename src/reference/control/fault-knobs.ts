@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { duration, share } from './knob-types.ts';
 
-/** What goes wrong. Kinds of body act on the answer, so their effect has already happened. */
+/** Kinds of faults. Those of the body act on the answer, so their request has taken effect. */
 const FAULT_KINDS = [
   'latency',
   'tooMany',
@@ -27,7 +27,7 @@ export const faultSchema = z.strictObject({
   kind: z.enum(FAULT_KINDS),
   /** Path pattern, `*` stands for any characters. */
   path: z.string().min(1).default('*'),
-  /** One method, or every method. */
+  /** Method that the fault applies to, or every method. */
   method: z.enum(['*', 'GET', 'POST', 'PATCH', 'DELETE']).default('*'),
   /**
    * Before the route ran, or after it took effect and before the client hears of it. For latency,
@@ -59,7 +59,10 @@ export const faultSchema = z.strictObject({
   bytes: z.number().int().min(1).max(1_048_576).default(64),
   /** White space behind a padded answer, plain or packed by a gzipBomb. */
   padding: z.number().int().min(1).max(1_073_741_824).default(104_857_600),
-  /** Of a truncated answer: announces what is sent, or the whole, so that the connection breaks. */
+  /**
+   * Length that a truncated answer announces: of what is sent, or of the whole, which breaks the
+   * connection.
+   */
   contentLength: z.enum(['right', 'wrong']).default('right'),
 });
 

@@ -11,7 +11,7 @@ import { type Knobs, knobsSchema } from './knobs.ts';
 type KnobListener = (knobs: Knobs, before: Knobs) => void;
 
 export interface KnobStore {
-  /** What holds now. */
+  /** Values in effect. */
   current(): Knobs;
   /** Merges (JSON merge patch, RFC 7396) into what was given; all of it holds, or nothing does. */
   patch(change: Record<string, unknown>): Knobs;

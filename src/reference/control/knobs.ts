@@ -6,10 +6,40 @@
  * Times are milliseconds of the service's clock; as text they may carry a unit (`15m`).
  */
 import { z } from 'zod';
-import { deviationSchema } from './deviation-knobs.ts';
 import { dialectSchema, v1Schema } from './dialect-knobs.ts';
 import { faultSchema, webhookFaultSchema } from './fault-knobs.ts';
 import { count, duration, share, size } from './knob-types.ts';
+
+const off = z.boolean().default(false);
+
+const deviationSchema = z.strictObject({
+  /** Another header carries the token (in lower case); null is the usual one. */
+  tokenHeader: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]*$/, 'no header name in lower case, e.g. x-api-token')
+    .nullable()
+    .default(null),
+  /** V2's log-in answers `{token}` without `data`. */
+  v2TokenFlat: off,
+  /** The list of orders begins with the oldest of the page. */
+  ordersOldestFirst: off,
+  /** `count` of a page of variants counts the page. */
+  countOfPage: off,
+  /** `pricing` is there for every key that asks. */
+  pricingForEveryone: off,
+  /** A 422 has no `invalid_data`. */
+  invalidDataMissing: off,
+  /** Deprecated paths do not say so. */
+  deprecationHidden: off,
+  /** `included` is the array of plain JSON:API. */
+  includedArray: off,
+  /** Collections have no `meta.pageToken`. */
+  pageTokenMissing: off,
+  /** `links.prev` of a first page leads to itself. */
+  prevOnFirstPage: off,
+  /** V2 answers as plain `application/json`. */
+  plainMediaType: off,
+});
 
 /**
  * Size and seed of the world. Variants = styles × colors × sizes; those of the newest season are
@@ -77,7 +107,7 @@ const pagingKnobs = z.strictObject({
   /** Rows of a variant page without `limit`; null gives the whole list. */
   variantsDefault: z.number().int().min(1).max(250).nullable().default(null),
   orders: size(50, 250),
-  /** Of V2's page tokens. */
+  /** Life of V2's page tokens. */
   tokenLifetime: duration('10m'),
 });
 
@@ -140,5 +170,5 @@ export const knobsSchema = z.strictObject({
 
 export type Knobs = z.output<typeof knobsSchema>;
 
-/** What the knobs are right now: they change at run time, so nobody keeps a copy. */
+/** Reads the knobs anew at each use, because they change at run time. */
 export type CurrentKnobs = () => Knobs;

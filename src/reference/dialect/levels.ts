@@ -46,18 +46,28 @@ const BODY: Readonly<Record<string, string>> = {
 
 export type LevelledShape = 'variant' | 'order' | 'freight' | 'refund' | 'created';
 
+/** Turns "level: its members" into "member → level". */
+function since(levels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(levels).flatMap(([level, names]) => names.split(' ').map((one) => [one, level])),
+  );
+}
+
 /** Members of answers; those of `details` count as the variant's. */
 const MEMBERS: Readonly<Record<LevelledShape, Readonly<Record<string, string>>>> = {
-  variant: {
-    ...{ styleDescription: '1.2.8', wash: '1.2.8', category: '1.2.8', quality: '1.2.8' },
-    ...{ type: '1.2.8', gender: '1.2.8', variantType: '1.2.14' },
-    ...{ b2bHidden: '1.2.17', colorActive: '1.2.17', tags: '1.2.17', weight: '1.2.17' },
-    ...{ customsTariffNumber: '1.2.17', countryOfOrigin: '1.2.17' },
-    ...{ wspPrice: '1.2.37', seasonName: '1.2.38', designer: '1.2.45', priceOriginal: '1.2.50' },
-    ...{ colorCode: '1.2.56', careLabelWash: '1.2.56', careLabelIron: '1.2.56' },
-    ...{ careLabelDry: '1.2.56', careLabelDryClean: '1.2.56', careLabelBleach: '1.2.56' },
-    ...{ b2cSalePrice: '1.4.1', pricing: '1.4.14' },
-  },
+  variant: since({
+    '1.2.8': 'styleDescription wash category quality type gender',
+    '1.2.14': 'variantType',
+    '1.2.17': 'b2bHidden colorActive tags weight customsTariffNumber countryOfOrigin',
+    '1.2.37': 'wspPrice',
+    '1.2.38': 'seasonName',
+    '1.2.45': 'designer',
+    '1.2.50': 'priceOriginal',
+    '1.2.56':
+      'colorCode careLabelWash careLabelIron careLabelDry careLabelDryClean careLabelBleach',
+    '1.4.1': 'b2cSalePrice',
+    '1.4.14': 'pricing',
+  }),
   order: { SeasonName: LISTS },
   freight: { warehouseCode: '1.2.54' },
   refund: { pendingRefundId: '1.4.11' },

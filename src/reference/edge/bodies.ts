@@ -1,6 +1,6 @@
 /**
- * What a fault does to the body of an answer. A long list leaves as a stream, so everything here
- * works on pieces of text: a body in one piece is a stream of one.
+ * Applies faults to the body of an answer. Everything works on pieces of text, because a long list
+ * leaves as a stream; a body in one piece is a stream of one.
  */
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
@@ -115,7 +115,7 @@ async function* padded(pieces: AsyncIterable<Buffer>, bytes: number) {
 
 interface SpoiledBody {
   readonly payload: string | Readable;
-  /** To be sent although the server would not say so. */
+  /** Headers that the server would not send by itself. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -1,11 +1,10 @@
 /**
- * What stands before the routes of the service, and sees their answers out: the journal, rate
- * limits, injected faults and strict mode. It knows requests and answers, and nothing of orders
- * or styles.
+ * Edge of the service: journal, rate limits, injected faults and strict mode. It knows requests and
+ * answers, and nothing of orders or styles.
  *
- * Order for a request: journal entry, strict mode, rate limit, faults of the moment "before",
- * then the route; on the way out: faults of the moment "after", faults of the body, and the
- * status into the journal before the client can have seen it.
+ * Order for a request: journal entry, strict mode, rate limit, faults of the moment "before", then
+ * the route; on the way out: faults of the moment "after", faults of the body, and the status into
+ * the journal before the client can have seen it.
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -37,7 +36,7 @@ export interface Edge {
   mistake(method: string, path: string, status: number, what: string): void;
   /** Puts the edge before every route of the server; call it before routes are added. */
   install(app: FastifyInstance): void;
-  /** As at the start: an empty journal, full buckets, faults that have not struck yet. */
+  /** Returns to the start: an empty journal, full buckets, faults that have not struck yet. */
   restart(): void;
 }
 
@@ -52,15 +51,15 @@ interface Passage {
   readonly strikes: readonly Strike[];
 }
 
-const WHOLE_KINDS = new Set([
-  ...['latency', 'tooMany', 'serverError', 'maintenance', 'unauthorized', 'reset'],
-]);
+const WHOLE_KINDS = new Set(
+  'latency tooMany serverError maintenance unauthorized reset'.split(' '),
+);
 
 function isOfBody({ kind }: Fault): boolean {
   return !WHOLE_KINDS.has(kind);
 }
 
-/** As the journal tells it: whether the request had its effect before the fault matters most. */
+/** Names a fault in the journal, with its moment: whether the request took effect matters most. */
 function nameOf(fault: Fault): string {
   const { kind, moment } = fault;
   return moment === 'after' && !isOfBody(fault) ? `${kind} after` : kind;
@@ -94,7 +93,7 @@ function announce(reply: FastifyReply, { status, contentType, retryAfter }: Edge
 
 function send(reply: FastifyReply, answer: EdgeAnswer): void {
   announce(reply, answer);
-  // As bytes: to a text the server would add a charset, which JSON:API forbids.
+  // Bytes, because the server adds a charset to a text, which JSON:API forbids.
   void reply.send(Buffer.from(answer.body));
 }
 
@@ -153,7 +152,7 @@ async function rewritten(
   return Buffer.from(spoken.body);
 }
 
-/** What deviations, and faults after the effect, turn the answer into. */
+/** Applies deviations and the faults after the effect to an answer. */
 async function seeOut(
   deps: SpeakingDeps,
   passage: Passage,
@@ -212,7 +211,7 @@ async function strikeBefore(
   return false;
 }
 
-/** What the body told, also of a request whose answer never arrives. */
+/** Notes the reference of the body, also for a request whose answer never arrives. */
 function identify(entry: JournalEntry, { body }: FastifyRequest): void {
   if (isJsonObject(body) && typeof body.reference === 'string') entry.reference = body.reference;
 }

@@ -1,4 +1,4 @@
-/** Which faults strike a request: a seeded draw per fault, within its count and window. */
+/** Draws the faults that strike a request: seeded, each within its count and window. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Random, seededRandom } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';

@@ -12,7 +12,7 @@ export interface JournalEntry {
   readonly at: string;
   readonly method: string;
   readonly path: string;
-  /** As sent, without the question mark. */
+  /** Query as sent, without the question mark. */
   readonly query: string;
   /** Name of the key, null when the request carries none that is known. */
   keyId: string | null;
@@ -22,9 +22,9 @@ export interface JournalEntry {
   status: number | null;
   /** From arrival to the start of the answer. */
   durationMs: number | null;
-  /** What was injected. */
+  /** Injected faults. */
   readonly faults: string[];
-  /** What the client did that the wire contract does not allow. */
+  /** Violations of the wire contract by the client. */
   readonly mistakes: string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What happened before the service was started: orders of the last weeks, most of them shipped and
- * complete, some refunded, the newest still waiting to be packed. Nobody is told of it.
+ * Makes the history of the service before its start: orders of the last weeks, most of them
+ * shipped, some refunded, the newest not packed yet. It publishes no events.
  */
 import { createAgenda } from '../world/trade/agenda.ts';
 import type { Order } from '../world/trade/orders.ts';
@@ -12,9 +12,9 @@ import { drawOrder } from './arrivals.ts';
 const SPACING_MS = 30 * 60_000;
 const PACKED_AFTER_MS = 10 * 60_000;
 const SHIPPED_AFTER_MS = 25 * 60_000;
-/** Of the newest orders, one in this many is not packed yet. */
+/** Share of the newest orders that are not packed yet: one in this many. */
 const UNPACKED_SHARE = 10;
-/** Of the completed orders, one in this many came back in part. */
+/** Share of the completed orders that came back in part: one in this many. */
 const RETURNED_SHARE = 8;
 
 function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at: number): void {
@@ -37,7 +37,9 @@ export function writeHistory(world: World, deps: WorldDeps): void {
   const unpacked = Math.ceil(size.orders / UNPACKED_SHARE);
   let time = start;
   const trade = createTrade({
-    ...{ catalog, book, knobs: deps.knobs },
+    catalog,
+    book,
+    knobs: deps.knobs,
     // The stock that the world begins with is what these orders have left.
     stock: { ...stock, set: () => undefined },
     events: { publish: () => undefined },

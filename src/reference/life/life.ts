@@ -99,7 +99,7 @@ function run(deps: LifeDeps, task: Task): void {
   }
 }
 
-/** Who waits for a rare order or restock does not wait longer than the rates now say. */
+/** Shortens waits that were drawn under lower rates, so that a raised rate shows at once. */
 function hasten({ world, clock, knobs }: LifeDeps): void {
   const { ordersPerMinute, restocksPerMinute } = knobs().life;
   const now = clock.now();

@@ -1,4 +1,4 @@
-/** What the descriptions of V1 and V2 have in common. */
+/** Parts that the descriptions of V1 and V2 share. */
 
 /** `/orders/:orderId` as OpenAPI writes it. */
 export function templatedPath(path: string): string {

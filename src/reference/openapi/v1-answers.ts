@@ -1,7 +1,6 @@
 /**
- * What V1 answers, as schemas written from the wire contract, sections 3 and 4. The routes do not
- * use them to make their answers, so they can be held against each other: every answer in the
- * tests is checked with these.
+ * Schemas of V1's answers, written from the wire contract, sections 3 and 4. The routes do not use
+ * them, so tests can check every answer against them.
  */
 import { z } from 'zod';
 

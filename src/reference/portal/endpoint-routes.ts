@@ -96,7 +96,7 @@ function showing(app: FastifyInstance, relay: Relay): void {
 interface Action {
   /** Acts on the endpoint and says what it did. */
   act(id: string, request: FastifyRequest): Done;
-  /** Where the answer leads; the endpoint's own page when absent. */
+  /** Target of the redirect; the endpoint's own page when absent. */
   readonly to?: (id: string) => string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who may open the portal. A link is minted for a customer, carries its token in the fragment (a
- * link preview never sends that), lives for minutes and is consumed by the first exchange into a
+ * Access to the portal. A link is minted for a customer, carries its token in the fragment (a link
+ * preview never sends that), lives for minutes and is consumed by the first exchange into a
  * session. Tokens and sessions are kept as hashes, in memory: a restart signs everybody out.
  */
 import type { Random } from '../../lib/chance.ts';
@@ -29,7 +29,7 @@ export interface Portal {
   /** True while the session lives; each call keeps it from idling out. */
   isOpen(session: string | undefined): boolean;
   signOut(session: string | undefined): void;
-  /** Where the portal is reached: told by the server that carries it. */
+  /** Sets the portal's address, which the server that carries it knows. */
   attach(baseUrl: string): void;
 }
 

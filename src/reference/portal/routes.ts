@@ -6,14 +6,25 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { html } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { EVENT_TYPES } from '../relay/event-types.ts';
 import type { Relay } from '../relay/relay.ts';
 import { endpointRoutes } from './endpoint-routes.ts';
 import { historyRoutes } from './history-routes.ts';
-import { eventTypesPage } from './pages/event-types.ts';
 import { outsidePage } from './pages/layout.ts';
 import type { Portal } from './portal.ts';
 import { send, showError, showPage } from './show.ts';
+
+function eventTypesPage(): Html {
+  const card = ({ name, description, example }: (typeof EVENT_TYPES)[number]): Html => {
+    const body = JSON.stringify({ type: name, data: example }, null, 2);
+    return html`<section class="card"><h2><code>${name}</code></h2><p>${description}</p>
+<details><summary>Example</summary><pre tabindex="0">${body}</pre></details></section>`;
+  };
+  return html`<h1>Event types</h1>
+<p class="lead">What an endpoint may choose. Types may be added: receivers accept unknown ones.</p>
+${EVENT_TYPES.map(card)}`;
+}
 
 const COOKIE = 'selvedge_portal';
 const ASSETS = {

@@ -4,7 +4,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { type Html, html, renderHtml } from '../../lib/html.ts';
 import { portalPage } from './pages/layout.ts';
 
-/** What an action did, by the word that the redirect carries: never free text in an address. */
+/** Messages after an action, by the word in the redirect: an address never carries free text. */
 const DONE = {
   added: 'The endpoint was added. Its signing secret is shown below.',
   saved: 'Saved.',

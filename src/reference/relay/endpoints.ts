@@ -1,4 +1,4 @@
-/** What the owner of endpoints may do with them. Refusals are `RefusedError`s with a code. */
+/** Actions of an endpoint's owner. Refusals are `RefusedError`s with a code. */
 import { createId, type Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -26,7 +26,7 @@ interface EndpointInput {
   readonly disabled?: boolean | undefined;
 }
 
-/** What is absent stays as it is. */
+/** Change of an endpoint; absent members stay as they are. */
 type EndpointPatch = Omit<EndpointInput, 'secret' | 'url'> & { readonly url?: string | undefined };
 
 export interface EndpointDesk {
@@ -38,7 +38,7 @@ export interface EndpointDesk {
   /** In the order of creation. */
   listEndpoints(): Endpoint[];
   enable(id: string): Endpoint;
-  /** What still waits for the endpoint is given up; "recover" brings it back. */
+  /** Gives up the deliveries that wait for the endpoint; "recover" brings them back. */
   disable(id: string, reason?: string): Endpoint;
   /** The current signing secret. */
   secret(id: string): string;
@@ -93,7 +93,7 @@ function patched(deps: EndpointDeps, endpoint: Endpoint, patch: EndpointPatch): 
     description: description === undefined ? endpoint.description : descriptionOf(description),
     eventTypes: eventTypes === undefined ? endpoint.eventTypes : typesOf(eventTypes),
     disabledReason: disabled === undefined ? endpoint.disabledReason : reason,
-    // Who switches an endpoint on again starts with a clean slate.
+    // Switching an endpoint on again resets its failures.
     failingSince: disabled === false ? null : endpoint.failingSince,
     updatedAt: deps.clock.now(),
   };

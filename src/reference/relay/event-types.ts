@@ -8,7 +8,7 @@ export interface EventType {
   readonly example: JsonObject;
 }
 
-/** What an order and its parts share. */
+/** Members that an order and its parts share. */
 const names: JsonObject = { orderId: 1001, reference: 'EXAMPLE-1', orderNo: 'SO-1001' };
 
 function order(status: string, completed: boolean): JsonObject {

@@ -34,7 +34,7 @@ interface MessageInput {
   readonly eventId?: string | undefined;
 }
 
-/** What the world publishes comes in here too. */
+/** Messages of the relay; the world publishes its events here too. */
 export interface MessageDesk extends EventSink {
   send(input: MessageInput): Message;
   /** The example of any known type, to one endpoint, whatever types it chose. */

@@ -1,4 +1,4 @@
-/** What the relay keeps. Times are epoch milliseconds of the relay's own clock. */
+/** Records that the relay keeps. Times are epoch milliseconds of the relay's own clock. */
 
 export interface Endpoint {
   /** `ep_…` */
@@ -34,7 +34,7 @@ export interface Message {
 
 export type DeliveryStatus = 'success' | 'pending' | 'failed';
 
-/** One message on its way to one endpoint. */
+/** Message on its way to an endpoint. */
 export interface Delivery {
   readonly messageId: string;
   readonly endpointId: string;
@@ -77,7 +77,7 @@ export interface Attempt {
   readonly at: number;
 }
 
-/** One page of a list, newest first; `iterator` continues after the last row. */
+/** Page of a list, newest first; `iterator` continues after the last row. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly iterator: string | null;

@@ -48,7 +48,7 @@ export interface Relay extends EndpointDesk, MessageDesk {
   setFaults(faults: WebhookFaults): void;
   /** Resolves when nothing is in flight and nothing is due. */
   idle(): Promise<void>;
-  /** What is still queued stays queued in the state file. */
+  /** Closes the relay; queued deliveries stay queued in the state file. */
   close(): Promise<void>;
 }
 
@@ -72,7 +72,11 @@ export function createRelay(options: RelayOptions): Relay {
   });
   const { wake, idle } = dispatcher;
   const messages = createMessageDesk({
-    ...{ store, faults, clock, random, wake },
+    store,
+    faults,
+    clock,
+    random,
+    wake,
     endpoint: endpoints.endpoint,
   });
   wake();

@@ -29,12 +29,12 @@ export function notFound(what: string): V1Error {
   return new V1Error(404, `${what} not found`);
 }
 
-/** One line per problem, each `path: what is wrong`. */
+/** Error with a line per problem, each `path: what is wrong`. */
 export function invalid(lines: readonly string[]): V1Error {
   return new V1Error(422, 'The request is invalid', { invalidData: lines });
 }
 
-/** What a handler gives back: a value for the envelope, or the envelope already encoded. */
+/** Result of a handler: a value for the envelope, or the encoded envelope. */
 export type Answer =
   | { readonly data: JsonObject }
   /** `sent` is called when the bytes have left and may be overwritten. */

@@ -10,7 +10,7 @@ export interface ByteSink {
   ascii(text: string): void;
   bytes(piece: Uint8Array): void;
   length(): number;
-  /** What was collected; the sink begins anew in the next buffer. */
+  /** Takes the collected bytes; the sink starts again in the next buffer. */
   take(): Buffer;
 }
 

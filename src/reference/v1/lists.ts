@@ -142,7 +142,7 @@ export interface PageRequest {
   /** From 1. */
   readonly page: number;
   readonly limit: number;
-  /** Where to write it, if it is large enough. */
+  /** Buffer to write into, if it is large enough. */
   readonly buffer: Buffer;
 }
 

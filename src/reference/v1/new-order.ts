@@ -129,7 +129,7 @@ function accountIndex(world: World, key: Key, body: Body): number {
   return 0;
 }
 
-/** What the world makes of the body; throws 422 with all problems at once. */
+/** Reads the body into an order; throws 422 with all problems at once. */
 export function readNewOrder(
   { world, knobs }: { readonly world: World; readonly knobs: CurrentKnobs },
   key: Key,

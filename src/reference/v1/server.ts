@@ -16,11 +16,40 @@ import type { Portal } from '../portal/portal.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, envelope, errorBody, JSON_TYPE, V1Error } from './answer.ts';
 import { catalogRoutes } from './catalog.ts';
-import { loginRoute, portalRoute } from './login.ts';
 import { orderRoutes } from './orders.ts';
 import { allRefundRoutes } from './refunds.ts';
-import type { Access, Route } from './route.ts';
+import { type Access, defineRoute, type Route } from './route.ts';
 import { variantRoutes } from './variants.ts';
+
+function loginRoute(keys: KeyRing): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/auth/login',
+    access: 'open',
+    summary: 'Log in: a token for id and secret, at most once per 6 s',
+    body: z.object({ clientID: z.string().min(1), clientSecret: z.string().min(1) }),
+    handle({ body }) {
+      const answer = keys.login(body.clientID, body.clientSecret);
+      if (answer.kind === 'tooFast') {
+        throw new V1Error(429, 'Log-in is limited to one request per 6 seconds', {
+          retryAfterSeconds: Math.ceil(answer.retryAfterMs / 1_000),
+        });
+      }
+      if (answer.kind === 'refused') throw new V1Error(401, 'Unknown clientID or clientSecret');
+      return { data: { token: answer.token } };
+    },
+  });
+}
+
+function portalRoute(portalLink: Portal['mintLink']): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/webhook-portal',
+    access: 'webhooks',
+    summary: 'A link into the webhook portal, good for one use',
+    handle: () => ({ data: { ...portalLink() } }),
+  });
+}
 
 export interface V1Deps {
   readonly world: World;

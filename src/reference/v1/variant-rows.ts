@@ -3,7 +3,6 @@
  * reused for its rows; only barcode, quantity and size are put in per row. That is several times
  * faster than serializing objects, and a list is a million rows long.
  */
-
 import type { Style } from '../world/catalog/catalog.ts';
 import { elementAt } from '../world/catalog/hash.ts';
 import { wireAmount } from '../world/catalog/prices.ts';

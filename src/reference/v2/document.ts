@@ -1,5 +1,4 @@
 /** Documents: sparse fields, and `included` as an object keyed by type and then by id. */
-
 import type { Resource, ResourceId, ResourceType } from './pdm/resources.ts';
 import type { Query } from './query.ts';
 

@@ -1,4 +1,4 @@
-/** What V2 answers when it refuses: the members of one JSON:API error object. */
+/** Refusals of V2: the members of a JSON:API error object. */
 import { STATUS_CODES } from 'node:http';
 
 export const V2_MEDIA_TYPE = 'application/vnd.api+json';
@@ -17,7 +17,7 @@ export interface Problem {
   readonly retryAfter?: string;
 }
 
-/** One or more problems of a request, all with the status of the first. */
+/** Problems of a request, all with the status of the first. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problems: readonly Problem[];

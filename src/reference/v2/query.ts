@@ -1,5 +1,4 @@
 /** Reads `include`, `fields_<type>`, `filter[…]` and `page[…]` of a request, or refuses it. */
-
 import {
   filtersOf,
   isResourceType,

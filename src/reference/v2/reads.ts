@@ -39,7 +39,7 @@ function linksOf(address: Address, query: Query, token: string, total: number) {
   };
 }
 
-/** One page of a collection; `rowsNow` gives the ids when there is no token yet. */
+/** Reads a page of a collection; `rowsNow` gives the ids when there is no token yet. */
 function readPage(
   { pdm, tokens }: ReadDeps,
   type: ResourceType,

@@ -30,7 +30,7 @@ function authorize(keys: KeyRing, access: V2Route['access'], request: FastifyReq
   }
 }
 
-/** As bytes: to a text the server would add a charset, which JSON:API forbids. */
+/** Sends bytes, because the server adds a charset to a text, which JSON:API forbids. */
 function send(reply: FastifyReply, { status, document, headers }: V2Answer): FastifyReply {
   reply.code(status).headers(headers ?? {});
   if (document === undefined) return reply.send();

@@ -1,4 +1,4 @@
-/** Where a change of the world is told; the relay stands behind it. */
+/** Sink for changes of the world; the relay stands behind it. */
 import type { JsonObject } from '../../lib/json.ts';
 
 export interface EventSink {

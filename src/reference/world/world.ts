@@ -8,14 +8,78 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { type Account, accountAt } from './accounts.ts';
-import { type Catalog, createCatalog } from './catalog/catalog.ts';
+import { type Catalog, createCatalog, type Style } from './catalog/catalog.ts';
 import { createPrices, type Prices } from './catalog/prices.ts';
+import type { Season } from './catalog/seasons.ts';
 import { createStock, type Stock } from './catalog/stock.ts';
 import type { EventSink } from './events.ts';
-import { restoreSnapshot, takeSnapshot, type WorldSnapshot } from './snapshot.ts';
-import { type Agenda, createAgenda } from './trade/agenda.ts';
-import { createOrderBook, type OrderBook } from './trade/orders.ts';
+import { type Agenda, createAgenda, type Entry } from './trade/agenda.ts';
+import {
+  createOrderBook,
+  type Delivery,
+  type Order,
+  type OrderBook,
+  type PendingRefund,
+  type Refund,
+} from './trade/orders.ts';
 import { createTrade, type Trade } from './trade/trade.ts';
+
+/** Only what differs from the generated world is kept of the catalog and of stock. */
+interface WorldSnapshot {
+  readonly seed: number;
+  /** Pairs of variant and quantity. */
+  readonly stock: readonly (readonly [number, number])[];
+  readonly preOrdered: readonly (readonly [number, number])[];
+  readonly styles: readonly Style[];
+  readonly seasons: readonly Season[];
+  readonly orders: readonly Order[];
+  readonly deliveries: readonly Delivery[];
+  readonly refunds: readonly Refund[];
+  readonly pendingRefunds: readonly PendingRefund[];
+  readonly made: readonly (readonly [string, number])[];
+  readonly posts: number;
+  readonly agenda: readonly Entry[];
+}
+
+interface Parts {
+  readonly catalog: Catalog;
+  readonly stock: Stock;
+  readonly book: OrderBook;
+  readonly agenda: Agenda;
+}
+
+function takeSnapshot({ catalog, stock, book, agenda }: Parts): WorldSnapshot {
+  return structuredClone({
+    seed: catalog.size.seed,
+    stock: stock.changes(),
+    preOrdered: [...stock.preOrdered()],
+    styles: catalog.changes(),
+    seasons: catalog.seasons,
+    orders: book.orders.all,
+    deliveries: book.deliveries.all,
+    refunds: book.refunds.all,
+    pendingRefunds: book.pendingRefunds.all,
+    made: [...book.made],
+    posts: book.posts,
+    agenda: agenda.entries(),
+  });
+}
+
+function restoreSnapshot(parts: Parts, snapshot: WorldSnapshot): void {
+  const { catalog, stock, book, agenda } = parts;
+  const copy = structuredClone(snapshot);
+  catalog.replaceChanges(copy.styles);
+  catalog.replaceSeasons(copy.seasons);
+  stock.restore(copy.stock, copy.preOrdered);
+  book.orders.replace(copy.orders);
+  book.deliveries.replace(copy.deliveries);
+  book.refunds.replace(copy.refunds);
+  book.pendingRefunds.replace(copy.pendingRefunds);
+  book.made.clear();
+  for (const [key, id] of copy.made) book.made.set(key, id);
+  book.posts = copy.posts;
+  agenda.replace(copy.agenda);
+}
 
 export interface World {
   readonly catalog: Catalog;
@@ -50,7 +114,11 @@ export function createWorld({ events, clock, knobs }: WorldDeps): World {
   const agenda = createAgenda();
   const trade = createTrade({ book, catalog, stock, agenda, events, clock, knobs });
   return {
-    ...{ catalog, stock, book, agenda, trade },
+    catalog,
+    stock,
+    book,
+    agenda,
+    trade,
     prices: createPrices(knobs),
     accounts: {
       count: size.accounts,

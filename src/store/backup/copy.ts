@@ -3,12 +3,12 @@ import { statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RetryLaterError, StoreError, toError } from '../../lib/errors.ts';
 import { copyBytes, requireRoom } from '../space.ts';
-import { toldDamage } from '../transaction/dialect.ts';
+import { asCorruptionError } from '../transaction/dialect.ts';
 
 /** A copy is packed: pages that are half empty are joined. */
 const PACKED = 0.5;
 
-/** It may not be the mirror: what to do depends on which file it is. */
+/** Hint without a file name: the damaged file may be the mirror or the exchange. */
 const DAMAGED = 'it is damaged: keep it, and see docs/operating/backup.md';
 
 /** Throws StoreError `backup.failed` when this user may not look: it may be there all the same. */
@@ -39,7 +39,7 @@ export function copyDatabase(source: string, target: string, busyTimeoutMs: numb
   } catch (cause) {
     if (cause instanceof RetryLaterError) throw cause;
     const message = `${source} cannot be copied to ${target}: ${toError(cause).message}`;
-    const isDamaged = toldDamage(cause, source) !== cause;
+    const isDamaged = asCorruptionError(cause, source) !== cause;
     const otherHint = from
       ? 'is there room on that disk, and may this user write there?'
       : 'start the daemon once, or check dataDir and the permissions';

@@ -36,13 +36,12 @@ import {
 
 export interface BackupPlan {
   readonly dataDir: string;
-  /** It may lie elsewhere, and need not be there. */
+  /** Path of exchange.db, which may lie in another folder or be absent. */
   readonly exchangeFile: string;
   readonly directory: string;
   /** How many backups stay; the oldest go first. */
   readonly keep: number;
   readonly busyTimeoutMs: number;
-  /** The program's version. */
   readonly program: string;
 }
 
@@ -99,7 +98,10 @@ function removeCopies(slip: string): void {
   }
 }
 
-/** What a stop in the middle left, journals too; what is younger another run may be writing. */
+/**
+ * Removes the halves that an interrupted run left, but not those that a parallel run may be
+ * writing.
+ */
 function removePartials(directory: string, now: number): void {
   const oldest = backupName(now - RUN_MS_MAX);
   for (const name of readdirSync(directory)) {
@@ -134,7 +136,10 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
     const exchange = has ? await makePart(exchangeFile, exchangeCopy, plan) : null;
     const made = databaseMadeAt(mirrorCopy + PARTIAL);
     const manifest = {
-      ...{ createdAt: new Date(now).toISOString(), program, mirror, exchange },
+      createdAt: new Date(now).toISOString(),
+      program,
+      mirror,
+      exchange,
       ...(made !== undefined && { databaseMadeAt: made }),
     };
     writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });

@@ -1,4 +1,4 @@
-/** What a copy of a database holds, proved by opening it: nothing else proves a backup. */
+/** Opens a copy of a database and counts its rows, because only opening it proves a backup. */
 import Database from 'better-sqlite3';
 import { StoreError } from '../../lib/errors.ts';
 import { APPLICATION_ID } from '../connection.ts';

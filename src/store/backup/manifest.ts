@@ -1,4 +1,4 @@
-/** The slip of paper beside a backup: what it must hold. Names and times of backups. */
+/** Manifests of backups: schema, names and times. */
 import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -10,7 +10,7 @@ import { tryParseJson } from '../../lib/json.ts';
 import { databaseMadeAt } from './inspect.ts';
 
 const part = z.object({
-  /** In the folder of the slip: whoever may put one there must not name files elsewhere. */
+  /** Name in the manifest's own folder: a manifest must not name files elsewhere. */
   file: z.string().regex(/^[^/]+\.db$/),
   bytes: z.number(),
   sha256: z.string(),
@@ -81,7 +81,7 @@ const SKEW_MS_MAX = 300_000;
 const isNameAhead = (name: string, now: number): boolean =>
   name > `${backupName(now + SKEW_MS_MAX)}.json`;
 
-/** Of a time to come: the clock was ahead when it was made. How new it truly is nobody knows. */
+/** Tells a backup with a future date: the clock was ahead, so nobody knows how new it truly is. */
 export function isAhead({ path }: Pick<Backup, 'path'>, now: number): boolean {
   return isNameAhead(basename(path), now);
 }
@@ -114,7 +114,7 @@ function configuredMadeAt({ dataDir }: Place): string | undefined {
   return databaseMadeAt(join(dataDir, 'mirror.db'));
 }
 
-/** Of the configured database, if its age is known; who asks often says when that was made. */
+/** Finds the newest backup of the configured database; a caller that asks often passes `madeAt`. */
 export function newestBackup(
   config: Place,
   now: number,
@@ -137,8 +137,8 @@ interface FoundBackups {
 }
 
 /**
- * Those of the configured database, for a person, and how many are of others: no folder, or one
- * that cannot be read, is not "none".
+ * Lists the backups of the configured database and counts those of others. Throws when the folder
+ * is missing or unreadable, because that does not mean "none".
  */
 export function requireBackups(
   config: Place,

@@ -10,12 +10,13 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { writeAudit, writeAudits } from '../audit.ts';
+import { writeAudit } from '../audit.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFile, lockFolder } from '../lock.ts';
 import { writePause } from '../pauses.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
+import type { RestoreSteps } from '../upkeep.ts';
 import { RESTORING } from '../writers/in-place.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
@@ -24,7 +25,6 @@ import { sealAside } from './seal.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
-  /** The path of the backup's manifest. */
   readonly backup: string;
   readonly dataDir: string;
   readonly exchangeFile: string;
@@ -32,15 +32,15 @@ export interface RestorePlan {
   /** Whether what the ERP handed in is taken back as well; without it that file stays. */
   readonly withExchange: boolean;
   readonly actor: string;
+  /** Steps of the other rooms on their tables. */
+  readonly steps: RestoreSteps;
 }
 
 export interface Restored {
   readonly createdAt: string;
-  /** Pushes that are in doubt now. */
   readonly inDoubt: number;
   /** Reject rules that were armed, and are not any more. */
   readonly disarmed: readonly string[];
-  /** Where the files are that were there before. */
   readonly kept: readonly string[];
 }
 
@@ -67,14 +67,14 @@ function replacedIn(dataDir: string): string[] {
 }
 
 /**
- * As many rows may be missing in a backup, and in what can be read of what it replaces. No more: an
- * ERP that keeps its place in 32 bits is to live through twenty restores.
+ * Numbers that a restore skips: more rows than may be missing in the backup. Small enough that an
+ * ERP with 32-bit numbers lives through twenty restores.
  */
 const LOST_ROWS_MAX = { outbox: 1_000_000, change: 100_000_000 };
 
 type Numbered = keyof typeof LOST_ROWS_MAX;
 
-/** What is replaced may itself have left numbers out. 0 where it is gone or too damaged to tell. */
+/** Reads the last number of a replaced database; 0 when it is gone or too damaged. */
 function lastNumberIn(path: string, table: Numbered): number {
   let database: Database.Database | undefined;
   try {
@@ -104,33 +104,22 @@ async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promis
   return last;
 }
 
-/** Pushes that may have been sent since the backup was made; those of the future ones first. */
-async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
+/**
+ * Leaves nothing of the backup to go on by itself: pushes are unknown and paused, rules disarmed,
+ * streams due.
+ */
+async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
   const now = clock.now();
-  const { numUpdatedRows } = await tx
-    .updateTable('outbox')
-    .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
-    // What was in doubt then may have been sent once more since: its quiet time begins anew.
-    .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt'])
-    .executeTakeFirst();
-  const inDoubt = Number(numUpdatedRows);
-  // In the database that takes the place: a stop in between must not leave a past that sends.
+  const { actor, steps } = plan;
+  const inDoubt = await steps.markPushesUnknown(tx, now);
+  // The pause is written into the new database: a stop in between must leave none that sends.
   const reason = `restored from the backup of ${createdAt}`;
-  await writePause(tx, { target: 'pushes', name: '', reason, actor: plan.actor, at: now });
-  // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
-  const endReason = `restored, as of ${createdAt}`;
-  const ended = await tx
-    .updateTable('arming')
-    .set({ ended_at: now, ended_by: plan.actor, end_reason: endReason })
-    .where('ended_at', 'is', null)
-    .returning(['rule_id', 'expires_at'])
-    .execute();
-  const disarmed = ended.filter((one) => one.expires_at > now).map((one) => one.rule_id);
-  const each = disarmed.map((ruleId) => ({ subject: `rule:${ruleId}`, detail: {} }));
-  const disarm = { actor: plan.actor, reason: endReason, action: 'rules.disarm' };
-  await writeAudits(tx, disarm, each, now);
+  await writePause(tx, { target: 'pushes', name: '', reason, actor, at: now });
+  // The backup does not know why a rule was disarmed or the breaker tripped: a person arms again.
+  const why = { actor, reason: `restored, as of ${createdAt}` };
+  const disarmed = await steps.disarmAll(tx, why, now);
   // The mirror is old as well: every stream is read again, as a whole.
-  await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
+  await steps.requestFullPulls(tx, now);
   // Whatever was ordered since the backup has a higher number; no list begins at one that is gone.
   const newest = await tx
     .selectFrom('sales_order')
@@ -143,7 +132,7 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
   const detail = { backup: plan.backup, inDoubt, disarmed };
-  await writeAudit(tx, { actor: plan.actor, ...act, detail }, now);
+  await writeAudit(tx, { actor, ...act, detail }, now);
   return { inDoubt, disarmed };
 }
 
@@ -154,9 +143,9 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
   copyDatabase(copy, path, busyTimeoutMs);
   const { store, migrated } = await openStore({ path, busyTimeoutMs }, clock);
   try {
-    // It was as the backup still is.
+    // The copy that the migration made is not needed: the backup itself is still there.
     if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
-    return await store.transaction((tx) => doubtEverything(tx, plan, createdAt, clock));
+    return await store.transaction((tx) => markEverythingOld(tx, plan, createdAt, clock));
   } finally {
     await store.close();
   }
@@ -190,7 +179,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   const folder = lockFolder(lockFile(dataDir));
   const discardAll = (): void => {
     discard(path + RESTORING);
-    // Where it stays as it is, this user need not get to it. Where it is gone, that tells why.
+    // A half copy of exchange.db stays only where exchange.db is gone, because it explains why.
     if (plan.withExchange || existsSync(exchangeFile)) discard(exchangeFile + RESTORING);
   };
   let isReady = false;

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../lib/errors.ts';
 
-/** Of a copy that nobody else has open. Throws StoreError when the copy is damaged. */
+/** Makes a copy one file by writing its log back. Throws StoreError when the copy is damaged. */
 export function sealCopy(path: string): void {
   const copy = new Database(path, { fileMustExist: true });
   try {
@@ -15,7 +15,7 @@ export function sealCopy(path: string): void {
   }
 }
 
-/** Whoever opens it for writing writes its log back as he closes it, so this one only reads. */
+/** Checks a database by reading only, because closing a writer would write its log back. */
 function isSound(path: string): boolean {
   let aside: Database.Database | undefined;
   try {
@@ -29,8 +29,8 @@ function isSound(path: string): boolean {
 }
 
 /**
- * Of what is put aside: its log may hold what came last, or be what a reader left. A damaged one
- * stays as it is with all that lies beside it, for whoever wants to save some of it.
+ * Writes the log of a replaced database back, which may hold its last rows. A damaged one stays as
+ * it is, so that somebody can still save a part of it.
  */
 export function sealAside(path: string): void {
   if (!existsSync(`${path}-wal`) || !isSound(path)) return;

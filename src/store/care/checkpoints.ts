@@ -1,8 +1,8 @@
 /**
  * Keeps the write-ahead log small. SQLite writes it back by itself while we write; a program that
  * holds a read transaction open stops that, and the log grows for as long as it stays. So the log
- * is written back again in quiet moments, emptied when it has grown, and a reader who does not go
- * is told of.
+ * is written back again in quiet moments, emptied when it has grown, and a reader that stays
+ * is logged.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
@@ -13,7 +13,7 @@ export interface CheckpointDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** What is free on the disk, as far as that is known. */
+  /** Free bytes on the disk, where known. */
   readonly freeBytes?: () => number | undefined;
 }
 
@@ -82,8 +82,8 @@ export function createCheckpoints(
 
   return {
     look() {
-      // It blocks: while a pull goes on its thread does it, and tells what it found.
-      if (store.isLogTaken) note(store.isTakenLogPinned);
+      // A checkpoint blocks, so during a pull the pull's thread runs it and reports the result.
+      if (store.isCheckpointTaken) note(store.isTakenCheckpointPinned);
       else if (own) writeBack();
       warn();
     },

@@ -1,25 +1,26 @@
 /**
  * The housekeeping of the database, as one quiet worker: every minute the log is written back (if
  * no pull's thread does it), old rows go in small slices, free pages are given back to the disk,
- * and the ballast is made again. Nothing here is urgent: a failure is logged and tried again a
- * minute later.
+ * and the reserved space is made again. Nothing here is urgent: a failure is logged and tried again
+ * a minute later.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { type Timed, trustedNow } from '../clock-guard.ts';
 import type { SpaceWatch } from '../space.ts';
 import type { SqliteStore } from '../store.ts';
-import type { Ballast } from './ballast.ts';
+import { type RetentionStep, SLICE_ROWS } from '../upkeep.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import { type Retention, SLICE_ROWS } from './retention.ts';
+import type { ReservedSpace } from './reserved-space.ts';
 
 export interface KeeperDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
   readonly log: Logger;
   readonly checkpoints: Checkpoints;
-  readonly retention: Retention;
-  readonly ballast: Ballast;
+  readonly retention: readonly RetentionStep[];
+  readonly reserved: ReservedSpace;
   readonly space: Pick<SpaceWatch, 'allows' | 'canSpare'>;
 }
 
@@ -37,16 +38,32 @@ const VACUUM_STEPS = 16;
 /** Some row is old enough nearly every minute. */
 const TELL_MS = 3_600_000;
 
+/**
+ * Deletes one slice of each table and gives how many rows went. Deleted rows do not come back, so
+ * their age is measured by the trusted time of the clock guard.
+ */
+export async function deleteOldRows(
+  { store, clock }: Timed,
+  retention: readonly RetentionStep[],
+): Promise<number> {
+  let rows = 0;
+  const now = await trustedNow({ store, clock });
+  for (const { keepMs, deleteOld } of retention) {
+    rows += await store.transaction((tx) => deleteOld(tx, now - keepMs));
+  }
+  return rows;
+}
+
 export function createKeeper(deps: KeeperDeps) {
-  const { store, clock, log, checkpoints, retention, ballast, space } = deps;
+  const { store, clock, log, checkpoints, retention, reserved, space } = deps;
 
   let rows = 0;
   let toldAt: number | undefined;
   const forget = async (signal: AbortSignal): Promise<void> => {
     for (let slice = 0; slice < SLICES_MAX && !signal.aborted; slice += 1) {
-      const gone = await retention.slice();
+      const gone = await deleteOldRows({ store, clock }, retention);
       rows += gone;
-      // Where a slice was full there may be more.
+      // A full slice means that more rows may be due.
       if (gone < SLICE_ROWS) break;
       await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
     }
@@ -71,8 +88,8 @@ export function createKeeper(deps: KeeperDeps) {
 
   let restoring: Promise<void> | undefined;
   const keep = async (signal: AbortSignal): Promise<void> => {
-    if (space.canSpare(ballast.bytes)) restoring = ballast.restore(signal).catch(warn);
-    else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
+    if (space.canSpare(reserved.bytes)) restoring = reserved.restore(signal).catch(warn);
+    else if (!space.allows('send') && reserved.release()) log.warn('reserved space was released');
     checkpoints.look();
     await forget(signal);
     await giveBack(signal);

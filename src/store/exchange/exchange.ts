@@ -25,16 +25,42 @@ import { readHead } from '../connection.ts';
 import { withMode } from '../folders.ts';
 import { migrate, pendingMigrations, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
-import type { Exchange } from './rows.ts';
 import {
+  type CustomerChange,
   customerPart,
+  type DoneCustomer,
   documentPart,
   forgetter,
+  type HandedIn,
+  type ReceiptRow,
   receiptWriter,
   waitingReader,
 } from './statements.ts';
 
-/** Where the exchange database lies. */
+export interface Exchange extends Disposable {
+  readonly path: string;
+  /** Whether somebody else has written since the last call; true at the first one. */
+  hasNews(): boolean;
+  /**
+   * Documents that wait behind the receipt `after`, oldest first: at most `rows`, and no more once
+   * they hold `chars`.
+   */
+  waiting(after: number, rows: number, chars: number): HandedIn[];
+  /** Writes the receipts, all or none. */
+  writeReceipts(receipts: readonly ReceiptRow[]): void;
+  openDocuments(): number[];
+  /**
+   * Cuts receipts off from documents above this number, which the mirror does not know (any more);
+   * gives how many there were.
+   */
+  cutOff(documentsAbove: number): number;
+  changedCustomers(rows: number): CustomerChange[];
+  /** Ticks changes off; a later change of the same customer stays. */
+  customersDone(done: readonly DoneCustomer[], at: string): void;
+  /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
+  forget(endedBefore: string, rows: number): number;
+}
+
 export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'intake'>): string {
   return intake.database ?? join(dataDir, 'exchange.db');
 }
@@ -46,7 +72,7 @@ export const EXCHANGE_MODE = 0o660;
 
 /** Longest wait for the lock in one call: it blocks the event loop. */
 const LOCK_MS = 5;
-/** For whoever only looks, in a process of his own. */
+/** Longest wait for the lock in a process that only inspects the file. */
 const INSPECT_MS = 2_000;
 
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
@@ -229,8 +255,8 @@ export function inspectExchange(path: string, clock: Clock): void {
 }
 
 /**
- * What must be true however the last daemon ended and whatever was done to the file since: every
- * row of `intake` has a receipt, and every customer is compared once.
+ * Repairs the file at each start, whatever was done to it since: every row of `intake` gets a
+ * receipt, and every customer is compared once.
  */
 function repair(database: Database.Database): void {
   database.exec(
@@ -244,10 +270,10 @@ function repair(database: Database.Database): void {
   );
 }
 
-/** Whoever puts another file in its place needs a moment; for longer, the ERP has no door. */
+/** Grace for a file that is being replaced; beyond it the ERP has no way in, which is an error. */
 const GONE_MS = 10_000;
 
-/** What the ERP hands in stands in the file of this name, which need not be ours any more. */
+/** Checks that the path still names the file that is open: the ERP writes to the path. */
 function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
   const opened = idOf(path);
   let goneAt: number | undefined;
@@ -261,7 +287,7 @@ function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
     }
     const done = id === '' ? 'moved or removed it' : 'put another file there';
     throw new RetryLaterError('exchange.replaced', `${path}: somebody has ${done}`, {
-      hint: 'it is opened anew in a moment',
+      hint: 'it is opened again in a moment',
     });
   };
 }

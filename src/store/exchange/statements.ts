@@ -1,7 +1,60 @@
-/** The statements of the exchange database, prepared once; each call may find it locked. */
-
+/** Rows and prepared statements of the exchange database; each call may find it locked. */
 import type Database from 'better-sqlite3';
-import type { CustomerChange, CustomerRow, Exchange, HandedIn, ReceiptRow } from './rows.ts';
+
+export interface HandedIn {
+  readonly receiptId: number;
+  /** Decimal: the ERP may give rows numbers of its own, larger than a double holds. */
+  readonly intakeId: string;
+  readonly kind: string;
+  readonly reference: string;
+  readonly payload: string;
+  readonly handedInAt: string;
+}
+
+/** A row of `receipt` as the ERP reads it; times are ISO texts. */
+export interface ReceiptRow {
+  /** Null for a document of another door, which then needs a document id. */
+  readonly intakeId: string | null;
+  readonly documentId: number | null;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: string;
+  readonly final: boolean;
+  readonly orderId: number | null;
+  readonly orderNo: string | null;
+  /** JSON. */
+  readonly deliveries: string;
+  readonly pendingRefundId: number | null;
+  readonly refundId: number | null;
+  /** JSON. */
+  readonly problems: string;
+  readonly nextStep: string;
+  readonly handedInAt: string;
+  readonly changedAt: string;
+  readonly endedAt: string | null;
+}
+
+type CustomerRow = Readonly<Record<string, unknown>>;
+
+/** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
+export interface CustomerChange {
+  readonly seq: number;
+  readonly accountNo: string;
+  readonly row: CustomerRow | null;
+  /** The other rows of this account, which differ from it by the space around the number only. */
+  readonly others: readonly CustomerRow[];
+}
+
+export interface CustomerProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Change that was read; `problem`: why the row was not taken. */
+export interface DoneCustomer {
+  readonly change: CustomerChange;
+  readonly problem: CustomerProblem | null;
+}
 
 const UNKNOWN =
   'The daemon works on a restored database that does not know this document: look for it at the ' +
@@ -40,7 +93,9 @@ export function receiptWriter(
   return (receipts) => writeAll.immediate(receipts);
 }
 
-export function waitingReader(database: Database.Database): Exchange['waiting'] {
+export function waitingReader(
+  database: Database.Database,
+): (after: number, rows: number, chars: number) => HandedIn[] {
   const select = database.prepare<[number, number], HandedIn>(
     `select r.receipt_id as receiptId, cast(i.intake_id as text) as intakeId, i.kind, i.reference,
        i.payload, i.handed_in_at as handedInAt
@@ -89,9 +144,7 @@ function namesakesOf(
   };
 }
 
-export function customerPart(
-  database: Database.Database,
-): Pick<Exchange, 'changedCustomers' | 'customersDone'> {
+export function customerPart(database: Database.Database) {
   const changes = database.prepare<[number], { seq: number; accountNo: string }>(
     'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
   );
@@ -114,7 +167,7 @@ export function customerPart(
       return { seq, accountNo, row, others: namesakes(accountNo, row === null) };
     }),
   );
-  const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {
+  const finish = database.transaction((done: readonly DoneCustomer[], at: string) => {
     for (const { change, problem } of done) {
       tickOff.run(change.seq);
       if (problem === null) praise.run(change.accountNo);
@@ -122,12 +175,14 @@ export function customerPart(
     }
   });
   return {
-    changedCustomers: (rows) => read.deferred(rows),
-    customersDone: (done, at) => finish.immediate(done, at),
+    changedCustomers: (rows: number) => read.deferred(rows),
+    customersDone: (done: readonly DoneCustomer[], at: string) => finish.immediate(done, at),
   };
 }
 
-export function forgetter(database: Database.Database): Exchange['forget'] {
+export function forgetter(
+  database: Database.Database,
+): (endedBefore: string, rows: number) => number {
   const old = database
     .prepare<[string, number], number>(
       'select receipt_id from receipt where final = 1 and ended_at < ? limit ?',
@@ -148,9 +203,7 @@ export function forgetter(database: Database.Database): Exchange['forget'] {
   return (endedBefore, rows) => forget.immediate(endedBefore, rows);
 }
 
-export function documentPart(
-  database: Database.Database,
-): Pick<Exchange, 'cutOff' | 'openDocuments'> {
+export function documentPart(database: Database.Database) {
   const cutOff = database.prepare(
     `update receipt set document_id = null, final = 1, ended_at = coalesce(ended_at, changed_at),
        state = case final when 1 then state else 'in_doubt' end,
@@ -165,7 +218,7 @@ export function documentPart(
     )
     .pluck();
   return {
-    cutOff: (above) => cutOff.run(UNKNOWN, UNKNOWN, above).changes,
+    cutOff: (above: number) => cutOff.run(UNKNOWN, UNKNOWN, above).changes,
     openDocuments: () => open.all(),
   };
 }

@@ -3,7 +3,7 @@
  * Amounts and percentages are integers of ten-thousandths (lib/money.ts).
  */
 
-/** What every mirrored row carries besides its own columns. */
+/** Columns that every mirrored row has besides its own. */
 export interface MirroredColumns {
   extra: string;
   content_hash: string;
@@ -18,7 +18,7 @@ interface BrandTable extends MirroredColumns {
   brand_name: string;
 }
 
-/** What the lists of stock and of seasons say of a variant. */
+/** Columns that the lists of stock and of seasons share. */
 interface VariantColumns extends MirroredColumns {
   barcode: string;
   quantity: number | null;

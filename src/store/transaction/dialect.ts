@@ -24,7 +24,7 @@ const STATEMENTS_MAX = 512;
  * Runs a write when the other writer lets it: SQLite would make the whole thread sleep for it. What
  * else is asked of the connection meanwhile waits behind it.
  */
-export type InTurn = <T>(write: () => Promise<T>) => Promise<T>;
+export type WithWriteLock = <T>(write: () => Promise<T>) => Promise<T>;
 
 interface CachedDatabase {
   readonly name: string;
@@ -33,13 +33,13 @@ interface CachedDatabase {
   close(): void;
 }
 
-/** A disk that could not read a page for once is told as damage as well, by SQLite itself. */
+/** Hint for damage; SQLite reports a single failed read of the disk as damage, too. */
 export const DAMAGE_HINT =
   'keep the file; where "selvedge doctor --offline" finds it whole, the disk could not read it: ' +
   'start again; else restore a backup ("selvedge backup restore")';
 
-/** Damage is for a person: whoever goes on writing into the file may make it worse. */
-export function toldDamage(thrown: unknown, path: string): unknown {
+/** Translates damage into an error for a person: further writes may make it worse. */
+export function asCorruptionError(thrown: unknown, path: string): unknown {
   if (!isDamage(thrown)) return thrown;
   return new StoreError('store.damaged', `${path} is damaged: ${thrown.message}`, {
     hint: DAMAGE_HINT,
@@ -47,19 +47,19 @@ export function toldDamage(thrown: unknown, path: string): unknown {
   });
 }
 
-/** What to throw instead of an error of the database. */
-type Told = (thrown: unknown) => unknown;
+/** Translates an error of the database before it is thrown. */
+type TranslateError = (thrown: unknown) => unknown;
 
 class ImmediateDriver extends SqliteDriver {
   readonly #database: CachedDatabase;
-  readonly #inTurn: InTurn;
-  readonly #told: Told;
+  readonly #withWriteLock: WithWriteLock;
+  readonly #translate: TranslateError;
 
-  constructor(database: CachedDatabase, inTurn: InTurn, told: Told) {
+  constructor(database: CachedDatabase, withWriteLock: WithWriteLock, translate: TranslateError) {
     super({ database });
     this.#database = database;
-    this.#inTurn = inTurn;
-    this.#told = told;
+    this.#withWriteLock = withWriteLock;
+    this.#translate = translate;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
@@ -71,15 +71,15 @@ class ImmediateDriver extends SqliteDriver {
           try {
             return await connection.executeQuery<R>(query);
           } catch (thrown) {
-            throw this.#told(thrown);
+            throw this.#translate(thrown);
           }
         };
-        return this.#writesAlone(query) ? this.#inTurn(execute) : execute();
+        return this.#isWriteOutsideTransaction(query) ? this.#withWriteLock(execute) : execute();
       },
     };
   }
 
-  #writesAlone({ sql }: CompiledQuery): boolean {
+  #isWriteOutsideTransaction({ sql }: CompiledQuery): boolean {
     return !this.#database.inTransaction && !this.#database.prepare(sql).readonly;
   }
 
@@ -88,7 +88,7 @@ class ImmediateDriver extends SqliteDriver {
     settings?: TransactionSettings,
   ): Promise<void> {
     const begin = settings?.accessMode === 'read only' ? 'begin' : 'begin immediate';
-    // Whoever begins a transaction has taken the turn for all of it.
+    // The caller of a transaction already holds the write lock for all of it.
     this.#database.prepare(begin).run();
   }
 
@@ -123,18 +123,22 @@ function withStatementCache(database: Database.Database): CachedDatabase {
 
 export class ImmediateSqliteDialect extends SqliteDialect {
   readonly #database: CachedDatabase;
-  readonly #inTurn: InTurn;
-  readonly #told: Told;
+  readonly #withWriteLock: WithWriteLock;
+  readonly #translate: TranslateError;
 
-  constructor(database: Database.Database, inTurn: InTurn, told: Told) {
+  constructor(
+    database: Database.Database,
+    withWriteLock: WithWriteLock,
+    translate: TranslateError,
+  ) {
     const cached = withStatementCache(database);
     super({ database: cached });
     this.#database = cached;
-    this.#inTurn = inTurn;
-    this.#told = told;
+    this.#withWriteLock = withWriteLock;
+    this.#translate = translate;
   }
 
   override createDriver(): Driver {
-    return new ImmediateDriver(this.#database, this.#inTurn, this.#told);
+    return new ImmediateDriver(this.#database, this.#withWriteLock, this.#translate);
   }
 }

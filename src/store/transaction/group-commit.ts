@@ -53,12 +53,12 @@ async function commitTogether(store: Store, pieces: readonly Piece[]): Promise<v
   const [only] = pieces;
   if (only && pieces.length === 1) return only.runAlone(store);
   try {
-    const tells = await store.transaction(async (tx, onCommit) => {
-      const told: (() => void)[] = [];
-      for (const piece of pieces) told.push(await piece.run(tx, onCommit));
-      return told;
+    const answers = await store.transaction(async (tx, onCommit) => {
+      const answers: (() => void)[] = [];
+      for (const piece of pieces) answers.push(await piece.run(tx, onCommit));
+      return answers;
     });
-    for (const tell of tells) tell();
+    for (const answer of answers) answer();
   } catch (error) {
     for (const piece of pieces) piece.fail(error);
   }

@@ -1,7 +1,7 @@
 /**
- * A name may come to stand for another file: somebody moves the database away, lays an older copy
- * in its place, or removes its log. Whoever has it open writes on into files that nobody finds
- * again, and whoever opens it anew mixes the two. So nothing is written before this was looked at.
+ * Guard of the database's path: a person may move the file away, put an older copy in its place, or
+ * remove its log. An open connection would go on writing into files that nobody finds again, so
+ * every write first proves that the path still names the open files.
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,13 +13,13 @@ const ENDINGS = ['', '-wal', '-shm'];
 /** Undefined: of that one nothing is known. */
 export type FileIds = readonly (string | undefined)[];
 
-/** Empty: it is not there. */
+/** Id of a file; empty: the file is missing, undefined: this user may not look. */
 export function idOf(file: string): string | undefined {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     return found ? `${found.dev}:${found.ino}` : '';
   } catch {
-    // Whoever may not look into the folder any more still has the same files open.
+    // A user who lost access to the folder still has the same files open.
     return undefined;
   }
 }
@@ -41,13 +41,13 @@ export function requireInPlace(path: string, files: FileIds): void {
   });
 }
 
-/** What takes the place of a database is made ready beside it (backup/restore.ts). */
+/** Suffix of a database that a restore prepares beside the one it replaces. */
 export const RESTORING = '.restoring';
 
 /** A file of fewer bytes is no database; SQLite takes it for a new one (its file format, 1.3). */
 const HEADER_BYTES = 100;
 
-/** Where one of them is, there was a database: they come after it. */
+/** Files that only exist after the database did: one of them proves that it was there. */
 function besideOf(path: string): readonly string[] {
   const folder = dirname(path);
   return [`${path}-wal`, join(folder, 'exchange.db'), join(folder, 'ballast')];
@@ -75,7 +75,7 @@ export function refuseToForget(path: string): void {
   });
 }
 
-/** For whoever changes something in a database: an empty one in a wrong place would hide that. */
+/** Requires a database, because a new, empty one would hide a wrong `dataDir`. */
 export function requireDatabase(dataDir: string): void {
   const path = join(dataDir, 'mirror.db');
   refuseToForget(path);

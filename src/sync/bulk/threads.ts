@@ -10,7 +10,7 @@ import { BugError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/rows/census.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
-import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
+import { handOffOfThread, releaseCheckpoint } from '../../store/writers/write-hand-off.ts';
 import type { PageCounts, Run } from '../run/ledger.ts';
 import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
@@ -66,12 +66,15 @@ function createReader(data: readonly MemberName[], clock: Clock, onRead: () => v
   return { thread, reader };
 }
 
-function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>, clock: Clock) {
+function createWriter(
+  data: StoreOptions & Pick<SqliteStore, 'writeHandOff' | 'files'>,
+  clock: Clock,
+) {
   const name = 'the thread that writes lists';
   const onEnd = (): void => {
     // It may have died inside a transaction.
-    turnsOfThread(data.turns).leave();
-    leaveLog(data.turns);
+    handOffOfThread(data.writeHandOff).release();
+    releaseCheckpoint(data.writeHandOff);
   };
   const options = { name, program: 'writer-main', data, limits: WRITER_LIMITS, onEnd };
   const thread = createThread<WriterQuestion, WriterAnswer>(options, clock);
@@ -113,7 +116,7 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
  * names otherwise.
  */
 export function createBulkThreads(
-  options: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
+  options: StoreOptions & Pick<SqliteStore, 'writeHandOff' | 'files'>,
   clock: Clock,
   names: readonly MemberName[] = [],
 ): BulkThreads {

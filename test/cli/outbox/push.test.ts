@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { localFile } from '../../../src/console/ask.ts';
+import { localFile } from '../../../src/local-api/ask.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { type CliRun, selvedge } from '../support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inheritedSockets } from '../../../src/daemon/systemd/sockets.ts';
+import { inheritedSockets } from '../../../src/daemon/systemd/manager.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openReadOnlyStore } from '../../../src/store/store.ts';
 import { deliveryCreated, sign } from '../../inbox/support.ts';

@@ -17,6 +17,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RESTORE_STEPS } from '../../../src/daemon/upkeep.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../../src/lib/errors.ts';
 import { writeOrders } from '../../../src/mirror/sales-order.ts';
@@ -90,7 +91,7 @@ function planIn(dataDir: string, keep = 5): BackupPlan {
 }
 
 function restorePlan(dataDir: string, backup: string): RestorePlan {
-  return { ...planIn(dataDir), backup, withExchange: false, actor: 'ann' };
+  return { ...planIn(dataDir), backup, withExchange: false, actor: 'ann', steps: RESTORE_STEPS };
 }
 
 const filesIn = (folder: string): string[] =>

@@ -14,12 +14,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { retentionSteps } from '../../../src/daemon/upkeep.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createBallast } from '../../../src/store/care/ballast.ts';
 import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
-import { createKeeper } from '../../../src/store/care/keeper.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
+import { createKeeper, deleteOldRows } from '../../../src/store/care/keeper.ts';
+import { createReservedSpace } from '../../../src/store/care/reserved-space.ts';
 import { openSecondWriter, openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { groupCommits } from '../../../src/store/transaction/group-commit.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -82,8 +82,8 @@ describe('the write-ahead log', () => {
     await clock.advance(1_000);
     expect(checkpoints.figures().pinnedMs).toBe(1_000);
     reader.exec('commit');
-    const { path, turns, files } = store;
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const { path, writeHandOff, files } = store;
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     const before = checkpoints.figures().walBytes;
     expect(before).toBeGreaterThan(2_000_000);
     checkpoints.look();
@@ -96,9 +96,9 @@ describe('the write-ahead log', () => {
   it('is left to nobody on a full disk: what room there is goes to the database', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
-    const { path, turns, files } = store;
+    const { path, writeHandOff, files } = store;
     const database = foreign(store);
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     onTestFinished(() => second.close());
     fill(database, 1_000, 0);
     const left = (): number => {
@@ -114,14 +114,14 @@ describe('the write-ahead log', () => {
     );
     await expect(write).rejects.toMatchObject({ code: 'SQLITE_FULL' });
     expect(left()).toBe(0);
-    expect(store.isLogTaken).toBe(false);
+    expect(store.isCheckpointTaken).toBe(false);
   });
 
   it('is left again by a second writer that cannot write it back', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
-    const { path, turns, files } = store;
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const { path, writeHandOff, files } = store;
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     onTestFinished(() => second.close());
     const { checkpoint } = second;
     const write = async (): Promise<void> => {
@@ -131,16 +131,16 @@ describe('the write-ahead log', () => {
       throw Object.assign(new Error('no room'), { code: 'SQLITE_FULL' });
     };
     await write();
-    expect(store.isLogTaken).toBe(false);
+    expect(store.isCheckpointTaken).toBe(false);
     second.checkpoint = checkpoint;
     await write();
-    expect(store.isLogTaken).toBe(true);
+    expect(store.isCheckpointTaken).toBe(true);
   });
 
   it('is told of by the second writer: a reader who stays through pulls, or goes', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
-    const { path, turns, files } = store;
+    const { path, writeHandOff, files } = store;
     const checkpoints = createCheckpoints({ store, clock, log: silentLogger() }, true);
     const pinnedMs = () => {
       checkpoints.look();
@@ -150,7 +150,7 @@ describe('the write-ahead log', () => {
     reader.exec('begin; select * from change');
     fill(foreign(store), 10, 0);
     expect(pinnedMs()).toBe(0);
-    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    const second = await openSecondWriter({ path, writeHandOff, files, busyTimeoutMs: 100 }, clock);
     await clock.advance(1_000);
     expect(pinnedMs()).toBe(1_000);
     reader.exec('commit');
@@ -266,8 +266,8 @@ describe('old rows', () => {
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
-      retention: createRetention({ store, clock }, LIMITS),
-      ballast: createBallast(join(temporaryFolder(), 'ballast'), 1_000),
+      retention: retentionSteps(LIMITS),
+      reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 1_000),
     });
     const stop = new AbortController();
     const done = keeper.run(stop.signal);
@@ -291,8 +291,8 @@ describe('old rows', () => {
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
-      retention: createRetention({ store, clock }, LIMITS),
-      ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
+      retention: retentionSteps(LIMITS),
+      reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
     });
     const stop = new AbortController();
     const done = keeper.run(stop.signal);
@@ -324,8 +324,8 @@ describe('old rows', () => {
     run.run(1, 'seasons', old, null, 'running');
     database.exec(`insert into stream_state (stream, due_at, last_run_id)
       values ('stock', 0, 600), ('brands', 0, 1200), ('seasons', 0, null)`);
-    const retention = createRetention({ store, clock }, LIMITS);
-    for (let slice = 0; slice < 5; slice += 1) await retention.slice();
+    const retention = retentionSteps(LIMITS);
+    for (let slice = 0; slice < 5; slice += 1) await deleteOldRows({ store, clock }, retention);
     expect(database.prepare('select run_id from sync_run order by 1').pluck().all()).toEqual([
       600, 1200, 1201,
     ]);
@@ -333,15 +333,15 @@ describe('old rows', () => {
 });
 
 describe('a full disk', () => {
-  it('keeps no piece of a ballast for which there is no room', async () => {
+  it('keeps no piece of the reserved space when the disk is full while it is made', async () => {
     const path = join(temporaryFolder(), 'ballast');
     symlinkSync('/dev/full', path);
-    const ballast = createBallast(path, 3_000_000);
-    await expect(ballast.restore()).rejects.toMatchObject({ code: 'ENOSPC' });
+    const reserved = createReservedSpace(path, 3_000_000);
+    await expect(reserved.restore()).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(existsSync(path)).toBe(false);
   });
 
-  it('takes the ballast at the last floor, and makes it where there is room', async () => {
+  it('releases the reserved space at the last floor, and makes it again', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const path = join(temporaryFolder(), 'ballast');
@@ -351,8 +351,8 @@ describe('a full disk', () => {
       ...{ store, clock, log: silentLogger() },
       space: { allows: (one) => !stopped.includes(one), canSpare: () => canSpare },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
-      retention: createRetention({ store, clock }, LIMITS),
-      ballast: createBallast(path, 1_000),
+      retention: retentionSteps(LIMITS),
+      reserved: createReservedSpace(path, 1_000),
     });
     const stop = new AbortController();
     const done = keeper.run(stop.signal);
@@ -376,63 +376,66 @@ describe('a full disk', () => {
     expect(seen).toEqual([undefined, 1_000, 1_000, undefined, undefined]);
   });
 
-  it('takes the ballast also while it is being made', async () => {
+  it('releases the reserved space also while it is being made', async () => {
     const path = join(temporaryFolder(), 'ballast');
-    const ballast = createBallast(path, 30_000_000);
-    const making = ballast.restore();
+    const reserved = createReservedSpace(path, 30_000_000);
+    const making = reserved.restore();
     const size = () => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     while (size() < 5_000_000) await nextTurn();
     const taken = openSync(path, 'r');
-    expect(ballast.release()).toBe(true);
+    expect(reserved.release()).toBe(true);
     await making;
     // No more than what was being written at that moment.
     expect(fstatSync(taken).blocks * 512).toBeLessThan(2_000_000);
     closeSync(taken);
     expect(existsSync(path)).toBe(false);
-    await ballast.restore();
+    await reserved.restore();
     expect(statSync(path).size).toBe(30_000_000);
   });
 
   it.each([
     ['by itself', ['k']],
     ['with others in one commit', ['k', 'l']],
-  ])('takes the ballast, and what was on its way %s can be written down', async (_, keys) => {
-    const clock = manualClock();
-    const folder = temporaryFolder();
-    const path = join(folder, 'ballast');
-    const ballast = createBallast(path, 3_000_000);
-    await ballast.restore();
-    expect(statSync(path).size).toBe(3_000_000);
-    expect(statSync(path).blocks * 512).toBeGreaterThanOrEqual(3_000_000);
-    const store = await temporaryStore(clock);
-    const database = new Database(store.path);
-    const limit = Number(database.pragma('page_count', { simple: true }));
-    database.close();
-    // Stands for the disk: the connection of the store may not grow the file.
-    await sql`pragma max_page_count = ${sql.lit(limit)}`.execute(store.db);
-    const grouped = groupCommits(store);
-    const write = () =>
-      Promise.allSettled(
-        keys.map((key) =>
-          grouped.transaction(async (tx, onCommit) => {
-            const value = 'x'.repeat(100_000);
-            await tx.insertInto('daemon_state').values({ key, value, updated_at: 0 }).execute();
-            onCommit(() => effects.push(key));
-          }),
-        ),
-      );
-    const effects: string[] = [];
-    const full = { status: 'rejected', reason: { code: 'SQLITE_FULL' } };
-    expect(await write()).toMatchObject(keys.map(() => full));
-    store.onFull(() => {
-      const released = ballast.release();
-      void sql`pragma max_page_count = ${sql.lit(limit + 10_000)}`.execute(store.db);
-      return released;
-    });
-    await write();
-    expect(effects).toEqual(keys);
-    expect(existsSync(path)).toBe(false);
-    await ballast.restore();
-    expect(statSync(path).size).toBe(3_000_000);
-  });
+  ])(
+    'releases the reserved space, so that the outcome of what was sent %s can be written',
+    async (_, keys) => {
+      const clock = manualClock();
+      const folder = temporaryFolder();
+      const path = join(folder, 'ballast');
+      const reserved = createReservedSpace(path, 3_000_000);
+      await reserved.restore();
+      expect(statSync(path).size).toBe(3_000_000);
+      expect(statSync(path).blocks * 512).toBeGreaterThanOrEqual(3_000_000);
+      const store = await temporaryStore(clock);
+      const database = new Database(store.path);
+      const limit = Number(database.pragma('page_count', { simple: true }));
+      database.close();
+      // Stands for the disk: the connection of the store may not grow the file.
+      await sql`pragma max_page_count = ${sql.lit(limit)}`.execute(store.db);
+      const grouped = groupCommits(store);
+      const write = () =>
+        Promise.allSettled(
+          keys.map((key) =>
+            grouped.transaction(async (tx, onCommit) => {
+              const value = 'x'.repeat(100_000);
+              await tx.insertInto('daemon_state').values({ key, value, updated_at: 0 }).execute();
+              onCommit(() => effects.push(key));
+            }),
+          ),
+        );
+      const effects: string[] = [];
+      const full = { status: 'rejected', reason: { code: 'SQLITE_FULL' } };
+      expect(await write()).toMatchObject(keys.map(() => full));
+      store.onFull(() => {
+        const released = reserved.release();
+        void sql`pragma max_page_count = ${sql.lit(limit + 10_000)}`.execute(store.db);
+        return released;
+      });
+      await write();
+      expect(effects).toEqual(keys);
+      expect(existsSync(path)).toBe(false);
+      await reserved.restore();
+      expect(statSync(path).size).toBe(3_000_000);
+    },
+  );
 });

@@ -1,14 +1,15 @@
 /** What is deleted of each table, and when. */
+
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import { CLOCK_STEPS, retentionSteps } from '../../../src/daemon/upkeep.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { createScrubber } from '../../../src/lib/secret.ts';
-import { createBallast } from '../../../src/store/care/ballast.ts';
 import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
-import { createKeeper } from '../../../src/store/care/keeper.ts';
-import { createRetention } from '../../../src/store/care/retention.ts';
+import { createKeeper, deleteOldRows } from '../../../src/store/care/keeper.ts';
+import { createReservedSpace } from '../../../src/store/care/reserved-space.ts';
 import { openClockGuard } from '../../../src/store/clock-guard.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
@@ -46,7 +47,7 @@ it('keeps each table for its own time, and an incident for as long as it is open
   }
   incident.run('open', null);
   const limits = { changes: 2.5 * DAY, events: 4.5 * DAY, runs: 6.5 * DAY, incidents: 8.5 * DAY };
-  await createRetention({ store, clock }, limits).slice();
+  await deleteOldRows({ store, clock }, retentionSteps(limits));
   const left = (table: string) => database.prepare(`select count(*) from ${table}`).pluck().get();
   expect(['change', 'webhook_event', 'sync_run'].map(left)).toEqual([2, 4, 6]);
   const incidents = database.prepare('select kind, count(*) n from incident group by kind').all();
@@ -64,10 +65,10 @@ it('tells what is old by the trusted time', async () => {
   const change = changeAt(database);
   for (let days = 60; days > 0; days -= 1) change.run(clock.now() - days * DAY);
   const limits = { changes: 50.5 * DAY, events: DAY, runs: DAY, incidents: DAY };
-  await openClockGuard({ store, clock, log: silentLogger() });
+  await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
   clock.step(365 * DAY);
-  await openClockGuard({ store, clock, log: silentLogger() });
-  await createRetention({ store, clock }, limits).slice();
+  await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
+  await deleteOldRows({ store, clock }, retentionSteps(limits));
   expect(database.prepare('select count(*) from change').pluck().get()).toBe(50);
   database.close();
 });
@@ -83,8 +84,8 @@ it('is told once an hour, though some row is old enough every minute', async () 
   const keeper = createKeeper({
     ...{ store, clock, log, space: { allows: () => true, canSpare: () => false } },
     checkpoints: createCheckpoints({ store, clock, log }, true),
-    retention: { slice: async () => 1 },
-    ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
+    retention: [{ keepMs: DAY, deleteOld: async () => 1 }],
+    reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
   });
   const stop = new AbortController();
   const done = keeper.run(stop.signal);

@@ -23,8 +23,8 @@ const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
 const pageRows = PAGE_ROWS / 2;
 const batchRows = mode === 'pages' ? PAGE_ROWS : PAGE_ROWS - (PAGE_ROWS % 16);
 const clients = clientsOf(JSON.parse(service), { mode, pageRows, batchRows });
-const { turns, files } = store;
-const threads = createBulkThreads({ path, turns, files, busyTimeoutMs: 5_000 }, clock);
+const { writeHandOff, files } = store;
+const threads = createBulkThreads({ path, writeHandOff, files, busyTimeoutMs: 5_000 }, clock);
 const deps = runnerWith(store, silentLogger());
 const pages = createVariantPages({ ...deps, ...threads });
 // An input that has ended lets every page pass.

@@ -1,7 +1,7 @@
 /** `selvedge rules arm` and `rules disarm`: whether reject rules may act. */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
-import { ARMED_MS_MAX, ARMED_MS_MIN } from '../../../console/rule-routes.ts';
+import { ARMED_MS_MAX, ARMED_MS_MIN } from '../../../local-api/rule-routes.ts';
 import { durationWithin, statedReason } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';

@@ -1,4 +1,4 @@
-/** What the relay sent: every attempt, with the answer. */
+/** Page of the attempts that the relay made, with the answers. */
 import { type Html, html } from '../../../lib/html.ts';
 import { formatDuration } from '../../../lib/units.ts';
 import type { Attempt, Endpoint, Page } from '../../relay/model.ts';

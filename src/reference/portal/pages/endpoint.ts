@@ -1,4 +1,4 @@
-/** One endpoint: what it gets, its secret, its history, and what can be done about failures. */
+/** Page of an endpoint: its filters, secret, history, and the actions after failures. */
 import { type Html, html } from '../../../lib/html.ts';
 import { EVENT_TYPES } from '../../relay/event-types.ts';
 import type { Attempt, Endpoint, SigningKey } from '../../relay/model.ts';
@@ -12,7 +12,7 @@ export interface EndpointView {
   readonly attempts: readonly Attempt[];
   /** Given only when the reader asked to see them. */
   readonly secrets: readonly SigningKey[] | undefined;
-  /** What was entered and refused. */
+  /** Refused input, shown again with the problem. */
   readonly entered?: { readonly fields: EndpointFields; readonly problem: string } | undefined;
 }
 

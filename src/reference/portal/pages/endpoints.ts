@@ -3,7 +3,7 @@ import { type Html, html } from '../../../lib/html.ts';
 import { EVENT_TYPES } from '../../relay/event-types.ts';
 import type { Endpoint } from '../../relay/model.ts';
 
-/** What a form shows: an endpoint's values, or what was entered and refused. */
+/** Values of the form: of an endpoint, or as entered and refused. */
 export interface EndpointFields {
   readonly url: string;
   readonly description: string;

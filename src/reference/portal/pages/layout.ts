@@ -1,4 +1,4 @@
-/** What all pages of the portal share. */
+/** Frame that all pages of the portal share. */
 import { type Html, type HtmlValue, html } from '../../../lib/html.ts';
 import type { DeliveryStatus, Page } from '../../relay/model.ts';
 
@@ -6,7 +6,7 @@ export interface PageFrame {
   readonly title: string;
   /** The path of the navigation entry that the page belongs to. */
   readonly section: string;
-  /** What the last action did. */
+  /** Result of the last action. */
   readonly done?: string | undefined;
 }
 

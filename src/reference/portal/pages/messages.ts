@@ -1,4 +1,4 @@
-/** What the relay received from the service: the list, and one message with its way. */
+/** Pages of messages that the relay received: the list, and one message with its attempts. */
 import { type Html, html } from '../../../lib/html.ts';
 import { tryParseJson } from '../../../lib/json.ts';
 import { EVENT_TYPES } from '../../relay/event-types.ts';

@@ -1,4 +1,4 @@
-/** What the management API takes. Members that Svix knows and the relay has no use for pass. */
+/** Input schemas of the management API. Members of Svix that the relay does not use pass. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../lib/json.ts';
 import { PAGE_LIMIT_MAX } from '../model.ts';

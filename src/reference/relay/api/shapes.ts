@@ -9,7 +9,7 @@ const STATUS_CODES = { success: 0, pending: 1, failed: 2 } as const;
 const STATUS_TEXTS = { success: 'success', pending: 'pending', failed: 'fail' } as const;
 const TRIGGER_CODES = { scheduled: 0, manual: 1 } as const;
 
-/** What times of a catalogue that never changes say. */
+/** Timestamp of the event catalogue, which never changes. */
 const CATALOGUE_SINCE = '2026-01-01T00:00:00.000Z';
 
 const jsonSchema: z.ZodType<Json> = z.json();
@@ -103,7 +103,7 @@ export function pageOut<T, U>(page: Page<T>, shape: (row: T) => U) {
   return { ...page, data: page.data.map(shape) };
 }
 
-/** One page of a list that is small enough to be in memory whole. */
+/** Cuts one page out of a list that is in memory as a whole. */
 export function pageOfList<T>(
   rows: readonly T[],
   idOf: (row: T) => string,

@@ -60,7 +60,10 @@ function refusalOf(answer: Answer): string | undefined {
   return undefined;
 }
 
-/** What follows from an answer. Only a scheduled attempt changes more than the history. */
+/**
+ * Derives the outcome of an attempt from its answer. Only a scheduled attempt changes more than the
+ * history.
+ */
 function outcomeOf(
   deps: DispatcherDeps,
   endpoint: Endpoint,
@@ -153,7 +156,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const startDue = (now: number): void => {
     for (const endpointId of store.endpointsWithJobsDue(now)) {
-      // Those in flight are still in the queue, so twice the room always shows enough new ones.
+      // Deliveries in flight are still queued, so a double page always shows enough new ones.
       for (const job of store.dueJobs(endpointId, now, 2 * IN_FLIGHT_PER_ENDPOINT_MAX)) {
         if ((perEndpoint.get(endpointId) ?? 0) >= IN_FLIGHT_PER_ENDPOINT_MAX) break;
         if (!inFlight.has(job.seq) && !stuck.has(job.seq)) start(job);

@@ -1,6 +1,6 @@
 /**
- * One attempt on the wire: POST these bytes, wait for the answer, keep its first part. Never
- * throws for anything a receiver can do; redirects are not followed.
+ * Makes an attempt on the wire: POSTs the bytes, waits for the answer, keeps its first part. It
+ * never throws for anything a receiver can do, and follows no redirects.
  */
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock } from '../../../lib/clock.ts';

@@ -108,7 +108,7 @@ export class RelayHistory {
     return this.#db.prepare<[string], Attempt>(`${ATTEMPT} WHERE a.id = ?`).get(id);
   }
 
-  /** Where a message went, in the order of the endpoints' creation. */
+  /** Lists the deliveries of a message, in the order of the endpoints' creation. */
   deliveriesOf(messageId: string): Delivery[] {
     return this.#db
       .prepare<[string], Delivery>(

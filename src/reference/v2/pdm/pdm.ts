@@ -8,7 +8,6 @@ import type { Json } from '../../../lib/json.ts';
 import type { Catalog } from '../../world/catalog/catalog.ts';
 import { COLOR_NAMES, GENDERS, ORIGINS, STYLE_TYPES } from '../../world/catalog/words.ts';
 import { ProblemError } from '../problem.ts';
-import { createNames, type Names, type NamesState } from './names.ts';
 import type { Relationship, Resource, ResourceType } from './resources.ts';
 import {
   createStyles,
@@ -19,6 +18,48 @@ import {
   type StylesState,
   styleResource,
 } from './styles.ts';
+
+/** Id and name of each row, and the id that comes next: a removed id is never given again. */
+interface NamesState {
+  readonly rows: readonly (readonly [id: string, name: string])[];
+  readonly nextId: number;
+}
+
+interface Names {
+  ids(): string[];
+  get(id: string): string | undefined;
+  add(name: string): string;
+  change(id: string, name: string): void;
+  remove(id: string): void;
+  state(): NamesState;
+  restore(state: NamesState): void;
+}
+
+function createNames(first: readonly string[]): Names {
+  let rows = new Map(first.map((name, index) => [String(index + 1), name]));
+  let nextId = first.length + 1;
+  return {
+    ids: () => [...rows.keys()],
+    get: (id) => rows.get(id),
+    add(name) {
+      const id = String(nextId);
+      nextId += 1;
+      rows.set(id, name);
+      return id;
+    },
+    change(id, name) {
+      rows.set(id, name);
+    },
+    remove(id) {
+      rows.delete(id);
+    },
+    state: () => ({ rows: [...rows], nextId }),
+    restore(state) {
+      rows = new Map(state.rows);
+      nextId = state.nextId;
+    },
+  };
+}
 
 export interface PdmState {
   readonly styles: StylesState;

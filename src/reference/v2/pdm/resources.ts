@@ -67,7 +67,7 @@ export function relatedType(type: ResourceType, relationship: string): ResourceT
   return isResourceType(name) ? name : undefined;
 }
 
-/** What `filter[…]` may name: every attribute, and `…Id` for each to-one relationship. */
+/** Names that `filter[…]` accepts: every attribute, and `…Id` for each to-one relationship. */
 export function filtersOf(type: ResourceType): readonly string[] {
   const kind = kindOf(type);
   return [...kind.attributes, ...Object.keys(kind.toOne).map((name) => `${name}Id`)];

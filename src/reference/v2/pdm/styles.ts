@@ -78,7 +78,12 @@ function shownByV1(record: StyleRecord): Partial<Style> {
   const type = positionOf(record.type, STYLE_TYPES.length);
   const gender = positionOf(record.gender, GENDERS.length);
   return {
-    ...{ styleNo, styleName, description, designer, origin, b2bHidden: !active },
+    styleNo,
+    styleName,
+    description,
+    designer,
+    origin,
+    b2bHidden: !active,
     ...(type === undefined ? {} : { type }),
     ...(gender === undefined ? {} : { gender }),
   };

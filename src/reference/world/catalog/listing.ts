@@ -1,4 +1,4 @@
-/** Which variants a list shows: ranges of the catalog, filtered by what the query asks. */
+/** Selects the variants of a list: ranges of the catalog, filtered by the query. */
 import type { Catalog, Range } from './catalog.ts';
 import { COLOR_NAMES } from './words.ts';
 

@@ -13,7 +13,7 @@ const SALT_PRE_ORDER = 41;
 export interface Stock {
   of(variant: number): number;
   set(variant: number, quantity: number): void;
-  /** What may still be ordered ahead of the season. */
+  /** Pieces that may still be ordered ahead of the season. */
   preOrderable(variant: number): number;
   takePreOrder(variant: number, quantity: number): void;
   /** Quantities as they are now; later changes do not show. */

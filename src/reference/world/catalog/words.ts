@@ -111,7 +111,7 @@ export const CARE = [
   { text: 'Dry clean only', wash: 'no', iron: 'low', dry: 'no', dryClean: 'yes', bleach: 'no' },
 ] as const;
 
-/** Where things are made. */
+/** Countries of origin. */
 export const ORIGINS = ['PT', 'TR', 'IT', 'LT', 'IN', 'CN', 'RO'] as const;
 
 const TONES = ['', 'Dark ', 'Light ', 'Washed '] as const;
@@ -140,8 +140,14 @@ export const FREIGHT_TYPES = ['GLS Business', 'PostNord Parcel Shop', 'DHL Expre
 
 /** Units of the currency for one euro. */
 export const CURRENCY_RATES = {
-  ...{ EUR: 1, DKK: 7.46, SEK: 11.2, NOK: 11.6, GBP: 0.86 },
-  ...{ USD: 1.08, JPY: 162, KWD: 0.33 },
+  EUR: 1,
+  DKK: 7.46,
+  SEK: 11.2,
+  NOK: 11.6,
+  GBP: 0.86,
+  USD: 1.08,
+  JPY: 162,
+  KWD: 0.33,
 } as const;
 export type Currency = keyof typeof CURRENCY_RATES;
 

@@ -1,4 +1,4 @@
-/** What will happen to the world, as plain data in order of time: a snapshot can carry it. */
+/** Future of the world as plain data in order of time, so that a snapshot can carry it. */
 import type { NewOrder } from './orders.ts';
 
 export type Task =

@@ -1,4 +1,4 @@
-/** What every action of trade needs, and what its events refer to. */
+/** Dependencies of every action of trade, and the references of its events. */
 import type { Clock } from '../../../lib/clock.ts';
 import type { JsonObject } from '../../../lib/json.ts';
 import type { CurrentKnobs } from '../../control/knobs.ts';
@@ -21,7 +21,7 @@ export interface TradeDeps {
 /** The name of this system, as in `https://{systemKey}.{domain}`. */
 const SYSTEM_KEY = 'reference';
 
-/** What the relay's messages refer to besides their data. */
+/** Members beside the data of the relay's messages. */
 export function referencesOf(
   { knobs }: Pick<TradeDeps, 'knobs'>,
   { key, reference }: Order,

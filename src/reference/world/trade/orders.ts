@@ -6,7 +6,7 @@ import type { ShippingAddress } from '../accounts.ts';
 import type { Currency } from '../catalog/words.ts';
 
 type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
-/** Of deliveries and of refunds alike. */
+/** Status of a delivery or a refund. */
 export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
 
 /**
@@ -143,12 +143,28 @@ function createShelf<T extends { readonly orderId: number }>(firstId: number): S
   };
 }
 
+/** An order as it is placed, before the book numbers it. */
+export interface NewOrder {
+  readonly reference: string;
+  readonly comment: string;
+  readonly lines: readonly Omit<OrderLine, 'packed' | 'fulfilled' | 'pieces'>[];
+  readonly address: ShippingAddress;
+  readonly freight: Freight;
+  readonly hides?: NonNullable<Order['hides']>;
+  readonly currency: Currency;
+  readonly account: number;
+  readonly season?: string;
+  readonly key?: string;
+  /** Name under which a repeated request finds this order again. */
+  readonly made?: string;
+}
+
 export interface OrderBook {
   readonly orders: Shelf<Order>;
   readonly deliveries: Shelf<Delivery>;
   readonly refunds: Shelf<Refund>;
   readonly pendingRefunds: Shelf<PendingRefund>;
-  /** What a request with an `Idempotency-Key` made, where that header is honoured. */
+  /** Orders by their `Idempotency-Key`, where that header is honoured. */
   readonly made: Map<string, number>;
   /** Requests to create an order so far, refused ones included. */
   posts: number;

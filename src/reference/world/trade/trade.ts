@@ -1,7 +1,7 @@
 /**
- * What can be done to orders and deliveries, whoever asks for it: a client over HTTP, life on its
- * clock or an operator through the control API. Each action changes the book, puts what follows
- * on the agenda and tells the change as an event, in this order and without waiting in between.
+ * Actions on orders and deliveries, for all callers: a client over HTTP, life on its clock, an
+ * operator through the control API. Each action changes the book, puts its consequences on the
+ * agenda and publishes the change as an event, in this order and without waiting in between.
  */
 import { keptLines, spelledReference } from '../../dialect/orders.ts';
 import { hashAt } from '../catalog/hash.ts';

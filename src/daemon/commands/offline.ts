@@ -1,0 +1,50 @@
+/** Offline mode: runs a command with store and service under the daemon's lock while none runs. */
+import type { Config } from '../../config/schema.ts';
+import type { Random } from '../../lib/chance.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Scrubber } from '../../lib/secret.ts';
+import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
+import { openStore, type Store, storeOptions } from '../../store/store.ts';
+import { requireDatabase } from '../../store/writers/in-place.ts';
+import { createService, type Service } from '../service.ts';
+
+/** Parts that such a command works with. */
+export interface OfflineParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly service: Service;
+}
+
+export interface OfflineDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scrubber: Scrubber;
+  /** Before the first start: makes the database, which keeps the time of the last log-in. */
+  readonly mayBeNew?: boolean;
+}
+
+/** Throws `store.locked` when a daemon runs, and where no database is unless it may be new. */
+export async function workOffline<T>(
+  config: Config,
+  deps: OfflineDeps,
+  work: (parts: OfflineParts) => Promise<T>,
+): Promise<T> {
+  if (deps.mayBeNew !== true) requireDatabase(config.dataDir);
+  makeDataFolder(config.dataDir);
+  const folder = lockFolder(lockFile(config.dataDir));
+  try {
+    const { store } = await openStore(storeOptions(config), deps.clock);
+    const stopping = new AbortController();
+    const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
+    try {
+      return await work({ config, clock: deps.clock, store, service });
+    } finally {
+      stopping.abort(new Error('done'));
+      await service.transport[Symbol.asyncDispose]();
+      await store.close();
+    }
+  } finally {
+    folder.release();
+  }
+}

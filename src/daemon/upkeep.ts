@@ -1,0 +1,66 @@
+/** The rooms' own steps for a moved clock, old rows and a restore, in one list each. */
+import { join } from 'node:path';
+import type { Config } from '../config/schema.ts';
+import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
+import { deleteOldEvents } from '../inbox/upkeep.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { deleteOldChanges, mirrorClockStep } from '../mirror/upkeep.ts';
+import { markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
+import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.ts';
+import { createKeeper } from '../store/care/keeper.ts';
+import { createReservedSpace } from '../store/care/reserved-space.ts';
+import { deleteOldIncidents } from '../store/incidents.ts';
+import type { SpaceWatch } from '../store/space.ts';
+import type { SqliteStore } from '../store/store.ts';
+import type { ClockStepHandler, RestoreSteps, RetentionStep } from '../store/upkeep.ts';
+import { deleteOldRuns, requestFullPulls, syncClockStep } from '../sync/upkeep.ts';
+import type { Worker } from './supervisor.ts';
+
+const DAY_MS = 86_400_000;
+const RUNS_KEPT_MS = 90 * DAY_MS;
+/** After they are resolved. */
+const INCIDENTS_KEPT_MS = 365 * DAY_MS;
+
+export const CLOCK_STEPS: readonly ClockStepHandler[] = [
+  syncClockStep,
+  decisionsClockStep,
+  outboxClockStep,
+  mirrorClockStep,
+];
+
+export const RESTORE_STEPS: RestoreSteps = { markPushesUnknown, disarmAll, requestFullPulls };
+
+/**
+ * Only these rows ever go: decisions, their facts, pushes with their references, and the audit stay
+ * for ever, because they prove what was done and keep a reference from being sent twice.
+ */
+export function retentionSteps(keep: Config['store']['retention']): readonly RetentionStep[] {
+  return [
+    { keepMs: keep.changes, deleteOld: deleteOldChanges },
+    { keepMs: keep.events, deleteOld: deleteOldEvents },
+    { keepMs: RUNS_KEPT_MS, deleteOld: deleteOldRuns },
+    { keepMs: INCIDENTS_KEPT_MS, deleteOld: deleteOldIncidents },
+  ];
+}
+
+export interface StoreCareDeps {
+  readonly store: SqliteStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly space: SpaceWatch;
+}
+
+export function createStoreCare(
+  { dataDir, store: config }: Config,
+  deps: StoreCareDeps,
+): { readonly keeper: Worker; readonly checkpoints: Checkpoints } {
+  const { store } = deps;
+  const log = deps.log.child({ room: 'store' });
+  const freeBytes = (): number | undefined => deps.space.figures().freeBytes;
+  const checkpoints = createCheckpoints({ ...deps, log, freeBytes }, config.checkpoint === 'own');
+  const reserved = createReservedSpace(join(dataDir, 'ballast'), config.ballast);
+  store.onFull(() => reserved.release());
+  const retention = retentionSteps(config.retention);
+  return { checkpoints, keeper: createKeeper({ ...deps, log, checkpoints, retention, reserved }) };
+}

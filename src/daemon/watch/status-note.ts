@@ -1,0 +1,62 @@
+/** Notes for the status: workers that fail, and a request limit that holds work up. */
+import type { Limiter } from '../../client/http/limiter.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { PACE_KEY, type ServicePace } from '../../ops/pace.ts';
+import { WORKER_FAILING } from '../../ops/status.ts';
+import { reconcileIncidents } from '../../store/incidents.ts';
+import { writeState } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+import type { WorkerHealth } from '../supervisor.ts';
+
+/** At start after start, or within a day; one alone is over before anybody looks. */
+const FAILURES_MIN = 3;
+
+export async function tellFailing(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  workers: readonly WorkerHealth[],
+): Promise<void> {
+  const wanted = workers
+    .filter(({ failures }) => failures >= FAILURES_MIN)
+    .map(({ name, lastError }) => ({ ...WORKER_FAILING, key: name, detail: { error: lastError } }));
+  await reconcileIncidents(store.db, [WORKER_FAILING.kind], wanted, clock.now());
+}
+
+export interface PaceNoteDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limiter: Pick<Limiter, 'pace' | 'waiting'>;
+}
+
+/** Share of held-up time below which no note is written. */
+const BUSY_MIN = 0.1;
+
+/** Called every few seconds; writes nothing while nobody waits. */
+export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => Promise<void> {
+  let before = { heldMs: limiter.pace().heldMs, at: clock.monotonic() };
+  // True at the start, because an earlier process may have left a note.
+  let isNoted = true;
+  return async () => {
+    const { perSecond, perSecondMax, heldMs } = limiter.pace();
+    const at = clock.monotonic();
+    const busy = at > before.at ? Math.min((heldMs - before.heldMs) / (at - before.at), 1) : 0;
+    before = { heldMs, at };
+    if (perSecond === undefined || perSecondMax === undefined) return;
+    const isBusy = busy >= BUSY_MIN;
+    if (!isBusy && !isNoted) return;
+    const waiting = Object.values(limiter.waiting()).reduce((sum, count) => sum + count, 0);
+    const pace: ServicePace = { at: clock.now(), perSecond, perSecondMax, busy, waiting };
+    await writeState(store.db, PACE_KEY, JSON.stringify(pace), clock);
+    isNoted = isBusy;
+  };
+}
+
+/** Notes all of it; called every few seconds. */
+export function createStatusNote(
+  deps: PaceNoteDeps & { readonly workers: () => readonly WorkerHealth[] },
+): () => Promise<void> {
+  const notePace = createPaceNote(deps);
+  return async () => {
+    await tellFailing(deps, deps.workers());
+    await notePace();
+  };
+}

@@ -1,0 +1,55 @@
+/** Upkeep of the decisions' tables: times follow the clock, and a restore disarms every rule. */
+import { sql } from 'kysely';
+import { type Actor, writeAudits } from '../store/audit.ts';
+import type { Tx } from '../store/store.ts';
+import {
+  type ClockStep,
+  type ClockStepHandler,
+  moveDueTimes,
+  movePastTimes,
+} from '../store/upkeep.ts';
+
+/**
+ * Moves the ends of graces along: they pass only while a daemon runs, and are never longer than
+ * they were. A reject that waits after its grace is evaluated again.
+ */
+async function moveGraces(tx: Tx, { step, now }: ClockStep): Promise<void> {
+  const by = sql<number>`max(0, min(${step}, ${now} - queued_at))`;
+  await tx
+    .updateTable('reject_entry')
+    .set({ due_at: sql<number>`due_at + ${by}`, queued_at: sql<number>`queued_at + ${by}` })
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'waiting')
+    .where('safeguard', 'is', null)
+    .execute();
+}
+
+export const decisionsClockStep: ClockStepHandler = {
+  async back(tx, step) {
+    const { step: by, now } = step;
+    // Evaluations by the clock that was ahead are repeated.
+    await sql`update evaluation set evaluated_at = min(evaluated_at + ${by}, ${now}),
+      due_at = iif(due_at is null, null, ${now}) where evaluated_at > ${now}`.execute(tx);
+    // A hold that was there before keeps its end; only that it was over is not true any more.
+    await sql`update hold set until_at = until_at + ${by}, expires_at = expires_at + ${by},
+      since = min(since + ${by}, ${now}) where since > ${now}`.execute(tx);
+    await sql`update hold set lapsed_at = null where lapsed_at > ${now}`.execute(tx);
+    await movePastTimes(tx, 'reject_entry', ['queued_at'], step);
+    await moveDueTimes(tx, 'reject_entry', 'due_at', step);
+  },
+  forth: moveGraces,
+};
+
+/** Ends every arming, with an audit row each. */
+export async function disarmAll(tx: Tx, who: Actor, now: number): Promise<readonly string[]> {
+  const ended = await tx
+    .updateTable('arming')
+    .set({ ended_at: now, ended_by: who.actor, end_reason: who.reason })
+    .where('ended_at', 'is', null)
+    .returning(['rule_id', 'expires_at'])
+    .execute();
+  const disarmed = ended.filter((one) => one.expires_at > now).map((one) => one.rule_id);
+  const each = disarmed.map((ruleId) => ({ subject: `rule:${ruleId}`, detail: {} }));
+  await writeAudits(tx, { ...who, action: 'rules.disarm' }, each, now);
+  return disarmed;
+}

@@ -1,0 +1,36 @@
+/**
+ * Asks a program on this machine, and never through a proxy: Node makes one of the dispatcher that
+ * all share where `NODE_USE_ENV_PROXY` is set, and the token of the local API would travel to it.
+ */
+import { join } from 'node:path';
+import { Agent, request } from 'undici';
+
+/** Path of the file in which a running daemon publishes its address and token. */
+export function localFile(dataDir: string): string {
+  return join(dataDir, 'local.json');
+}
+
+export interface HereOptions {
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly headersTimeout: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function askHere(
+  url: string,
+  { signal, ...options }: HereOptions,
+): Promise<{ readonly statusCode: number; readonly text: string }> {
+  const dispatcher = new Agent();
+  try {
+    const { statusCode, body } = await request(url, {
+      ...options,
+      signal: signal ?? null,
+      dispatcher,
+    });
+    return { statusCode, text: await body.text() };
+  } finally {
+    await dispatcher.destroy();
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`.
+ * Each program has a token of its own from the configuration, which opens nothing else here. The
+ * answer to a hand-in is its receipt, whatever came of it:
+ *
+ *   202 taken   200 handed in before   409 reference or key of another document   422 mistakes
+ *
+ * Whatever is wrong with the request itself is `{code, message, nextStep}`: 400 (no JSON, a wrong
+ * header), 401, 404, 413 (too large), 415 (not application/json).
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Clock } from '../lib/clock.ts';
+import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import { requestProblem } from '../lib/http-server.ts';
+import { isJsonObject, sha256 } from '../lib/json.ts';
+import type { Secret } from '../lib/secret.ts';
+import { DOCUMENT_KINDS } from '../outbox/documents.ts';
+import { onFile } from '../outbox/enqueue.ts';
+import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
+import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
+import {
+  DOCUMENT_BYTES_MAX,
+  parsePayload,
+  readEnvelope,
+  type Submission,
+} from '../outbox/intake/submission.ts';
+import type { Store } from '../store/store.ts';
+import type { RouteGroup } from './api.ts';
+
+export interface IntakeRouteDeps {
+  readonly store: Store;
+  readonly intake: Intake;
+  readonly clock: Clock;
+  readonly clients: readonly { readonly name: string; readonly token: Secret }[];
+}
+
+const NOT_JSON = 'the body is not declared as JSON: send "Content-Type: application/json"';
+
+const KINDS: Readonly<Record<string, string>> = {
+  '/api/orders': 'order',
+  '/api/pending-refunds': 'pending_refund',
+};
+
+const keyHeader = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/)
+  .optional();
+
+const REFUSED_WITH = { invalid: 422, conflict: 409, key_reused: 409 } as const;
+
+function clientOf({ clients }: IntakeRouteDeps, { headers }: FastifyRequest): string | undefined {
+  // The name of the scheme is the same in small letters.
+  const written = (headers.authorization ?? '').replace(/^bearer +/i, 'Bearer ');
+  const given = Buffer.from(sha256(written));
+  const known = clients.filter(({ token }) =>
+    timingSafeEqual(given, Buffer.from(sha256(`Bearer ${token.reveal()}`))),
+  );
+  return known[0]?.name;
+}
+
+const NEXT_STEPS = {
+  bad_key: 'send the request again with another Idempotency-Key, or without one',
+  bad_request: 'correct the request and send it again; nothing was taken',
+  failed: 'send the same request again; the log of the daemon says more',
+  later: 'send the same request again later: it is never taken twice',
+  no_room: 'send the same request again later; this one took nothing',
+  no_token: 'send "Authorization: Bearer" with the token that intake.clients names for you',
+  unknown: 'check the number or the reference; what was never taken is to be handed in again',
+} as const;
+
+function refuse(
+  reply: FastifyReply,
+  status: number,
+  code: keyof typeof NEXT_STEPS,
+  message: string,
+): FastifyReply {
+  const nextStep = NEXT_STEPS[code];
+  return reply.code(status).send({ code: `intake.${code}`, message, nextStep });
+}
+
+async function answer(
+  deps: IntakeRouteDeps,
+  reply: FastifyReply,
+  kind: string | null,
+  handed: Handed,
+): Promise<FastifyReply> {
+  if (!handed.ok) {
+    const receipt = refusalReceipt(kind, handed, deps.clock.now());
+    const code = `intake.${handed.code}`;
+    return reply.code(REFUSED_WITH[handed.code]).send({ code, ...receipt });
+  }
+  const receipt = await readReceipt(deps.store.db, handed.documentId);
+  return reply
+    .code(handed.repeated ? 200 : 202)
+    .header('location', `/api/documents/${handed.documentId}`)
+    .send(receipt);
+}
+
+async function handIn(
+  deps: IntakeRouteDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  submission: Submission,
+): Promise<FastifyReply> {
+  const client = clientOf(deps, request) ?? '';
+  const key = keyHeader.safeParse(request.headers['idempotency-key']);
+  if (!key.success) {
+    const message = 'Idempotency-Key must be 1 to 200 visible characters';
+    return refuse(reply, 400, 'bad_key', message);
+  }
+  const idempotencyKey = key.data === undefined ? undefined : { client, key: key.data };
+  const receivedAt = deps.clock.now();
+  const delivered = {
+    ...submission,
+    door: 'http' as const,
+    source: client,
+    receivedAt,
+    idempotencyKey,
+  };
+  let handed: Handed | undefined;
+  try {
+    [handed] = await deps.intake.handIn([delivered]);
+  } catch (error) {
+    // Not thrown on: the log tells once that the disk is short, and not at each request.
+    if (!(error instanceof RetryLaterError)) throw error;
+    return refuse(reply, 503, 'no_room', error.message);
+  }
+  return handed
+    ? answer(deps, reply, submission.kind, handed)
+    : refuse(reply, 500, 'failed', 'see the log of the daemon');
+}
+
+const idParams = z.object({ id: z.string().regex(/^\d{1,15}$/) });
+const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
+
+function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
+  const { db } = deps.store;
+  const none = 'nothing like it was handed in';
+  app.get('/api/documents/:id', async (request, reply) => {
+    const params = idParams.safeParse(request.params);
+    const receipt = params.success && (await readReceipt(db, Number(params.data.id)));
+    return receipt ? reply.send(receipt) : refuse(reply, 404, 'unknown', none);
+  });
+  app.get('/api/documents', async (request, reply) => {
+    const query = findQuery.safeParse(request.query);
+    if (!query.success) {
+      const message = `ask with ?kind=…&reference=…; kind is one of ${DOCUMENT_KINDS.join(', ')}`;
+      return refuse(reply, 400, 'bad_request', message);
+    }
+    const found = await onFile(db, query.data.kind, query.data.reference);
+    const receipt = found && (await readReceipt(db, found.outboxId));
+    return receipt ? reply.send(receipt) : refuse(reply, 404, 'unknown', none);
+  });
+}
+
+function jsonOf(text: string): unknown {
+  const read = parsePayload(text);
+  if ('payload' in read) return read.payload;
+  const message = read.problems.map(({ path, message: told }) => `${path || 'the body'} ${told}`);
+  throw Object.assign(new Error(message.join('; ')), { statusCode: 400 });
+}
+
+/** Errors of the request itself; what is not the client's fault goes to the log. */
+function onError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = isJsonObject(error) ? Number(error.statusCode) : 500;
+  const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
+  if (!isOurs) {
+    const message = error instanceof Error ? requestProblem(error, request) : '';
+    return refuse(reply, status, 'bad_request', status === 415 ? NOT_JSON : message);
+  }
+  // The document may have been taken although its receipt could not be read.
+  return refuse(reply, 503, 'later', 'it is not known whether anything was taken');
+}
+
+export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
+  const options = { bodyLimit: DOCUMENT_BYTES_MAX };
+  return {
+    access: 'open',
+    install(app) {
+      app.setErrorHandler(onError);
+      // None for text/plain; and the framework's own does not say where a body is no JSON.
+      app.removeAllContentTypeParsers();
+      app.addContentTypeParser<string>(
+        'application/json',
+        { parseAs: 'string' },
+        async (_: FastifyRequest, body: string) => jsonOf(body),
+      );
+      app.addHook('onRequest', async (request, reply) => {
+        if (clientOf(deps, request) !== undefined) return undefined;
+        const message = 'no token of intake.clients came with it';
+        return refuse(reply.header('www-authenticate', 'Bearer'), 401, 'no_token', message);
+      });
+      for (const [path, kind] of Object.entries(KINDS)) {
+        app.post(path, options, (request, reply) =>
+          handIn(deps, request, reply, { kind, reference: undefined, payload: request.body }),
+        );
+      }
+      app.post('/api/documents', options, (request, reply) => {
+        const read = readEnvelope(request.body);
+        if ('problems' in read) {
+          return answer(deps, reply, null, invalid(undefined, read.problems));
+        }
+        return handIn(deps, request, reply, read.submission);
+      });
+      installReading(app, deps);
+    },
+  };
+}

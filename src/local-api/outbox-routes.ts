@@ -1,0 +1,60 @@
+/** Routes that retry, cancel and resolve pushes, below `/api/outbox/`. */
+import { z } from 'zod';
+import type { Desk } from '../outbox/desk/operations.ts';
+import { actorFields } from './actor.ts';
+import type { RouteGroup } from './api.ts';
+
+export const OUTBOX_STATES = [
+  'queued',
+  'sending',
+  'sent',
+  'confirmed',
+  'refused',
+  'in_doubt',
+  'dead',
+  'canceled',
+] as const;
+
+const outboxId = z.int().min(1);
+const filter = z.strictObject({
+  kind: z.string().max(50).optional(),
+  state: z.enum(OUTBOX_STATES).optional(),
+  desk: z.boolean().optional(),
+});
+const many = z.strictObject({ filter, expect: z.int().min(0) });
+const selected = z.strictObject({
+  ...actorFields,
+  select: z.union([z.strictObject({ outboxId }), many]),
+});
+const resolved = z.strictObject({
+  ...actorFields,
+  outboxId,
+  resolution: z.discriminatedUnion('as', [
+    z.strictObject({ as: z.enum(['absent', 'noted']) }),
+    z.strictObject({ as: z.literal('confirmed'), id: z.string().max(100).nullable() }),
+  ]),
+});
+
+const manyAbsent = z.strictObject({ ...actorFields, select: many });
+
+export function outboxRoutes(desk: Desk): RouteGroup {
+  const act = (body: unknown, name: 'retry' | 'cancel') => {
+    const { select, ...who } = selected.parse(body);
+    return desk[name](select, who);
+  };
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/outbox/retry', ({ body }) => act(body, 'retry'));
+      app.post('/api/outbox/cancel', ({ body }) => act(body, 'cancel'));
+      app.post('/api/outbox/resolve', ({ body }) => {
+        const { outboxId: id, resolution, ...who } = resolved.parse(body);
+        return desk.resolve(id, resolution, who);
+      });
+      app.post('/api/outbox/absent', ({ body }) => {
+        const { select, ...who } = manyAbsent.parse(body);
+        return desk.resolveAbsent(select, who);
+      });
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** Routes that reload, arm and disarm rules, below `/api/rules/`. */
+import { z } from 'zod';
+import type { RejectOperations } from '../decisions/reject/arm.ts';
+import type { Actor } from '../store/audit.ts';
+import { actorFields, actorWithReason } from './actor.ts';
+import type { RouteGroup } from './api.ts';
+
+const DAY_MS = 86_400_000;
+export const ARMED_MS_MIN = 60_000;
+/** A rule that nobody has looked at for longer than a year is not armed any more. */
+export const ARMED_MS_MAX = 366 * DAY_MS;
+const DECISIONS_MAX = 500;
+
+const ruleId = z.string().min(1).max(100);
+const armBody = z.strictObject({
+  ...actorWithReason,
+  rule: ruleId,
+  lastsMs: z.int().min(ARMED_MS_MIN).max(ARMED_MS_MAX),
+});
+const disarmBody = z.strictObject({ ...actorWithReason, rule: ruleId });
+const seenBody = z.strictObject({
+  actor: actorFields.actor,
+  rule: ruleId,
+  decisions: z.array(z.int()).min(1).max(DECISIONS_MAX),
+});
+const reportBody = z.strictObject({
+  actor: actorFields.actor,
+  report: z.strictObject({
+    ruleSetHash: z.string(),
+    since: z.int(),
+    until: z.int(),
+    deliveries: z.int().nonnegative(),
+    rules: z.record(z.string(), z.string()),
+    report: z.unknown(),
+  }),
+});
+const reloadBody = z.strictObject(actorFields);
+const breakerBody = z.strictObject(actorWithReason);
+
+export function ruleRoutes(
+  rejects: RejectOperations,
+  reload: (who: Actor) => Promise<object>,
+): RouteGroup {
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/rules/reload', ({ body }) => reload(reloadBody.parse(body)));
+      app.post('/api/rules/arm', ({ body }) => {
+        const { rule, lastsMs, ...who } = armBody.parse(body);
+        return rejects.arm(rule, lastsMs, who);
+      });
+      app.post('/api/rules/disarm', ({ body }) => {
+        const { rule, ...who } = disarmBody.parse(body);
+        return rejects.disarm(rule, who);
+      });
+      app.post('/api/rules/seen', async ({ body }) => {
+        const { rule, decisions, actor } = seenBody.parse(body);
+        return { seen: await rejects.seen(rule, decisions, actor) };
+      });
+      app.post('/api/rules/report', async ({ body }) => {
+        const { report, actor } = reportBody.parse(body);
+        return { reportId: await rejects.keepReport(report, actor) };
+      });
+      app.post('/api/rules/reset-breaker', ({ body }) =>
+        rejects.resetBreaker(breakerBody.parse(body)),
+      );
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** Upkeep of the mirror's tables: old entries of the change feed go, and times follow the clock. */
+import { sql } from 'kysely';
+import type { Tx } from '../store/store.ts';
+import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '../store/upkeep.ts';
+
+/** Deletes by the order of the feed, which is that of time: its time has no index. */
+export async function deleteOldChanges(tx: Tx, before: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from change where seq <= (
+    select max(seq) from (select seq, at from change order by seq limit ${SLICE_ROWS})
+    where at < ${before})`.execute(tx);
+  return Number(numAffectedRows ?? 0);
+}
+
+export const mirrorClockStep: ClockStepHandler = {
+  async back(tx, step) {
+    await movePastTimes(tx, 'sales_order', ['details_read_at'], step);
+    await movePastTimes(tx, 'erp_customer', ['changed_at'], step);
+    await movePastTimes(tx, 'refresh', ['requested_at'], step);
+    await movePastTimes(tx, 'announced', ['since'], step);
+    await moveDueTimes(tx, 'refresh', 'due_at', step);
+    // Changes of the future happened now at the latest: after every read of the stock so far, and
+    // before the next one.
+    for (const table of ['sales_order', 'delivery'] as const) {
+      await tx
+        .updateTable(table)
+        .set({ changed_at: step.now })
+        .where('changed_at', '>', step.now)
+        .execute();
+    }
+  },
+};

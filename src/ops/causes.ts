@@ -1,0 +1,434 @@
+/**
+ * Causes for which nothing can be decided, or for which a stream is never complete: an unknown
+ * status, an unreadable member, no currency. However many rows a cause concerns, it is one incident
+ * with their number, an example, and advice.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { STATUSES, type StatusOf } from '../config/statuses.ts';
+import { isJsonObject, parseJsonObject, tryParseJson } from '../lib/json.ts';
+import { constantOffset, ZONE_STEP_MS } from '../lib/reading/clock-offset.ts';
+import { formatDuration } from '../lib/units.ts';
+import type { Incident } from '../store/incidents.ts';
+import type { Db } from '../store/store.ts';
+
+export const CAUSE_KINDS = [
+  'unknown_status',
+  'unreadable_member',
+  'no_currency',
+  'clock_ahead',
+  'clock_behind',
+  'shared_number',
+  'never_complete',
+] as const;
+
+export interface Cause extends Incident {
+  readonly kind: (typeof CAUSE_KINDS)[number];
+  readonly detail: {
+    readonly says: string;
+    /** Advice: the setting to write, or the command to run. */
+    readonly advice: string;
+    readonly rows: number;
+  };
+}
+
+/** Cause as the status shows it. */
+export interface ToldCause {
+  readonly says: string;
+  readonly advice: string;
+}
+
+export async function openCauses(db: Db): Promise<readonly ToldCause[]> {
+  const rows = await db
+    .selectFrom('incident')
+    .select('detail')
+    .where('kind', 'in', [...CAUSE_KINDS])
+    .where('resolved_at', 'is', null)
+    .orderBy('id')
+    .execute();
+  return rows.map(({ detail }) => {
+    const { says = '', advice = '' } = parseJsonObject(detail);
+    return { says: String(says), advice: String(advice) };
+  });
+}
+
+interface Thing {
+  readonly entity: string;
+  readonly table: string;
+  readonly key: string;
+  readonly plural: string;
+  /** Its name in service.v1.statuses. */
+  readonly of?: StatusOf;
+  /** By the member that they stand in: the table of its lines. */
+  readonly lines?: Readonly<Record<string, string>>;
+  /** Path of the row at the service. */
+  readonly path: string;
+}
+
+const THINGS: readonly Thing[] = [
+  {
+    entity: 'delivery',
+    table: 'delivery',
+    key: 'order_delivery_id',
+    plural: 'deliveries',
+    of: 'delivery',
+    path: '/orders/{order}/deliveries',
+    lines: { fulfilledLineItems: 'delivery_line' },
+  },
+  {
+    entity: 'sales_order',
+    table: 'sales_order',
+    key: 'order_id',
+    plural: 'orders',
+    of: 'order',
+    path: '/orders/{order}',
+    lines: { orderLineItems: 'sales_order_line' },
+  },
+  {
+    entity: 'refund',
+    table: 'refund',
+    key: 'order_refund_id',
+    plural: 'refunds',
+    of: 'refund',
+    path: '/orders/{order}/refunds',
+    lines: { refundedLineItems: 'refund_line' },
+  },
+  {
+    entity: 'pending_refund',
+    table: 'pending_refund',
+    key: 'pending_refund_id',
+    plural: 'pending refunds',
+    of: 'pendingRefund',
+    path: '/orders/{order}/pending-refunds',
+    lines: { refundLineItems: 'pending_refund_line' },
+  },
+  {
+    entity: 'stock_variant',
+    table: 'stock_variant_row',
+    key: 'barcode',
+    plural: 'variants in stock',
+    path: '/variants/stock/{key}',
+  },
+  {
+    entity: 'season_variant',
+    table: 'season_variant_row',
+    key: 'season_barcode',
+    plural: 'variants of seasons',
+    path: '/variants/season/{key}',
+  },
+];
+
+/** Limit of different statuses of one entity. */
+const STATUSES_MAX = 20;
+
+interface Odd {
+  readonly status: string;
+  readonly rows: number;
+  readonly example: number;
+}
+
+/** Literals, as the partial index has them: a parameter would hide it. */
+function listed(of: keyof typeof STATUSES) {
+  return sql.raw(STATUSES[of].map((status) => `'${status}'`).join(', '));
+}
+
+async function oddIn(db: Db, { table, key, of }: Thing): Promise<readonly Odd[]> {
+  if (of === undefined) return [];
+  const { rows } = await sql<Odd>`
+    select status, count(*) rows, max(${sql.ref(key)}) example from ${sql.table(table)}
+    where status not in (${listed(of)}) and status <> '' and deleted_at is null
+    group by status order by rows desc limit ${STATUSES_MAX}`.execute(db);
+  return rows;
+}
+
+/** Writes a status as a YAML scalar. */
+function scalar(word: string): string {
+  return /^[A-Za-z][\w-]*$/.test(word) ? word : JSON.stringify(word);
+}
+
+async function unknownStatuses(db: Db): Promise<readonly Cause[]> {
+  const causes: Cause[] = [];
+  for (const thing of THINGS) {
+    const { entity, plural, of } = thing;
+    for (const { status, rows, example } of await oddIn(db, thing)) {
+      const which = `${rows} ${plural} (such as ${example})`;
+      const says = `${which} have the status "${status}", which nobody knows: none is decided`;
+      const means = of === undefined ? '' : STATUSES[of].join('|');
+      const setting = `service.v1.statuses: [{ of: ${of}, says: ${scalar(status)}, means: … }]`;
+      const advice = `say what it means (${means}): ${setting}`;
+      causes.push({ kind: 'unknown_status', entity, key: status, detail: { says, advice, rows } });
+    }
+  }
+  return causes;
+}
+
+/** Different lists of members that are looked at: lines make many of them. */
+const LISTS_MAX = 500;
+const MEMBERS_MAX = 20;
+const EXAMPLE_CHARS_MAX = 60;
+
+interface Unread {
+  readonly unread: string;
+  readonly rows: number;
+  readonly example: string | number;
+}
+
+interface Found {
+  rows: number;
+  readonly path: string;
+  readonly example: string | number;
+}
+
+/** `fulfilledLineItems.3.price` is the same cause in whichever line. */
+function memberOf(path: string): string {
+  return path.replaceAll(/\.\d+(?=\.|$)/g, '');
+}
+
+async function foundIn(db: Db, { table, key }: Thing): Promise<ReadonlyMap<string, Found>> {
+  const { rows: lists } = await sql<Unread>`
+    select unread, count(*) rows, max(${sql.ref(key)}) example from ${sql.table(table)}
+    where unread is not null and deleted_at is null
+    group by unread order by rows desc limit ${LISTS_MAX}`.execute(db);
+  const found = new Map<string, Found>();
+  for (const { unread, rows, example } of lists) {
+    const paths = tryParseJson(unread);
+    const own = new Map((Array.isArray(paths) ? paths : []).map((p) => [memberOf(String(p)), p]));
+    for (const [member, path] of own) {
+      const known = found.get(member);
+      if (known) known.rows += rows;
+      else found.set(member, { rows, path: String(path), example });
+    }
+  }
+  return found;
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  const [name, ...below] = path;
+  if (name === undefined) return value;
+  return isJsonObject(value) ? at(value[name], below) : undefined;
+}
+
+async function keptOf(db: Db, thing: Thing, { path, example }: Found): Promise<unknown> {
+  const [head = '', index, ...below] = path.split('.');
+  const lines = thing.lines?.[head];
+  const isLine = lines !== undefined && index !== undefined;
+  const table = isLine ? lines : thing.entity;
+  const line = isLine ? sql`and line_no = ${Number(index) + 1}` : sql``;
+  const column = sql.ref(head === 'shippingAddress' && index ? 'shipping_address' : 'extra');
+  const { rows } = await sql<{ readonly kept: string }>`select ${column} kept
+    from ${sql.table(table)} where ${sql.ref(thing.key)} = ${example} ${line}`.execute(db);
+  const kept = tryParseJson(rows[0]?.kept ?? '');
+  if (isLine) return at(kept, below);
+  return at(kept, head === 'shippingAddress' && index ? [index, ...below] : path.split('.'));
+}
+
+async function orderOf(db: Db, { table, key }: Thing, example: string | number): Promise<unknown> {
+  const { rows } = await sql<{ readonly id: number }>`select order_id id from ${sql.table(table)}
+    where ${sql.ref(key)} = ${example}`.execute(db);
+  return rows[0]?.id;
+}
+
+async function adviceFor(db: Db, thing: Thing, { example }: Found): Promise<string> {
+  const isOfOrder = thing.path.includes('{order}');
+  const order = isOfOrder ? String(await orderOf(db, thing, example)) : '';
+  const name = encodeURIComponent(String(example));
+  const path = thing.path.replace('{order}', order).replace('{key}', name);
+  const look = `"selvedge api GET ${path}" shows it as it comes`;
+  return isOfOrder ? look : `${look}; under another name: service.v1.members`;
+}
+
+async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
+  const causes: Cause[] = [];
+  for (const thing of THINGS) {
+    const { entity, plural } = thing;
+    const found = [...(await foundIn(db, thing))].sort(([, a], [, b]) => b.rows - a.rows);
+    for (const [member, one] of found.slice(0, MEMBERS_MAX)) {
+      const raw = await keptOf(db, thing, one);
+      const came = raw === undefined ? 'is missing' : `came as ${JSON.stringify(raw)}`;
+      const example = `${came.slice(0, EXAMPLE_CHARS_MAX)}, for example in ${one.example}`;
+      const says = `${member} of ${one.rows} ${plural} cannot be read (${example}): it is unknown`;
+      const advice = await adviceFor(db, thing, one);
+      const detail = { says, advice, rows: one.rows };
+      causes.push({ kind: 'unreadable_member', entity, key: member, detail });
+    }
+  }
+  return causes;
+}
+
+/** The newest ones tell how it is now; with all of them it would take as long as a report. */
+const NEWEST = 200;
+
+/** Pending deliveries of orders whose currency nobody knows. */
+async function noCurrency(db: Db): Promise<readonly Cause[]> {
+  const { rows } = await sql<{
+    readonly rows: number;
+    readonly example: number | null;
+    readonly word: string | null;
+  }>`
+    select count(*) rows, max(order_id) example, max(currency) word from (
+      select d.order_id,
+        (select c.currency from order_currency c where c.order_id = d.order_id) currency
+      from (
+        select order_id from delivery where status = 'pending' and deleted_at is null
+        order by order_delivery_id desc limit ${NEWEST}) d
+      join sales_order o on o.order_id = d.order_id)
+    where currency is null or trim(currency) not glob '[A-Za-z][A-Za-z][A-Za-z]'`.execute(db);
+  const [found] = rows;
+  if (!found || found.rows === 0) return [];
+  const { rows: count, example, word } = found;
+  const why =
+    word === null
+      ? 'the order names none, and the variants of its lines agree on none'
+      : `the order names "${word}", which is no code`;
+  const which = `${count} of the newest pending deliveries (such as of order ${example})`;
+  const says = `the currency of ${which} is not known: ${why}`;
+  const advice = 'set service.v1.currency, for example EUR';
+  const detail = { says, advice, rows: count };
+  return [{ kind: 'no_currency', entity: 'sales_order', key: 'currency', detail }];
+}
+
+const ZONE_ADVICE =
+  'if they name no zone, set service.v1.timeZone, for example Europe/Copenhagen; else look at ' +
+  'both clocks (timedatectl)';
+
+/** A clock may be so far ahead of ours. */
+const AHEAD_MS_MAX = 5 * 60_000;
+/** Largest offset that counts as one of a time zone. */
+const ZONE_MS_MAX = 86_400_000;
+/** Rows of each table that are looked at. */
+const LATEST = 20;
+
+/** Times that were to come when we read them: of a clock that is ahead, or of another zone. */
+async function clockAhead(db: Db, timeZone: string): Promise<readonly Cause[]> {
+  const { rows } = await sql<{ readonly ahead: number; readonly of: number }>`
+    select created_at - changed_at ahead, order_id "of" from (
+      select * from (select order_id, created_at, changed_at from sales_order
+        order by order_id desc limit ${LATEST})
+      union all
+      select * from (select order_id, created_at, changed_at from delivery
+        order by order_delivery_id desc limit ${LATEST}))
+    where created_at > changed_at + ${AHEAD_MS_MAX} order by 1`.execute(db);
+  const [least] = rows;
+  if (!least) return [];
+  const steps = Math.round(least.ahead / ZONE_STEP_MS) * ZONE_STEP_MS;
+  const isZone = Math.abs(least.ahead - steps) < AHEAD_MS_MAX;
+  const by = formatDuration(isZone ? steps : least.ahead);
+  const which = `order ${least.of}; read as ${timeZone}`;
+  const says = `times of the service are ${by} ahead of this clock (${which})`;
+  const detail = { says, advice: ZONE_ADVICE, rows: rows.length };
+  return [{ kind: 'clock_ahead', entity: 'service', key: 'createdAt', detail }];
+}
+
+/** Times that are behind by what zones differ by, while the events of them come at once. */
+async function clockBehind(db: Db, timeZone: string): Promise<readonly Cause[]> {
+  const { rows } = await sql<{ readonly late: number }>`
+    select at - created_at late from event_coverage
+    where by_event and order_delivery_id >= (select min(order_delivery_id) from (
+      select order_delivery_id from delivery order by order_delivery_id desc limit ${NEWEST}))
+    order by order_delivery_id desc limit ${LATEST}`.execute(db);
+  // A delivery that the service dates far back was packed long before its event.
+  const lates = rows.map(({ late }) => late).filter((late) => late < ZONE_MS_MAX);
+  const offsetMs = constantOffset(lates);
+  if (offsetMs === 0) return [];
+  const by = formatDuration(offsetMs);
+  const says = `times of the service are ${by} behind this clock (read as ${timeZone})`;
+  const detail = { says, advice: ZONE_ADVICE, rows: 1 };
+  return [{ kind: 'clock_behind', entity: 'service', key: 'createdAt', detail }];
+}
+
+const PLURALS: Readonly<Record<string, string>> = {
+  delivery: 'deliveries',
+  refund: 'refunds',
+  pending_refund: 'pending refunds',
+};
+
+/** Numbers that two orders have. */
+async function sharedNumbers(db: Db): Promise<readonly Cause[]> {
+  const { rows } = await sql<{
+    readonly entity: string;
+    readonly rows: number;
+    readonly number: number;
+    readonly other: number;
+  }>`
+    select entity, count(*) rows, max(number) number, order_id other from shared_number
+    group by entity order by entity`.execute(db);
+  const causes: Cause[] = [];
+  for (const { entity, rows: count, number, other } of rows) {
+    const [table, key] = [sql.table(entity), sql.ref(NUMBERS[entity] ?? 'order_id')];
+    const own = await sql<{ readonly id: number }>`
+      select order_id id from ${table} where ${key} = ${number}`.execute(db);
+    const orders = [own.rows[0]?.id, other].filter((id) => id !== undefined).join(' and ');
+    const plural = PLURALS[entity] ?? entity;
+    const which = `${number} in orders ${orders}`;
+    const says = `${count} ${plural} have a number of another order's as well: ${which}; they wait`;
+    const advice = 'they are told apart by their number alone: decide them in the service';
+    const detail = { says, advice, rows: count };
+    causes.push({ kind: 'shared_number', entity, key: 'number', detail });
+  }
+  return causes;
+}
+
+const NUMBERS: Readonly<Record<string, string>> = {
+  delivery: 'order_delivery_id',
+  refund: 'order_refund_id',
+  pending_refund: 'pending_refund_id',
+};
+
+/** Runs in a row with the same doubt. */
+const RUNS = 4;
+
+interface EndedRun {
+  readonly outcome: string;
+  readonly reason: string | null;
+}
+
+/** Numbers grow from run to run; the doubt is the same. */
+function doubtIn({ reason }: EndedRun): string {
+  return (reason ?? '').replaceAll(/\d+/g, '#');
+}
+
+/** Streams whose runs have ended with one and the same doubt again and again. */
+async function neverComplete(db: Db): Promise<readonly Cause[]> {
+  const streams = await db.selectFrom('stream_state').select('stream').orderBy('stream').execute();
+  const causes: Cause[] = [];
+  for (const { stream } of streams) {
+    const runs = await db
+      .selectFrom('sync_run')
+      .select(['outcome', 'reason'])
+      .where('stream', '=', stream)
+      .where('outcome', '!=', 'running')
+      .orderBy('run_id', 'desc')
+      .limit(RUNS)
+      .execute();
+    const [last] = runs;
+    const isSame = (run: EndedRun): boolean =>
+      ['partial', 'failed'].includes(run.outcome) &&
+      last !== undefined &&
+      doubtIn(run) === doubtIn(last);
+    if (runs.length < RUNS || !runs.every(isSame)) continue;
+    const says = `${stream} was not complete ${RUNS} times in a row: ${last?.reason}`;
+    const advice = `selvedge sync show ${stream}`;
+    const detail = { says, advice, rows: RUNS };
+    causes.push({ kind: 'never_complete', entity: 'stream', key: stream, detail });
+  }
+  return causes;
+}
+
+export async function readCauses(db: Db, timeZone: string): Promise<readonly Cause[]> {
+  const questions = [
+    unknownStatuses,
+    unreadableMembers,
+    noCurrency,
+    sharedNumbers,
+    neverComplete,
+    (of: Db) => clockAhead(of, timeZone),
+    (of: Db) => clockBehind(of, timeZone),
+  ];
+  const causes: Cause[] = [];
+  for (const ask of questions) {
+    causes.push(...(await ask(db)));
+    // The driver is synchronous: others have their turn in between.
+    await nextTurn();
+  }
+  return causes;
+}

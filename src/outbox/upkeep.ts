@@ -1,0 +1,33 @@
+/** Upkeep of the outbox's tables: times follow the clock, and a restore doubts what was open. */
+import { sql } from 'kysely';
+import type { Tx } from '../store/store.ts';
+import { type ClockStepHandler, moveDueTimes, movePastTimes } from '../store/upkeep.ts';
+
+export const outboxClockStep: ClockStepHandler = {
+  async back(tx, step) {
+    // Before the times of creation move: they tell which accepts were decided in the future.
+    const { step: by, now } = step;
+    await sql`update outbox
+      set body = json_set(body, '$.sendBefore', cast(body->>'$.sendBefore' + ${by} as integer))
+      where ended_at is null and created_at > ${now}
+        and body->>'$.sendBefore' is not null`.execute(tx);
+    await movePastTimes(tx, 'outbox', ['created_at', 'in_doubt_since', 'ended_at'], step);
+    await movePastTimes(tx, 'outbox_attempt', ['ended_at'], step);
+    await movePastTimes(tx, 'outbox_evidence', ['at'], step);
+    await moveDueTimes(tx, 'outbox', 'due_at', step);
+    await moveDueTimes(tx, 'intake', 'callback_due_at', step);
+  },
+};
+
+/**
+ * Marks every push without an end as unknown: it may have been sent since the backup was made. A
+ * push that was unknown then may have been sent once more, so its settlement delay starts again.
+ */
+export async function markPushesUnknown(tx: Tx, now: number): Promise<number> {
+  const { numUpdatedRows } = await tx
+    .updateTable('outbox')
+    .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
+    .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt'])
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}

@@ -1,0 +1,35 @@
+/** Upkeep of the pulls' tables: old runs go, times follow the clock, a restore pulls everything. */
+import { sql } from 'kysely';
+import type { Tx } from '../store/store.ts';
+import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '../store/upkeep.ts';
+
+/**
+ * Keeps the runs that a stream goes on from or that a person may still release: open ones, the last
+ * of each stream, and those whose changes nobody has accepted yet. So few never fill a slice, which
+ * would end all deleting.
+ */
+export async function deleteOldRuns(tx: Tx, before: number): Promise<number> {
+  const isLast = sql`select last_run_id from stream_state where last_run_id is not null`;
+  const { numAffectedRows } = await sql`delete from sync_run where run_id in (
+    select run_id from (select * from sync_run order by run_id limit ${SLICE_ROWS})
+    where ended_at < ${before} and change_guard is not 'open'
+      and run_id not in (${isLast}))`.execute(tx);
+  return Number(numAffectedRows ?? 0);
+}
+
+/** Lists read before such a time are fresh for nobody: no reject may rest on older ones. */
+const UNWATCHED_MS = 7 * 86_400_000;
+
+export const syncClockStep: ClockStepHandler = {
+  async back(tx, step) {
+    const readAt = step.now - (step.isWatched ? 0 : UNWATCHED_MS);
+    await sql`update stream_state set complete_at = min(complete_at + ${step.step}, ${readAt})
+      where complete_at > ${step.now}`.execute(tx);
+    await movePastTimes(tx, 'sync_run', ['started_at', 'ended_at'], step);
+    await moveDueTimes(tx, 'stream_state', 'due_at', step);
+  },
+};
+
+export async function requestFullPulls(tx: Tx, now: number): Promise<void> {
+  await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
+}

@@ -1,0 +1,103 @@
+/** What `status --check` makes of an installation: nothing that needs somebody may look fine. */
+import { mkdirSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import type { Config } from '../../src/config/schema.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { gradeHealth } from '../../src/ops/health-grade.ts';
+import { type Installation, readInstallation } from '../../src/ops/installation.ts';
+import type { RelayFigures } from '../../src/ops/relay.ts';
+import { acquireLease, lockFile, lockFolder } from '../../src/store/lock.ts';
+import { startTestReference, testConfig } from '../support/house.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const HOUR_MS = 3_600_000;
+const WHY = { at: 0, actor: 'anna', reason: 'stocktaking' };
+const PAUSE = { target: 'pushes', name: '', ...WHY } as const;
+const RELAY: RelayFigures = { state: 'silent', deliveries: 9, missed: 9 };
+
+function stream(ageMs: number | null, more: object = {}) {
+  return {
+    ...{ stream: 'orders', ageMs, rows: 1, running: false, paused: false, off: false },
+    ...{ dueInMs: 0, stale: true, lastError: null, notAtLevel: null, ...more },
+  };
+}
+
+async function wellInstalled(): Promise<{ readonly found: Installation; readonly config: Config }> {
+  const config = testConfig(await startTestReference());
+  mkdirSync(config.dataDir, { recursive: true });
+  const { db } = await temporaryStore();
+  const found = await readInstallation(db, config, 0);
+  const daemon = { ...found.daemon, running: true };
+  return { config, found: { ...found, daemon, streams: [], backupAgeMs: HOUR_MS } };
+}
+
+it('grades what is not fine, and puts the gravest first', async () => {
+  const { found, config } = await wellInstalled();
+  expect(gradeHealth(found, config)).toEqual({ grade: 'ok', findings: [] });
+  const limitMs = config.streams.orders.freshness;
+  const told = (more: Partial<Installation>) => {
+    const { grade, findings } = gradeHealth({ ...found, ...more }, config);
+    return [grade, ...findings];
+  };
+  expect(told({ daemon: { running: false, holder: null, leaseEndsAt: null } })).toEqual([
+    ...['critical', 'the daemon does not run'],
+  ]);
+  expect(told({ relay: RELAY })).toEqual(['critical', 'no event comes while orders change']);
+  expect(told({ outbox: { in_doubt: 2, confirmed: 9 } })).toEqual(['warning', '2 pushes in doubt']);
+  const failing = { worker: 'sync', since: 0, error: 'no such\ntable' };
+  expect(told({ failingWorkers: [failing] })).toEqual([
+    ...['critical', 'sync fails since 1970-01-01T00:00:00.000Z: no such table'],
+  ]);
+  expect(told({ outbox: { dead: 1 } })).toEqual(['warning', '1 pushes given up']);
+  expect(told({ openIncidents: 3 })).toEqual(['warning', '3 incidents open']);
+  expect(told({ quarantined: 4 })).toEqual(['warning', '4 rows in quarantine']);
+  expect(told({ backupAgeMs: null })).toEqual(['warning', 'there is no backup']);
+  expect(told({ backupAgeMs: 26 * HOUR_MS })).toEqual(['ok']);
+  expect(told({ backupAgeMs: 26 * HOUR_MS + 1 })).toEqual([
+    ...['warning', 'the newest backup is older than a day'],
+  ]);
+  expect(told({ paused: [PAUSE] })).toEqual(['warning', 'paused by anna (pushes): stocktaking']);
+  expect(told({ dryRun: true })).toEqual(['warning', 'nothing is sent: outbox.dryRun']);
+  const grades = [stream(4 * limitMs), stream(4 * limitMs + 1), stream(null)];
+  expect(grades.map((one) => told({ streams: [one] })[0])).toEqual([
+    ...['warning', 'critical', 'warning'],
+  ]);
+  expect(told({ streams: [stream(9 * limitMs, { paused: true })] })[0]).toBe('warning');
+  expect(told({ openIncidents: 1, streams: [stream(9 * limitMs)], quarantined: 1 })).toEqual([
+    ...['critical', expect.stringContaining('orders is '), '1 incidents open'],
+    '1 rows in quarantine',
+  ]);
+});
+
+it('calls nobody silent who has not got as far as the lease, or works without one', async () => {
+  const { config } = await wellInstalled();
+  const clock = manualClock();
+  const store = await temporaryStore();
+  const lease = await acquireLease(store, 30_000, clock);
+  // As a start does whose migration takes a while, "migrate" or "sync run" without a daemon.
+  const lock = lockFolder(lockFile(config.dataDir));
+  onTestFinished(() => lock.release());
+  const silentMs = async () =>
+    (await readInstallation(store.db, config, clock.now() + HOUR_MS)).silentMs;
+  expect(await silentMs()).toBe(HOUR_MS - 30_000);
+  await lease.release();
+  expect(await silentMs()).toBeNull();
+});
+
+it('tells between a floor and its margin that what has stopped still rests', async () => {
+  const { found, config } = await wellInstalled();
+  const { pullFloor, sendFloor, margin } = config.store.space;
+  const told = (freeBytes: number) => gradeHealth({ ...found, freeBytes }, config).findings;
+  const until = (name: string, size: string) =>
+    `${name}, once stopped, rest until ${size} MiB are free`;
+  expect(told(pullFloor + margin)).toEqual([]);
+  for (const freeBytes of [pullFloor, pullFloor + margin - 1]) {
+    expect(told(freeBytes)).toEqual([
+      `the disk is nearly full: ${until('pulls, events and hand-ins', '288.0')}`,
+    ]);
+  }
+  expect(told(pullFloor - 1)).toEqual(['the disk is nearly full: pulls, events and hand-ins rest']);
+  expect(told(sendFloor)).toEqual([
+    `the disk is nearly full: pulls, events and hand-ins rest; ${until('pushes', '96.0')}`,
+  ]);
+});
