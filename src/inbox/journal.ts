@@ -1,12 +1,10 @@
 /**
- * Persist, then acknowledge. An event and the request to read its order again are one
- * transaction; the promise given by `accept` is kept only after its commit, and only then may a
- * 2xx be sent. Events that arrive together share a commit: waiting for the disk once for all of
- * them is what makes thousands a second durable.
- *
- * Writes `webhook_event` and, through the mirror, `refresh`. What can go wrong: the database
- * cannot be written or is too slow, or too much waits already; all of it is a RetryLaterError,
- * so that the relay keeps the event and sends it again.
+ * The event store: persist, then acknowledge. An event and the request to read its order again
+ * share one transaction; `accept` resolves only after its commit, and only then may a 2xx be sent.
+ * Events that arrive together share a commit, because waiting for the disk once for all makes
+ * thousands a second durable. Writes `webhook_event` and, through the mirror, `refresh`. A failing,
+ * slow or overloaded database gives a RetryLaterError, so that the relay keeps the event and sends
+ * it again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
@@ -21,9 +19,9 @@ import type { Meter } from './meter.ts';
 export interface JournalLimits {
   /** Events that wait for a commit. */
   readonly queueEventsMax: number;
-  /** Events of one commit. */
+  /** Events per commit. */
   readonly groupEventsMax: number;
-  /** From the arrival to the commit; the relay gives up after 15 s. */
+  /** From arrival to commit; the relay gives up after 15 s. */
   readonly deadlineMs: number;
 }
 
@@ -33,13 +31,13 @@ export const JOURNAL_LIMITS: JournalLimits = {
   deadlineMs: 5_000,
 };
 
-/** What a packed delivery may pass: it is bounded, so that nothing waits for ever. */
+/** Lead of a packed delivery over other reads; bounded, so that nothing waits forever. */
 const HEAD_START_MS = 30_000;
 
-/** Bounds how many different statements the loop below can make. */
+/** Bounds the number of different statements of the loop below. */
 const EVENTS_PER_STATEMENT = 16;
 
-/** An attempt whose signature was right. Times are epoch milliseconds. */
+/** A request with a valid signature. Times are epoch ms. */
 interface SignedEvent {
   readonly eventId: string;
   readonly sentAt: number;
@@ -49,8 +47,8 @@ interface SignedEvent {
 
 export interface Journal {
   /**
-   * Resolves when the event is durable: a new row, or one more duplicate of a known one, and in
-   * both cases a request to read the order again. Rejects with a RetryLaterError.
+   * Resolves when the event is durable: a new row, or a counted duplicate, and in both cases a
+   * request to read the order again. Rejects with a RetryLaterError.
    */
   accept(event: SignedEvent): Promise<EventHint>;
 }
@@ -59,9 +57,9 @@ export interface JournalDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly meter: Meter;
-  /** Events of another account lead to no read; default: none is known to. */
+  /** Skips reads for events of other accounts; default: none is known. */
   readonly systemKeys?: Pick<SystemKeys, 'isForeign' | 'skipped'>;
-  /** Called after each commit that asked for orders to be read again. */
+  /** Called after each commit that requested order reads. */
   readonly onAccepted: (orderIds: readonly number[]) => void;
 }
 
@@ -72,7 +70,7 @@ interface Waiting {
   readonly settle: (error?: Error) => void;
 }
 
-/** Attempts with the same id in one group are one row and its duplicates. */
+/** Requests with the same id in one group become one row and its duplicates. */
 function rowsOf(group: readonly Waiting[]) {
   const byId = new Map<string, { first: Waiting; times: number }>();
   for (const waiting of group) {
@@ -94,7 +92,7 @@ function rowsOf(group: readonly Waiting[]) {
   }));
 }
 
-/** What reads must show from now on; of several words about a thing the latest. */
+/** Announcements of the group, the latest of each. */
 function announcedBy(group: readonly Waiting[]): readonly Announced[] {
   const latest = new Map<string, Announced>();
   for (const { event, hint } of group) {
@@ -106,7 +104,7 @@ function announcedBy(group: readonly Waiting[]): readonly Announced[] {
   return [...latest.values()];
 }
 
-/** Gives how many of the group were duplicates. */
+/** Returns how many of the group were duplicates. */
 async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<number> {
   const rows = rowsOf(group);
   let duplicates = group.length - rows.length;
@@ -169,7 +167,7 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
   const writeGroups = async (): Promise<void> => {
     writing = true;
     while (queue.length > 0) {
-      // The requests that are readable right now reach the queue.
+      // Yields once, so that requests readable by now join the group.
       await nextTurn();
       await commit(queue.splice(0, limits.groupEventsMax));
     }
@@ -184,7 +182,7 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
       const hint = readByAccount(event.body);
       return new Promise((resolve, reject) => {
         const deadline = clock.after(limits.deadlineMs, () =>
-          // It may still be committed: the relay's next attempt is then a duplicate.
+          // The event may still be committed: the relay's next attempt is then a duplicate.
           reject(new RetryLaterError('inbox.deadline', 'the commit takes too long')),
         );
         const settle = (error?: Error): void => {

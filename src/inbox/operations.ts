@@ -1,8 +1,7 @@
 /**
- * Replaying stored events: each is interpreted again, as this program understands it, and its
- * order is read again. It is safe at any time, because an event is only a hint: what the service
- * says now is what counts. Types that were unknown when they came are understood this way after an
- * upgrade.
+ * Replays stored events: parses each with the current program and reads its order again. Safe at
+ * any time, because an event only triggers a read. Types unknown on arrival are understood this way
+ * after an upgrade.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -16,7 +15,7 @@ import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
 import { KNOWN_TYPES, readEvent } from './event.ts';
 
-/** By id; all that arrived from then on (epoch milliseconds); all that led to no read. */
+/** By id; by arrival (epoch ms); all that led to no read. */
 export type Selection =
   | { readonly ids: readonly string[] }
   | { readonly since: number }
@@ -24,11 +23,11 @@ export type Selection =
 
 export interface ReplayResult {
   readonly events: number;
-  /** How many orders are read again: ten events of one order are one read. */
+  /** Orders to read again; ten events of one order make one read. */
   readonly orders: number;
-  /** Events that name no order, or are of a type that nobody knows. */
+  /** Events that name no order, or are of an unknown type. */
   readonly withoutOrder: number;
-  /** Events that lead to a read now and did not when they came. */
+  /** Events that lead to a read now and did not on arrival. */
   readonly newlyUnderstood: number;
 }
 
@@ -39,12 +38,12 @@ export interface EventOperations {
 export interface EventOperationsDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Orders are to be read. */
+  /** Wakes the order refetcher. */
   readonly nudge: () => void;
 }
 
 const EVENTS_PER_COMMIT = 200;
-/** Most of them are not what is looked for. */
+/** More than per commit, because most rows do not match. */
 const EVENTS_PER_LOOK = 500;
 const KNOWN_KEY = 'inbox_types';
 
@@ -57,7 +56,7 @@ function stored(db: Db) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof stored>['execute']>>[number];
 
-/** By the index of the time, from the last event on: the last slice is as quick as the first. */
+/** Pages by the index on time and row, so that the last slice is as fast as the first. */
 async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[]> {
   for (let last = { received_at: since, row: 0 }; ; ) {
     const rows = await stored(db)
@@ -73,7 +72,7 @@ async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[
   }
 }
 
-/** Looks at all that are stored, some at a time, wherever those with this outcome stand. */
+/** Scans all stored events in slices for those with this outcome. */
 async function* eventsWith(db: Db, outcome: 'stored'): AsyncGenerator<readonly Row[]> {
   const ends = sql<{ first: number; last: number }>`
     select (select min(rowid) from webhook_event) as first,
@@ -102,11 +101,11 @@ function eventsOf(db: Db, selection: Selection): AsyncGenerator<readonly Row[]> 
   return eventsWith(db, selection.outcome);
 }
 
-/** The stored events of the selection, each interpreted anew. */
+/** Stored events of the selection, each parsed again. */
 async function* slicesOf(db: Db, selection: Selection) {
   for await (const rows of eventsOf(db, selection)) {
     if (rows.length > 0) yield rows.map((row) => ({ row, hint: readEvent(row.body) }));
-    // The driver is synchronous: without this the listener would wait until all is done.
+    // The driver is synchronous: yields, so that the listener gets its turn.
     await nextTurn();
   }
 }
@@ -133,7 +132,7 @@ async function requestAgain(store: Store, slice: Slice, now: number): Promise<vo
   });
 }
 
-/** What a replay does; with `write` it does it. */
+/** Counts the effect of a replay; with `write` carries it out. */
 export async function replayEvents(
   store: Store,
   selection: Selection,
@@ -166,7 +165,7 @@ export function createEventOperations(deps: EventOperationsDeps): EventOperation
   return {
     async replay(selection, asker) {
       const now = clock.now();
-      // Whether all of them exist is known before the first is touched.
+      // Checks that all ids exist before changing anything.
       if ('ids' in selection) await replayEvents(store, selection, { write: false, now });
       const result = await replayEvents(store, selection, { write: true, now });
       const detail = { ...selection, ...result };
@@ -178,7 +177,7 @@ export function createEventOperations(deps: EventOperationsDeps): EventOperation
   };
 }
 
-/** After an upgrade that knows other types of events: what was only stored is looked at again. */
+/** Replays events without a read after an upgrade that knows other event types. */
 export async function replayAfterUpgrade(store: Store, clock: Clock): Promise<number> {
   const known = sha256([...KNOWN_TYPES].sort().join(' '));
   const before = await readState(store.db, KNOWN_KEY);

@@ -1,11 +1,10 @@
 /**
- * Reads again the orders that events and sweeps named. Ten requests for
- * one order are one row and one read; a request that comes while its order is being read makes
- * one more read afterwards. It never gives up: a failed read is put off, longer each time, and an
- * order that the service refuses to show is taken off the list and reported.
- *
- * Reads and writes `refresh` through the mirror; the read itself, and writing the mirror, is the
- * caller's. When the database fails, `run` rejects and the supervisor starts it again.
+ * The order refetcher: reads again the orders named by events and sweeps. Ten requests for one
+ * order are one row and one read; a request during the read causes one more. It never gives up: a
+ * failed read is postponed, longer each time, and an order that the service refuses to show leaves
+ * the queue and is reported. Uses the refetch queue (table `refresh`) through the mirror; the
+ * caller supplies the read itself. When the database fails, `run` rejects and the supervisor
+ * restarts it.
  */
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -24,11 +23,11 @@ import type { Store } from '../store/store.ts';
 
 export interface ReadRequest {
   readonly cause: string;
-  /** Whether the refunds and pending refunds are wanted as well. */
+  /** Whether refunds and pending refunds are wanted as well. */
   readonly refunds: boolean;
-  /** Nothing but its cause has asked for the read, and it was not tried yet. */
+  /** Requested once, by this cause, and not tried yet. */
   readonly isOnly: boolean;
-  /** What the client may let pass before it: pushes first, then reads after events, then pulls. */
+  /** Rank in the client's limiter: pushes first, then reads after events, then pulls. */
   readonly priority: 'push' | 'read' | 'pull';
   readonly signal: AbortSignal;
 }
@@ -38,11 +37,11 @@ export interface RefresherDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Reads the order and writes the mirror in a transaction of its own. */
+  /** Reads the order and writes the mirror in its own transaction. */
   readonly readOrder: (orderId: number, request: ReadRequest) => Promise<void>;
-  /** After each read that reached the mirror. */
+  /** Called after each read that reached the mirror. */
   readonly onRead: (orderId: number) => void;
-  /** The service will not show this order (deleted, or not ours): an incident. */
+  /** Called when the service refuses to show the order (deleted, or of another account). */
   readonly onRefused: (
     due: Pick<DueRefresh, 'orderId' | 'cause'>,
     error: RefusedError,
@@ -51,15 +50,15 @@ export interface RefresherDeps {
 
 export interface RefresherLimits {
   readonly concurrency: number;
-  /** Delay after the first failure; it doubles with each further one. */
+  /** Delay after the first failure; doubles with each further one. */
   readonly firstDelayMs: number;
   readonly delayMsMax: number;
-  /** The longest sleep without a nudge: another process may have asked for a read. */
+  /** Longest sleep without a wake-up, because another process may have requested a read. */
   readonly idleMsMax: number;
 }
 
 export const REFRESHER_LIMITS: RefresherLimits = {
-  // As many as it takes to keep the limit of requests busy while some wait for the database.
+  // Enough to use up the request limit while some reads wait for the database.
   concurrency: 8,
   firstDelayMs: 1_000,
   delayMsMax: POSTPONE_MS_MAX,
@@ -71,7 +70,10 @@ const READS: OutageWords = {
   hint: 'further ones for this reason are told once an hour',
 };
 
-/** Found with one look: where a hundred thousand wait, a look takes longer than a read. */
+/**
+ * Rows fetched per lookup; among a hundred thousand waiting rows, a lookup takes longer than a
+ * read.
+ */
 const FOUND_MAX = 64;
 
 interface RefresherStats {
@@ -85,18 +87,21 @@ export interface Refresher {
   readonly name: 'refresher';
   /** Works until the signal aborts; resolves when the last read has ended. */
   run(signal: AbortSignal): Promise<void>;
-  /** Something was requested: look now. */
+  /** Looks for due reads at once. */
   nudge(): void;
   stats(): RefresherStats;
 }
 
 interface Bell {
   ring(): void;
-  /** Resolves after `ms`, at the next ring or when the signal aborts. */
+  /** Resolves after `ms`, at the next wake-up or when the signal aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** It remembers one ring, so that a nudge between a look and a sleep is not lost. */
+/**
+ * A wake-up signal that remembers one call, so that a call between a lookup and a sleep is not
+ * lost.
+ */
 function createBell(clock: Clock): Bell {
   let rung = false;
   let wake = (): void => undefined;
@@ -122,12 +127,12 @@ function createBell(clock: Clock): Bell {
   };
 }
 
-/** Sweeps yield to everything else; what an event asked for does not wait for pulls. */
+/** Sweeps yield to everything else; reads for events do not wait for pulls. */
 function priorityOf(cause: string): ReadRequest['priority'] {
   return cause.startsWith('sweep') ? 'pull' : 'read';
 }
 
-/** Milliseconds: doubled per failure up to the cap, half of it by chance, never below `least`. */
+/** Milliseconds: doubled per failure up to the maximum, half of it random, at least `least`. */
 function delayAfter(
   failures: number,
   least: number,
@@ -144,7 +149,7 @@ interface Counts {
   refused: number;
 }
 
-/** One read with its bookkeeping; rejects only when the database fails. */
+/** Makes one read and updates the queue; rejects only when the database fails. */
 function createReader(
   deps: RefresherDeps,
   limits: RefresherLimits,
@@ -178,7 +183,7 @@ function createReader(
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {
-      // A stop is no failure: the row stays as it is and the next run reads the order.
+      // An abort is no failure: the row stays, and the next run reads the order.
       if (signal.aborted) return;
       if (isStoreUnusable(error)) throw error;
       if (error instanceof RefusedError) await refused(due, error);
@@ -199,11 +204,11 @@ export function createRefresher(
   const { store, clock } = deps;
   const bell = createBell(clock);
   const reading = new Map<number, { readonly isSweep: boolean; readonly done: Promise<void> }>();
-  // Sweeps leave a place for what events ask for.
+  // Sweeps leave one slot for reads after events.
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
   let found: readonly DueRefresh[] = [];
-  /** Something was asked for since the last look, which may go before what it found. */
+  /** Requests arrived since the last lookup and may go first. */
   let isOutdated = true;
   const readOne = createReader(deps, limits, count);
 
@@ -215,7 +220,7 @@ export function createRefresher(
     if (reading.size >= limits.concurrency) return;
     if (isOutdated || found.every(({ orderId }) => reading.has(orderId))) {
       isOutdated = false;
-      // What is being read is still on the list: so many rows always hold one that is not.
+      // Rows in progress are still in the queue, so the limit exceeds their number.
       found = await dueRefreshes(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
     }
     let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;

@@ -1,7 +1,7 @@
 /**
- * Orders that an event names and the service does not have. One that was just made may not be
- * shown yet: it is asked for again for a while. The others are told in one incident for each
- * system key, because an endpoint may receive the events of other accounts.
+ * Orders that an event names and the service does not have. A new order may not be visible yet, so
+ * it is requested again for a while. The others share one incident per system key, because an
+ * endpoint may receive other accounts' events.
  */
 import { z } from 'zod';
 import { isNotFound } from '../client/http/answer.ts';
@@ -13,12 +13,12 @@ import { openDetail, updateIncident } from '../store/incidents.ts';
 import type { Db, Store } from '../store/store.ts';
 import { type EventHint, readEvent } from './event.ts';
 
-/** For so long after its event an order that is not there may only be late. */
+/** Time after its event within which a missing order may only be late. */
 const PATIENCE_MS = 30_000;
-/** More orders than these at the same time are no orders of ours that are late. */
+/** More simultaneous missing orders than this are not merely late. */
 const PATIENT_MAX = 20;
 const SHOWN_MAX = 20;
-/** The key of events that name no system key. */
+/** Key of events without a system key. */
 const NO_KEY = 'none';
 
 const HINT =
@@ -30,7 +30,7 @@ export interface AskingEvent {
   readonly receivedAt: number;
 }
 
-/** The event that asked for a read; undefined: something else did. */
+/** The event that requested a read; undefined: another cause. */
 export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | undefined> {
   if (!cause.startsWith('event:')) return undefined;
   const row = await db
@@ -54,11 +54,11 @@ const detailSchema = z.object({ count: z.int(), orders: z.array(z.int()) });
 
 export interface UnknownOrders {
   /**
-   * The error for an order that the service refused to show: RetryLaterError while it may only be
-   * late, else the refusal itself.
+   * Error for an order that the service refused to show: RetryLaterError while it may be late, else
+   * the refusal itself.
    */
   judge(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<Error>;
-  /** Tells of it, with the others of its key. */
+  /** Reports it, with the others of its key. */
   tell(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<void>;
 }
 

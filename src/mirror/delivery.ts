@@ -1,6 +1,6 @@
 /**
- * `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that says
- * otherwise is recorded as an incident and changes nothing.
+ * Entities `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that
+ * says otherwise opens an incident and changes nothing.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { SqlRow } from '../store/bulk.ts';
@@ -14,7 +14,7 @@ import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);
 
-/** Why `after` cannot follow `before`, in words; undefined: it can. */
+/** Explains why `after` cannot follow `before`; undefined: it can. */
 export function contradicts(what: string, before: SqlRow, after: SqlRow): string | undefined {
   if (!FINAL.has(before.status) || before.status === after.status) return undefined;
   return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
@@ -94,8 +94,8 @@ export function writeDeliveries(
 }
 
 /**
- * Whether the record shows, but for its status, what the mirror has of the delivery: its order, its
- * lines and its parcels. Then nothing else can have changed with it.
+ * Tells whether the record equals the mirrored delivery except for its status: order, lines and
+ * parcels. Then nothing else can have changed with it.
  */
 export async function isMirroredContent(db: Db, record: DeliveryRecord): Promise<boolean> {
   const { values, lines = [] } = toRow(record);

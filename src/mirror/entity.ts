@@ -1,8 +1,8 @@
 /**
- * The one way into a mirrored table. Rows that did not change cost no write; a changed one writes
- * its row, its lines and one entry of the change feed in the caller's transaction. An answer of a
- * read that *started* earlier never overwrites one that started later, whatever the order in
- * which they arrive. Members that we do not model are kept in `extra` and count as content.
+ * The only way to write a mirrored table. Unchanged rows cost no write; a changed one writes its
+ * row, its lines and one change feed entry in the caller's transaction. A read that *started*
+ * earlier never overwrites one that started later, whatever the order in which they arrive.
+ * Unmodelled members are kept in `extra` and count as content.
  */
 import { sql } from 'kysely';
 import {
@@ -38,14 +38,14 @@ export interface WriteCounts {
   readonly inserted: number;
   readonly changed: number;
   readonly unchanged: number;
-  /** Answers that were older than what the mirror has. */
+  /** Rows older than the mirror's. */
   readonly stale: number;
   readonly drastic: Drastic;
 }
 
 const NO_LINES: readonly SqlRow[] = [];
 
-/** The columns of a row by their names, `extra` as text. */
+/** Columns of a row by name, `extra` as JSON text. */
 function valuesOf(definition: EntityDefinition, { values, own, extra }: PreparedRow): SqlRow {
   const { columns, ownColumns = [] } = definition;
   const texts = [`${values}]`, `${own ?? '['}]`];
@@ -54,7 +54,7 @@ function valuesOf(definition: EntityDefinition, { values, own, extra }: Prepared
   return { ...Object.fromEntries(named), extra };
 }
 
-/** The last row of each key: a list that holds a key twice tells us twice, the last word counts. */
+/** Last row of each key; a later duplicate wins. */
 function lastOfEach(rows: readonly PreparedRow[]): readonly PreparedRow[] {
   const byKey = new Map(rows.map((row) => [row.key, row]));
   return byKey.size === rows.length ? rows : [...byKey.values()];
@@ -92,7 +92,7 @@ async function readBefore(
 
 type Diff = Readonly<Record<string, readonly [unknown, unknown]>>;
 
-/** Changed members by their names, old → new. */
+/** Changed members by name: old → new. */
 function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before): Diff {
   const old = before.rows.get(item.key) ?? {};
   const now = valuesOf(definition, item);
@@ -109,7 +109,7 @@ function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before)
   return diff;
 }
 
-/** One entry in the change feed for each row; a row without a diff is new. */
+/** Adds one change feed entry per row; a row without a diff is new. */
 async function writeChanges(
   tx: Tx,
   definition: EntityDefinition,
@@ -153,7 +153,7 @@ async function writeLines(
   await insertRows(tx, table, [definition.key, ...columns], lines);
 }
 
-/** Without rows whose number another order's row has, which stays (shared-number.ts). */
+/** Removes rows whose number another order's row has, which stays (shared-number.ts). */
 async function withoutShared(
   tx: Tx,
   definition: EntityDefinition,
@@ -176,7 +176,9 @@ async function withoutShared(
 const ORDER = 'order_id';
 const CONTRADICTION = 'contradiction';
 
-/** Without what contradicts a final status; that is told until an answer agrees with it again. */
+/**
+ * Removes rows that contradict a final status; their incident stays open until an answer agrees.
+ */
 async function splitContradictions(
   tx: Tx,
   definition: EntityDefinition,
@@ -202,7 +204,7 @@ async function splitContradictions(
   return kept;
 }
 
-/** Writes what one answer said about some rows of an entity. */
+/** Writes the rows of one answer. */
 export function writeRows(
   tx: Tx,
   definition: EntityDefinition,
@@ -214,16 +216,16 @@ export function writeRows(
 }
 
 interface Comparison extends Before {
-  /** By key, of rows that are known. */
+  /** By key, for known rows. */
   readonly diffs: ReadonlyMap<SqlValue, Diff>;
   readonly changed: readonly PreparedRow[];
   readonly unchanged: readonly PreparedRow[];
-  /** Of these, those whose hash was made otherwise: by an earlier release. */
+  /** Unchanged rows whose hash an earlier release computed differently. */
   readonly rehashed: readonly PreparedRow[];
   readonly stale: number;
 }
 
-/** Sorts what came by what the mirror has. */
+/** Compares rows with the mirror. */
 async function compareRows(
   tx: Tx,
   definition: EntityDefinition,
@@ -252,7 +254,7 @@ async function compareRows(
   return { ...before, diffs, changed, unchanged, rehashed, stale: items.length - fresh.length };
 }
 
-/** Counts what fell to nothing, or jumped, in rows that were there. */
+/** Counts drastic changes of rows that existed. */
 function drasticIn(
   definition: EntityDefinition,
   written: readonly PreparedRow[],
@@ -263,7 +265,7 @@ function drasticIn(
   for (const item of written) {
     const old = rows.get(item.key);
     const diff = diffs.get(item.key);
-    // What comes back is compared with nothing: it may have been away for long.
+    // Restored rows are not compared, because they may have been gone for long.
     if (!old || !diff || old.deleted_at !== null) continue;
     counter.note(old, (column) => {
       const change = diff[column];
@@ -275,7 +277,7 @@ function drasticIn(
   return counter.take();
 }
 
-/** The same for rows that were prepared before the transaction began. */
+/** Writes rows that were encoded before the transaction began. */
 export async function writePrepared(
   tx: Tx,
   definition: EntityDefinition,
@@ -293,14 +295,14 @@ export async function writePrepared(
   }
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
-  // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
-  // rows by its run instead, so that an unchanged row costs no write.
+  // Keeps the marks of documents exact. Bulk streams prove rows by their run instead, so that an
+  // unchanged row costs no write.
   if (definition.lines) {
     const unchanged = compared.unchanged.map((item) => item.key);
     await raiseReadSeq(tx, definition.table, definition.key, unchanged, provenance.readSeq);
   }
-  // Else each pull would compare rows column by column that are as they were. Of documents the
-  // hash stays: decisions go by it.
+  // Updates outdated hashes, so that the next pull need not compare columns again. Hashes of
+  // documents stay, because decisions refer to them.
   if (definition.ownColumns) {
     await setContentHashes(tx, definition.table, definition.key, compared.rehashed);
   }
@@ -315,8 +317,8 @@ export async function writePrepared(
 }
 
 /**
- * For rows without lines of which all are most likely new: they are inserted without a look, which
- * spares finding each of them twice. Undefined, and nothing is done, when one of them is there.
+ * Inserts rows without lines that are most likely all new, without looking them up first. Returns
+ * undefined and writes nothing when one of them exists.
  */
 export async function writeNew(
   tx: Tx,

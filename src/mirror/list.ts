@@ -1,11 +1,9 @@
 /**
- * Lists of the service in the mirror. A list arrives in segments of a few neighbouring rows. A
- * segment whose digest is the one of the last time is proved unchanged: none of its rows is
- * parsed, compared or written. The others are compared row by row, and their keys are kept, so
- * that a run that saw the whole list knows what is gone ({@link missingKeys}).
- *
- * Only the stream itself writes the tables of its lists; else an equal digest would prove nothing.
- * Who writes a row apart from it says so ({@link forgetList}).
+ * Lists of the service in the mirror. A list arrives in chunks of a few neighbouring rows. A chunk
+ * whose digest equals the stored one is unchanged: none of its rows is parsed, compared or written.
+ * The other chunks are compared row by row, and their keys are stored, so that a run that saw the
+ * whole list knows what is gone (full-diff.ts). Only the stream writes the tables of its lists,
+ * else an equal digest would prove nothing; an out-of-band writer must call {@link forgetList}.
  */
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
@@ -35,16 +33,16 @@ import {
 } from './rows/prepared.ts';
 
 export interface ListEntity extends EntityDefinition {
-  /** The member of a record that tells rows apart. */
+  /** Key member of a record. */
   readonly wireKey: string;
-  /** The table's key for the member's value, when they differ. */
+  /** Maps the member's value to the table's key, when they differ. */
   readonly keyOf?: (value: SqlValue) => SqlValue;
   readonly toRow: (record: unknown) => MirrorRow;
-  /** Of a list in one answer: the record that stands for several of one key; absent: the first. */
+  /** Merges records of one key within a single answer; absent: the first counts. */
   readonly unite?: (records: readonly unknown[]) => unknown;
 }
 
-/** One record of each key. One answer cannot have moved: what repeats a key there belongs to it. */
+/** Merges records by key. A single answer cannot have moved, so repeated keys belong together. */
 export function unitedByKey(
   { wireKey, unite = ([first]) => first }: ListEntity,
   records: readonly unknown[],
@@ -56,7 +54,7 @@ export function unitedByKey(
 
 export interface ListPlace {
   readonly stream: string;
-  /** '' for a list in one piece, else the name of the part. */
+  /** '' for an undivided list, else the part's name. */
   readonly part: string;
 }
 
@@ -67,27 +65,27 @@ interface ListRows {
 
 /** A few neighbouring rows of a list. */
 export interface Segment {
-  /** Place in the whole list, from 0; the same in every run. */
+  /** Index in the whole list, from 0; the same in every run. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Of its bytes (see `digestOf`). */
+  /** Digest of its bytes (see `digestOf`). */
   readonly digest: string;
-  /** Bytes; absent: it does not come as bytes. */
+  /** Size in bytes; absent: it does not arrive as bytes. */
   readonly size?: number;
 }
 
 export interface ListSegment extends Segment {
-  /** Called only when the digest is not the known one. */
+  /** Called only when the digest changed. */
   readonly read: () => ListRows;
 }
 
-/** A segment that must be read. */
+/** A chunk that must be read. */
 interface OpenSegment extends Segment {
-  /** JSON text of the keys it had; undefined: there was no such segment. */
+  /** Stored keys as JSON text; undefined: the chunk is new. */
   readonly keysBefore: string | undefined;
 }
 
-/** What is left of a page when all that its digests prove is taken off. */
+/** A page reduced to its changed chunks. */
 export interface OpenPage<T extends Segment = Segment> {
   readonly rows: number;
   readonly sameRows: number;
@@ -95,32 +93,32 @@ export interface OpenPage<T extends Segment = Segment> {
 }
 
 interface ReadSegment extends OpenSegment {
-  /** Of its good rows. */
+  /** Keys of the valid rows. */
   readonly keys: readonly SqlValue[];
   readonly rejects: readonly RejectedRow[];
 }
 
 export interface ReadPage extends Omit<OpenPage, 'open'> {
   readonly segments: readonly ReadSegment[];
-  /** The good rows of all segments. */
+  /** Valid rows of all chunks. */
   readonly prepared: PreparedRows;
 }
 
 export interface ListCounts {
   readonly rows: number;
   readonly changed: number;
-  /** Of the changed ones: those that were not there before. */
+  /** Changed rows that did not exist before. */
   readonly inserted: number;
   readonly unchanged: number;
   readonly drastic: Drastic;
   readonly quarantined: number;
-  /** Rows whose key cannot be read: with one of them nothing can be said to be gone. */
+  /** Rows whose key cannot be read; with any of them, nothing counts as gone. */
   readonly keyless: number;
-  /** Rows of segments that hold other keys than the last time. */
+  /** Rows of chunks whose keys changed since the last run. */
   readonly rekeyed: number;
 }
 
-/** The segments of a list of bytes that begin with a row in [from, to), as they were last. */
+/** Stored chunks of a list of bytes that begin with a row in [from, to). */
 export async function knownSegments(
   db: Db,
   { stream, part }: ListPlace,
@@ -162,7 +160,7 @@ async function knownKeys(
   return new Map(known.rows.map(({ first_row, keys }) => [first_row, keys]));
 }
 
-/** Takes off what is proved to be as it was the last time. */
+/** Removes the chunks whose digest is unchanged. */
 export async function proveSegments<T extends Segment>(
   db: Db,
   place: ListPlace,
@@ -178,7 +176,7 @@ export async function proveSegments<T extends Segment>(
   return { rows, sameRows: rows - openRows, open };
 }
 
-/** Finds out which segments must be read, and reads them; outside of any transaction. */
+/** Finds the chunks that must be read, and reads them; outside of any transaction. */
 export async function compareSegments(
   db: Db,
   entity: ListEntity,
@@ -216,7 +214,7 @@ async function replaceSegments(
   segments: readonly SegmentRow[],
   hasPlaces: boolean,
 ): Promise<void> {
-  // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
+  // Deletes by range, because a list that is split differently must leave no old chunk behind.
   let from = -1;
   let to = -1;
   const clear = async (): Promise<void> => {
@@ -245,13 +243,13 @@ async function replaceSegments(
     from jsonb_each(${JSON.stringify(data)})`.execute(tx);
 }
 
-/** Of a page in which nothing was found to write. */
+/** Counts of a page without changes. */
 export function unchangedCounts({ rows }: Pick<OpenPage, 'rows'>): ListCounts {
   const none = { changed: 0, inserted: 0, quarantined: 0, keyless: 0, rekeyed: 0 };
   return { rows, unchanged: rows, drastic: NOT_DRASTIC, ...none };
 }
 
-/** The rows of a page, those apart whose keys stand in several places of the list. */
+/** Rows of a page, with duplicates split off. */
 interface Parted {
   readonly prepared: PreparedRows;
   readonly placed: readonly Placed[];
@@ -272,7 +270,7 @@ async function partPlaces(tx: Tx, { stream }: ListPlace, page: ReadPage): Promis
   return { prepared: { rows: others }, placed };
 }
 
-/** Writes what was read of a page. */
+/** Writes a page that was read. */
 export async function writePage(
   tx: Tx,
   entity: ListEntity,
@@ -280,7 +278,7 @@ export async function writePage(
   page: ReadPage,
   provenance: Provenance,
 ): Promise<ListCounts> {
-  // Where no such segment was, there are most likely new rows in it.
+  // Rows of an unknown chunk are most likely new.
   const isNew = !entity.lines && page.segments.every(({ keysBefore }) => keysBefore === undefined);
   const hasPlaces = entity.isSummed === true && (await hasTwice(tx, place.stream));
   const { prepared, placed } = hasPlaces
@@ -295,7 +293,7 @@ export async function writePage(
   const segments = page.segments.map((segment) => ({
     firstRow: segment.firstRow,
     rowCount: segment.rowCount,
-    // Bad rows are looked at every time; so is what was older than what the mirror has.
+    // Chunks with rejected or stale rows get no digest, so that the next run reads them again.
     digest: segment.rejects.length > 0 || counts.stale > 0 ? null : segment.digest,
     size: segment.size ?? null,
     keysBefore: segment.keysBefore,
@@ -319,7 +317,7 @@ export async function writePage(
   };
 }
 
-/** Takes off what stands behind the end of each part, and parts that are no more. */
+/** Removes chunks beyond the end of each part, and parts that no longer exist. */
 export async function endList(
   tx: Tx,
   stream: string,
@@ -332,7 +330,7 @@ export async function endList(
     await sql`delete from ${ofStream} and part = ${part} and first_row >= ${rows}`.execute(tx);
     if (hasPlaces) await forgetPlaces(tx, { stream, part }, rows);
   }
-  // From part to part: else SQLite reads all keys of the list to see what it does not have.
+  // Walks from part to part; otherwise SQLite would read all keys of the list.
   await sql`delete from ${ofStream} and part in (
     with recursive p(part) as (
       select min(part) from ${ofStream} union all
@@ -341,19 +339,21 @@ export async function endList(
     except select value from json_each(${JSON.stringify([...rowsOfParts.keys()])}))`.execute(tx);
 }
 
-/** The same keys as another text: whoever reads them anew asks which rows the list has not. */
+/**
+ * Adds a space to the stored JSON so that the next run sees a difference and runs the full diff.
+ */
 export const RESPELLED_KEYS = sql`'[ ' || ltrim(substr(keys, 2))`;
 
 /**
- * A row was written apart from the list: what the list said the last time proves nothing about it
- * any more. The next run compares every row, and all keys with those of the mirror.
+ * Invalidates the digests after an out-of-band write. The next run compares every row, and diffs
+ * all keys with the mirror.
  */
 export async function forgetList(tx: Tx, stream: string): Promise<void> {
   await sql`update segment set digest = null, keys = ${RESPELLED_KEYS}
     where stream = ${stream}`.execute(tx);
 }
 
-/** Marks rows as deleted: softly, a row that comes again is restored. Gives how many it marked. */
+/** Marks rows as deleted (softly; a row that returns is restored). Returns how many it marked. */
 export async function markDeleted(
   tx: Tx,
   entity: EntityDefinition,

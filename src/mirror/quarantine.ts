@@ -1,18 +1,18 @@
-/** Rows that could not be understood are kept with the reason, and stop nothing. */
+/** Quarantine: rows that could not be read are kept with the reason, and block nothing. */
 import { type RawBuilder, sql } from 'kysely';
 import { sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Provenance } from './rows/bulk.ts';
 
 export interface RejectedRow {
-  /** The row as it came: parsed, or text when it was no JSON. */
+  /** The received row: parsed, or text when it was not JSON. */
   readonly raw: unknown;
-  /** The member that is wrong, e.g. `details.price`. */
+  /** Path of the wrong member, e.g. `details.price`. */
   readonly path: string;
   readonly reason: string;
 }
 
-/** Keeps the rows, each once, with how often it came. */
+/** Stores each row once, with the number of times it arrived. */
 export async function quarantineRows(
   tx: Tx,
   entity: string,
@@ -46,7 +46,7 @@ export async function quarantineRows(
   }
 }
 
-/** SQL: a member of the kept row, as text. */
+/** SQL: a member of the stored row, as text. */
 function memberOf(member: string) {
   return sql<string>`cast(case when json_valid(raw) then raw ->> ${member} end as text)`;
 }
@@ -55,7 +55,7 @@ function isOneOf(value: RawBuilder<string>, values: readonly string[]): RawBuild
   return sql<boolean>`${value} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
-/** Drops what was kept of a row, by one of its members, once the row could be understood. */
+/** Removes quarantined rows by one of their members once the row could be read. */
 export async function releaseRows(
   tx: Tx,
   entity: string,
@@ -69,7 +69,7 @@ export async function releaseRows(
     .execute();
 }
 
-/** Those of the values that the service has in rows which could not be understood, as text. */
+/** Filters the values to those that occur in quarantined rows. */
 export async function putAside(
   db: Db | Tx,
   entities: readonly string[],
@@ -87,20 +87,22 @@ export async function putAside(
   return new Set(rows.map((row) => row.value));
 }
 
-/** A read that has seen everything of an entity, or everything of it that belongs to one order. */
+/** A read that saw everything of an entity, or everything of it that belongs to one order. */
 interface WholeRead extends Pick<Provenance, 'source'> {
-  /** Epoch ms; what it could not understand was kept then or later. */
+  /** Epoch ms; rows it could not read were quarantined then or later. */
   readonly startedAt: number;
   readonly orderId?: number;
 }
 
-/** Drops what such a read has not met again: it was put right at the service, or is gone. */
+/**
+ * Removes quarantined rows that a complete read no longer met: they were corrected, or are gone.
+ */
 export async function forgetUnmet(
   tx: Tx,
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
-  // Written as the index has it.
+  // Written exactly as in the index.
   const ofOrder = sql<boolean>`
     case when json_valid(raw) then raw->>'orderId' end = ${orderId ?? 0}`;
   const unmet = tx

@@ -1,7 +1,6 @@
 /**
- * What the service says, in the mirror's words. These types are structural: what the client
- * returns for a document fits them, unknown members included, so that the mirror needs to know
- * nothing of the wire but the names of members. Null: the client could not read it.
+ * Structural types of the service's records. Results of the client fit them, unknown members
+ * included, so that the mirror knows only the names of members. Null: the client could not read it.
  */
 
 interface Open {

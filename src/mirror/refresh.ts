@@ -1,7 +1,7 @@
 /**
- * Orders to read again. An event or a sweep only says "look at this order"; ten such hints are one
- * row and one read. `generation` counts the hints, so that a reader that finishes knows whether
- * another one came meanwhile and the order must be read once more.
+ * The refetch queue: orders to read again. An event or a sweep only says "look at this order"; ten
+ * requests make one row and one read. `generation` counts requests, so that a finishing reader
+ * knows whether another arrived meanwhile and the order must be read again.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
@@ -19,29 +19,29 @@ export interface DueRefresh {
 
 export interface RefreshRequest {
   readonly orderId: number;
-  /** Why: `event:<id>`, `replay:<id>` or `sweep:…`; goes into the provenance of what is read. */
+  /** Reason: `event:<id>`, `replay:<id>` or `sweep:…`; becomes part of the provenance. */
   readonly cause: string;
-  /** Whether refunds and pending refunds are wanted as well; default: they are. */
+  /** Whether refunds and pending refunds are wanted as well; default: yes. */
   readonly refunds?: boolean;
-  /** It counts as asked for so much earlier: what is urgent passes what came just before. */
+  /** Dates the request back, so that urgent ones overtake recent others. */
   readonly headStartMs?: number;
 }
 
 /**
- * The incident of an order that the service refuses to show; a read of it ends it, or a list of all
- * orders without it ({@link endUnlisted}).
+ * Incident of an order that the service refuses to show; ends with a read of it, or with a full
+ * list without it ({@link endUnlisted}).
  */
 export const ORDER_UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
 
 /**
- * The incident of orders that events name and nobody knows, one for each system key: an endpoint
- * that receives the events of other accounts, too, would open one for each of their orders.
+ * Incident of unknown orders named by events, one per system key, because an endpoint that also
+ * receives other accounts' events would open one per order.
  */
 export const ORDERS_UNKNOWN = { kind: 'orders_unknown', entity: 'system_key' } as const;
 
 /**
- * Ends what was told of orders before a whole list was asked for (`listedAt`) that does not have
- * them: no read will ever show them. The mirror has what it has.
+ * Ends incidents of orders that a full list, requested at `listedAt`, does not have, because no
+ * read will ever show them. The mirror keeps its rows.
  */
 export async function endUnlisted(db: Db, listedAt: number, now: number): Promise<void> {
   const { kind, entity } = ORDER_UNREADABLE;
@@ -72,18 +72,18 @@ export async function endUnlisted(db: Db, listedAt: number, now: number): Promis
     .execute();
 }
 
-/** Causes of reads that can wait: thousands of them come at once. */
+/** Causes of reads that can wait, because thousands of them arrive at once. */
 const SWEEP = 'sweep%';
 
-/** No read is put off for longer. */
+/** Maximum delay of a read. */
 export const POSTPONE_MS_MAX = 300_000;
 
-/** Bounds how many different statements the loop below can make. */
+/** Bounds the number of different statements of the loop below. */
 const REQUESTS_PER_STATEMENT = 16;
 
 /**
- * Asks for a read of each order, now; a row that waits after a failure is brought forward. Of
- * several requests for one order the last one's cause stays, unless that is a sweep.
+ * Requests a read of each order, due now; also brings forward a row waiting after a failure. The
+ * last request's cause wins, unless it is a sweep.
  */
 export async function requestRefreshes(
   tx: Tx,
@@ -116,7 +116,7 @@ export async function requestRefreshes(
           generation: eb('refresh.generation', '+', eb.ref('excluded.generation')),
           due_at: eb.ref('excluded.due_at'),
           requested_at: eb.fn<number>('min', ['refresh.requested_at', 'excluded.requested_at']),
-          // A sweep waits until everything was tried once more.
+          // Resets the attempts, because a sweep waits until everything was tried once more.
           attempts: eb
             .case()
             .when('excluded.cause', 'like', SWEEP)
@@ -124,7 +124,7 @@ export async function requestRefreshes(
             .else(eb.ref('refresh.attempts'))
             .end(),
           refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
-          // A sweep that comes by does not make an event's read wait with the others.
+          // Keeps an event's cause, so that a later sweep does not lower its priority.
           cause: eb
             .case()
             .when(
@@ -139,10 +139,7 @@ export async function requestRefreshes(
   }
 }
 
-/**
- * What is due: what events asked for before sweeps, what was never tried before what has failed,
- * then the oldest request first.
- */
+/** Due reads: events before sweeps, untried before failed, then the oldest request first. */
 export async function dueRefreshes(db: Db, now: number, limit: number): Promise<DueRefresh[]> {
   const rows = await db
     .selectFrom('refresh')
@@ -165,14 +162,13 @@ export async function dueRefreshes(db: Db, now: number, limit: number): Promise<
 }
 
 export interface RefreshBacklog {
-  /** Reads that were not tried yet. */
   readonly untried: number;
-  /** Reads that failed and wait for their next try. */
+  /** Reads that failed and wait for their next attempt. */
   readonly failed: number;
   readonly lastError: string | null;
 }
 
-/** What is left of the reads that were asked for at `requestedUpTo` (epoch ms) or before. */
+/** Remaining reads of those requested at `requestedUpTo` (epoch ms) or before. */
 export async function refreshBacklog(db: Db, requestedUpTo: number): Promise<RefreshBacklog> {
   const row = await db
     .selectFrom('refresh')
@@ -186,7 +182,7 @@ export async function refreshBacklog(db: Db, requestedUpTo: number): Promise<Ref
   return { untried: row.untried, failed: row.failed, lastError: row.last_error };
 }
 
-/** When the next refresh falls due, if any waits; those due at `after` already do not count. */
+/** Time of the next due read after `after`. */
 export async function nextRefreshAt(db: Db, after = 0): Promise<number | undefined> {
   const row = await db
     .selectFrom('refresh')
@@ -196,7 +192,7 @@ export async function nextRefreshAt(db: Db, after = 0): Promise<number | undefin
   return row?.due_at ?? undefined;
 }
 
-/** Takes a read order off the list, unless another hint came while it was being read. */
+/** Removes a read order from the queue, unless another request arrived during the read. */
 export async function completeRefresh(tx: Tx, done: DueRefresh): Promise<void> {
   await tx
     .deleteFrom('refresh')
@@ -205,7 +201,7 @@ export async function completeRefresh(tx: Tx, done: DueRefresh): Promise<void> {
     .execute();
 }
 
-/** Puts a failed read off until `dueAt`. */
+/** Postpones a failed read until `dueAt`. */
 export async function postponeRefresh(
   tx: Tx,
   failed: DueRefresh,
@@ -220,7 +216,7 @@ export async function postponeRefresh(
     .execute();
 }
 
-/** The wish to read the order that no read has fulfilled yet, and whether one was tried. */
+/** Pending request to read the order, with its attempts. */
 export async function openWish(
   db: Db,
   orderId: number,
@@ -232,24 +228,24 @@ export async function openWish(
     .executeTakeFirst();
 }
 
-/** Longer than anything that asks for the age of a read. */
+/** Longer than any caller's maximum age of a read. */
 const REMEMBERED_MS = 10_000;
 
-/** When a read began (monotonic), and its place among those and the requests for them. */
+/** Begin of a read (monotonic), and its rank among reads and requests. */
 interface ReadStart {
   readonly at: number;
   readonly turn: number;
 }
 
-/** Whole reads of orders that began a moment ago; forgotten with the process. */
+/** Recent complete reads of orders, in memory only. */
 export interface RecentReads {
-  /** To be called before the first request waits for its turn. */
+  /** Call it before the first request waits for its slot. */
   begin(): ReadStart;
-  /** What this read has shown is in the mirror, as it was when its first request left. */
+  /** Notes a read whose result, as of its first request, is in the mirror. */
   note(orderId: number, start: ReadStart): void;
-  /** Something has asked for these orders: reads that began before tell nothing any more. */
+  /** Outdates earlier reads, because something requested these orders. */
   outdate(orderIds: Iterable<number>): void;
-  /** How long ago the last one began; Infinity: there was none since it was asked for. */
+  /** Time since the last read began; Infinity: none since the last request. */
   ageOf(orderId: number): number;
 }
 
@@ -261,7 +257,7 @@ export function createRecentReads(clock: Pick<Clock, 'monotonic'>): RecentReads 
     turn += 1;
     return { at: clock.monotonic(), turn };
   };
-  /** Puts it behind the others, and takes those away that are too old to count. */
+  /** Appends the entry, and drops entries that are too old to count. */
   const set = (starts: Map<number, ReadStart>, orderId: number, start: ReadStart): void => {
     starts.delete(orderId);
     starts.set(orderId, start);

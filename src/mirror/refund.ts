@@ -1,6 +1,6 @@
 /**
- * `refund` and `pending_refund` with their lines. Like a delivery, a rejected or canceled refund
- * is final: an answer that says otherwise is recorded as an incident and changes nothing.
+ * Entities `refund` and `pending_refund` with their lines. Like a delivery, a rejected or canceled
+ * refund is final: an answer that says otherwise opens an incident and changes nothing.
  */
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';

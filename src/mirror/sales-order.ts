@@ -1,4 +1,4 @@
-/** `sales_order` and `sales_order_line`: the order as the service last told it. */
+/** Entities `sales_order` and `sales_order_line`. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
@@ -81,7 +81,7 @@ function toRow(record: OrderRecord): MirrorRow {
     season_name: order.name('SeasonName'),
     country_code: address.text('countryCode'),
     company: address.text('company'),
-    // Spaces around it make no other account, here and in what the ERP tells of its customers.
+    // Trimmed, here and in the ERP's customers, because spaces make no other account.
     account_no: address.text('accountNo')?.trim() ?? null,
     shipping_address: order.json('shippingAddress', '{}'),
     freight_type: freight.text('freightType'),
@@ -99,7 +99,7 @@ export function writeOrders(
   return writeRows(tx, SALES_ORDER, records.map(toRow), provenance);
 }
 
-/** The order was read with all that belongs to it, by a read that started then. */
+/** Notes that a read which started at `at` covered the order with all its parts. */
 export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Promise<void> {
   await tx
     .updateTable('sales_order')
@@ -108,17 +108,20 @@ export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Prom
     .execute();
 }
 
-/** Orders that are looked at between two turns of the event loop. */
+/** Orders per turn of the event loop. */
 const SLICE_ROWS = 2_000;
 
-/** A part of the orders, by their numbers. */
+/** Range of order numbers. */
 export interface OrderSlice {
   readonly from: number;
-  /** The first number that is not in it any more. */
+  /** First number after the range. */
   readonly before: number;
 }
 
-/** All orders from `from` on in slices, the newest first: others have their turn between two. */
+/**
+ * Iterates over the orders from `from` on in slices, the newest first, and yields to the event loop
+ * between two.
+ */
 export async function* orderSlices(db: Db, from = 0): AsyncGenerator<OrderSlice> {
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const { rows } = await sql<{
@@ -139,7 +142,7 @@ interface Walk {
   readonly startedAt: number;
 }
 
-/** Numbers of orders that a walk has met and could not understand. */
+/** Numbers of orders that a walk saw and could not read. */
 async function notUnderstood(db: Db, { startedAt }: Walk): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ readonly key: number }>`
     select raw->>'orderId' + 0 key from quarantine
@@ -152,9 +155,8 @@ interface OrdersCensus extends ListCensus {
 }
 
 /**
- * Compares a walk over all orders with the mirror. Each order that the walk saw carries its number
- * (`readSeq`) or a later one; so do orders that came meanwhile. One that could not be understood
- * (quarantine) was seen as well. Orders below `from` are left out.
+ * Diffs a walk over all orders with the mirror. Orders seen by the walk, or later, have its
+ * `readSeq` or a higher one; quarantined orders count as seen. Orders below `from` are left out.
  */
 export async function ordersCensus(db: Db, walk: Walk, from = 0): Promise<OrdersCensus> {
   const met = await notUnderstood(db, walk);

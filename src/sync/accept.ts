@@ -1,7 +1,6 @@
 /**
- * What a person may say of a list that looks wrong and is right: that most of its rows really have
- * changed at once, or that its count is off for good. Throws RefusedError when there is nothing to
- * accept.
+ * A person's acceptance of a list that looks wrong and is right: most of its rows really changed at
+ * once, or its count is off permanently. Throws RefusedError when there is nothing to accept.
  */
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -20,7 +19,7 @@ interface Deps {
 
 export interface AcceptedChange {
   readonly stream: string;
-  /** Also earlier runs of the stream that waited. */
+  /** The run and earlier runs of the stream that were waiting as well. */
   readonly runIds: readonly number[];
 }
 
@@ -47,7 +46,7 @@ async function waitingRuns(tx: Tx, stream: string, runId: number): Promise<reado
   return rows.map((row) => row.run_id);
 }
 
-/** Lets the rules go by what the run changed, and earlier ones of its stream. */
+/** Accepts the changes of the run and of earlier waiting runs, so that rules act on them. */
 export function acceptChange(
   { store, clock }: Deps,
   runId: number,
@@ -80,17 +79,16 @@ export function acceptChange(
 export interface AcceptedCount {
   readonly stream: string;
   readonly runId: number;
-  /** For people. */
   readonly accepted: string;
 }
 
-/** The counts that a run keeps of what is off, if only they keep it from being complete. */
+/** Count differences stored with a run, if they alone keep it from being complete. */
 export function countsOffIn(kept: string | null): CountsOff | undefined {
   const off = tryParseJson(kept ?? '');
   return isJsonObject(off) ? countsIn(off) : undefined;
 }
 
-/** The number of the run, or of the latest one of the stream. */
+/** Resolves a run number, or the latest run of a stream. */
 async function runOf(db: Db | Tx, which: string): Promise<number> {
   if (/^\d+$/.test(which)) return Number(which);
   const state = await db
@@ -104,7 +102,7 @@ async function runOf(db: Db | Tx, which: string): Promise<number> {
   });
 }
 
-/** Takes the counts of a run for right, in the transaction that needs it. */
+/** Stores a run's count differences as accepted, within the caller's transaction. */
 export async function takeCounts(
   tx: Tx,
   { stream, off }: { readonly stream: string; readonly off: CountsOff },
@@ -114,7 +112,7 @@ export async function takeCounts(
   await writeAcceptedCounts(tx, stream, { off, by: actor, reason, at: now });
 }
 
-/** Takes it that the counts of the stream are off for good by what they were off in the run. */
+/** Accepts that the stream's counts are permanently off by as much as they were in the run. */
 export function acceptCount(
   { store, clock }: Deps,
   which: string,
@@ -138,7 +136,7 @@ export function acceptCount(
       });
     }
     await takeCounts(tx, { stream: run.stream, off }, asker, now);
-    // Nobody waits for the schedule to see what comes of it.
+    // Runs the stream now, so that the person sees the effect without waiting for the schedule.
     await tx
       .updateTable('stream_state')
       .set({ due_at: now })

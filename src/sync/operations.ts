@@ -1,7 +1,7 @@
 /**
- * What a person may do to the pulls: run now, release a suspicious run, accept what
- * looks wrong and is right, try quarantined rows again. All of it is state in the database; the
- * planner sees it at its next look. Throws RefusedError when the request makes no sense.
+ * Operator actions on pulls: run now, release a suspicious run, accept a list that looks wrong and
+ * is right, retry quarantined rows. All of it is state in the database that the planner reads next.
+ * Throws RefusedError when the request makes no sense.
  */
 import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -27,14 +27,14 @@ import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
 import type { SeenBy, Stream } from './stream.ts';
 
 export interface OperationsDeps extends SettleDeps {
-  /** Streams that are wanted and do not exist at the account's level, each with it. */
+  /** Configured streams that the account's level lacks, each with that level. */
   readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
-  /** What the account names otherwise. */
+  /** Member names of the account. */
   readonly names?: readonly MemberName[];
-  /** Something is due. */
+  /** Wakes the planner because a stream is due. */
   readonly nudge: () => void;
-  /** What decisions waited for is over. */
+  /** Called when decisions no longer wait for an accepted change. */
   readonly onAccepted: () => void;
 }
 
@@ -46,16 +46,16 @@ interface Released {
 
 export interface SyncOperations {
   runNow(stream: string, full: boolean, asker: Asker): Promise<void>;
-  /** Carries out what a suspicious run held back, and counts it as complete. */
+  /** Carries out what a suspicious run held back, and counts the run as complete. */
   release(runId: number, asker: Asker): Promise<Released>;
-  /** Lets decisions go by what the run has changed, though it was most of its list at once. */
+  /** Lets decisions use what the run changed, although it was most of its list at once. */
   acceptChange(runId: number, asker: Asker): Promise<AcceptedChange>;
   /**
-   * Takes it that the counts of a stream are off for good by what they were off in a run: of that
-   * number, or the latest one of the stream of that name.
+   * Accepts that a stream's counts are permanently off by as much as in a run, given by number or
+   * as the stream's latest.
    */
   acceptCount(which: string, asker: Asker): Promise<AcceptedCount>;
-  /** Gives how many rows can be understood now; their sources are read again. */
+  /** Returns how many rows can be read now; their sources are pulled again. */
   retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
 }
 
@@ -86,7 +86,7 @@ async function requireNotPaused({ store }: OperationsDeps, stream: string): Prom
   });
 }
 
-/** A run that was held, or one that only its counts keep from being complete. */
+/** Loads a held run, or one that only its counts keep from being complete. */
 async function heldRun(db: Db | Tx, runId: number) {
   const run = await db
     .selectFrom('sync_run')
@@ -114,7 +114,10 @@ async function heldRun(db: Db | Tx, runId: number) {
   return run;
 }
 
-/** The person has spoken of the count, and seen nothing of how much would be deleted. */
+/**
+ * Refuses a large deletion, because the person accepted the count and has not seen how much would
+ * be deleted.
+ */
 async function requireLittle(
   deps: OperationsDeps,
   stream: Stream & { readonly list: NonNullable<Stream['list']> },
@@ -153,8 +156,8 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
   const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;
   const stream = known(deps, run.stream);
   const seenBy = { runId, readSeq: run.read_seq, startedAt: run.started_at };
-  // Asked again wherever something is changed: a run may have begun since, and what it has seen and
-  // found unchanged carries no mark of it.
+  // Checked in every transaction, because a run may have begun since, and rows that it found
+  // unchanged do not show that.
   const check = (tx: Tx): Promise<unknown> => heldRun(tx, runId);
   const { list, others = [] } = stream;
   const missing = await missingOf(deps, stream, seenBy, off);
@@ -165,7 +168,7 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
   }
   return store.transaction(async (tx) => {
     await check(tx);
-    // Also those of a try before that was cut off.
+    // Includes rows deleted by an earlier release that was interrupted.
     const { rows_deleted: rowsDeleted } = await tx
       .updateTable('sync_run')
       .set({

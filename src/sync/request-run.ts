@@ -1,15 +1,15 @@
-/** Has a stream pulled soon because something waits for it; a pause holds all the same. */
+/** Requests an early pull of a stream that something waits for; pauses still apply. */
 import type { Clock } from '../lib/clock.ts';
 import type { Store } from '../store/store.ts';
 
 export interface RunRequestDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** A stream is due. */
+  /** Wakes the planner. */
   readonly nudge: () => void;
 }
 
-/** A long list must not be pulled again and again for whoever waits for it. */
+/** Minimum interval, so that a long list is not pulled over and over for whoever waits. */
 const AT_MOST_EVERY_MS = 900_000;
 
 export async function requestRun(

@@ -1,4 +1,4 @@
-/** What a program that reads the service otherwise than the last one must look at again. */
+/** Rereads data when a new program version or setting reads the service differently. */
 import { forgetDigests } from '../mirror/list.ts';
 import { readState, writeState } from '../store/state.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
@@ -8,9 +8,9 @@ export const READING_VERSION = '1';
 const READING_KEY = 'reading_version';
 
 /**
- * After an upgrade, and when members are named otherwise (service.v1.members): quarantined rows are
- * tried again, and no digest proves anything any more, because the same bytes may be read
- * otherwise. Gives whether there was a reason.
+ * After an upgrade or a change of member names (service.v1.members), retries quarantined rows and
+ * forgets all digests, because the same bytes may be read differently. Returns whether there was a
+ * reason.
  */
 export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   const { store, clock, names = [] } = deps;

@@ -1,9 +1,8 @@
 /**
- * Rows that are written apart from their list: the stock of what was just ordered is read at once,
- * and so is what an order names and the mirror does not know yet. For the stock:
- * the list may show such a row as it did before, in the same bytes: then its digest would prove
- * what is wrong. So these rows are noted, and before a run begins the segments that hold them lose
- * their proof.
+ * Out-of-band writes: rows written apart from their list, such as the stock of ordered variants, or
+ * resources named by an order that the mirror lacks. The stock list may still show such a row in
+ * its old bytes, whose digest would then count as unchanged. These rows are noted, and before a run
+ * begins the digests of their chunks are cleared.
  */
 import { sql } from 'kysely';
 import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
@@ -17,10 +16,10 @@ import { FREIGHT_OPTION, SEASON } from './names.ts';
 import { twiceAmong } from './places.ts';
 import { STOCK_VARIANT, seasonVariants } from './variant.ts';
 
-/** Where rows come from that were read because they were ordered. */
+/** Source of rows that were read because they were ordered. */
 export const ORDERED_SOURCE = 'refresh:ordered';
 
-/** Writes some variants of the stock, apart from the list as a whole. */
+/** Writes some stock variants out of band. */
 export async function writeStockVariants(
   tx: Tx,
   records: readonly object[],
@@ -28,12 +27,12 @@ export async function writeStockVariants(
 ): Promise<WriteCounts> {
   const all = records.map((record) => STOCK_VARIANT.toRow(copied(record)));
   const keys = all.map(({ values }) => values.barcode ?? null);
-  // By itself a barcode comes once, wherever it stands in the list: nobody knows for which places.
+  // Skips duplicates, because a variant read alone does not tell to which of its places it belongs.
   const twice = await twiceAmong(tx, 'stock', keys);
   const rows = all.filter(({ values }) => !twice.has(values.barcode ?? null));
   const before = await lastChange(tx);
   const counts = await writeRows(tx, STOCK_VARIANT, rows, provenance);
-  // A run that began earlier must not take away what was there as the mirror has it.
+  // Protects the rows from a run that began earlier and would delete them.
   const barcodes = rows.map(({ values }) => values.barcode ?? null);
   await raiseReadSeq(tx, STOCK_VARIANT.table, STOCK_VARIANT.key, barcodes, provenance.readSeq);
   await sql`insert into stock_apart (barcode, is_new)
@@ -44,8 +43,8 @@ export async function writeStockVariants(
 }
 
 /**
- * Writes some variants of a season, apart from its list. They are new or were deleted, so that the
- * next run of the list needs to ask only which rows the list does not have.
+ * Writes some variants of a season out of band. They are new or were deleted, so the next run only
+ * needs to diff its keys with the mirror.
  */
 export async function writeSeasonVariants(
   tx: Tx,
@@ -70,7 +69,7 @@ const SHORT_LISTS = { seasons: SEASON, freight: FREIGHT_OPTION } as const;
 
 export type ShortListName = keyof typeof SHORT_LISTS;
 
-/** Writes what a short list shows, apart from its stream, which alone says what is gone. */
+/** Writes rows of a short list out of band; only its stream decides what is gone. */
 export async function writeShortList(
   tx: Tx,
   stream: ShortListName,
@@ -85,17 +84,20 @@ export async function writeShortList(
   if (inserted + changed > 0) await forgetList(tx, stream);
 }
 
-/** Whether there is anything for {@link distrustApart} to do. */
+/** Tells whether {@link invalidateDigests} has anything to do. */
 export async function hasApart(db: Db): Promise<boolean> {
   return (await db.selectFrom('stock_apart').select('barcode').limit(1).execute()).length > 0;
 }
 
-/** Call it before the first page of a run of the stock. Looks through the keys of all segments. */
+/**
+ * Clears the digests of chunks with out-of-band rows; called before the first page of a stock run.
+ * Scans the keys of all chunks.
+ */
 export async function distrustApart(store: Store): Promise<void> {
   const apart = await store.db.selectFrom('stock_apart').select(['barcode', 'is_new']).execute();
   if (apart.length === 0) return;
   const barcodes = JSON.stringify(apart.map(({ barcode }) => barcode));
-  // One that is new may not be in the list at all.
+  // A new row may not be in the list at all.
   const hasNew = Number(apart.some(({ is_new }) => is_new === 1));
   const { rows } = await sql<{ readonly first_row: number }>`
     select first_row from segment where stream = 'stock' and (
@@ -105,13 +107,13 @@ export async function distrustApart(store: Store): Promise<void> {
   const firstRows = JSON.stringify(rows.map(({ first_row }) => first_row));
   const done = JSON.stringify(apart.map(({ barcode, is_new }) => `${is_new} ${barcode}`));
   await store.transaction(async (tx) => {
-    // So that the run asks which rows the list does not have. One that goes on behind the first
-    // segment asks it anyhow, and needs to know what is in there.
+    // Makes the run diff its keys with the mirror. A run resumed after the first chunk does so
+    // anyway, and needs that chunk's keys.
     await sql`update segment set digest = null,
       keys = iif(${hasNew} = 1 and first_row = 0, ${RESPELLED_KEYS}, keys)
       where stream = 'stock'
         and first_row in (select value from json_each(${firstRows}))`.execute(tx);
-    // One that was noted anew meanwhile, and otherwise, stays for the next run.
+    // A row noted again meanwhile stays for the next run.
     await sql`delete from stock_apart
       where is_new || ' ' || barcode in (select value from json_each(${done}))`.execute(tx);
   });

@@ -1,9 +1,9 @@
-/** Variants of the stock by their brands. */
+/** Stock variants by brand. */
 import { sql } from 'kysely';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 
-/** How many of these barcodes are of which brand; those that name none are left out. */
+/** Counts the barcodes per brand; those without a brand are left out. */
 export async function rowsByBrand(
   db: Db,
   barcodes: readonly SqlValue[],

@@ -1,15 +1,12 @@
 /**
- * Keys that stand in several places of a list for good: an account may list a barcode once for each
- * season or brand. Places that differ in season or brand are summed: the row has the pieces of all,
- * and all else from the first of them by season and brand, whatever the order of the list. Places
- * that agree in both are one, told twice (the list moved); the last word counts.
- *
- * Keys are found when a list has them twice (twice.ts). From the next run on their rows are kept as
- * places, beside the segment that has them and in its transaction, so that a segment that is proved
- * unchanged still has its places. The rows are made of them when the list has been read to its end:
- * before that a row that moved would count in its old place and in its new one.
- *
- * Writes `key_twice`, `key_place`, and the rows through the one way into the mirror.
+ * Duplicate keys: an account may list a barcode once per season or brand. Places with different
+ * season or brand are summed: the row has the total quantity, and all else from the first place by
+ * season and brand, whatever the list's order. Places with equal season and brand are one, repeated
+ * because the list moved; the last counts. Duplicates are found in the chunks' keys
+ * (duplicates.ts). From the next run on, their rows are kept as places, beside their chunk and in
+ * its transaction, so that an unchanged chunk keeps its places. Rows are merged only after the list
+ * was read to its end, because a row that moved would count twice before. Writes `key_twice`,
+ * `key_place` and, through entity.ts, the rows.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys, insertRows, type SqlRow, type SqlValue } from '../../store/bulk.ts';
@@ -23,24 +20,24 @@ import {
   withOwnValue,
 } from '../rows/prepared.ts';
 
-/** Keys whose rows are made in one transaction. */
+/** Keys merged per transaction. */
 const SLICE = 500;
 
 const COLUMNS = ['first_row', 'at', 'key', 'season_name', 'brand_name', 'quantity', 'prepared'];
 
-/** Where a list, or a part of it, is kept. */
+/** A list, or a part of it. */
 interface Place {
   readonly stream: string;
   readonly part: string;
 }
 
-/** Whether any key of the stream's list stands in several places. */
+/** Tells whether the stream's list has any known duplicate key. */
 export async function hasTwice(db: Db | Tx, stream: string): Promise<boolean> {
   const one = db.selectFrom('key_twice').select('key').where('stream', '=', stream).limit(1);
   return (await one.executeTakeFirst()) !== undefined;
 }
 
-/** Of the keys, those that stand in several places. */
+/** Filters the keys to known duplicates. */
 export async function twiceAmong(
   tx: Tx,
   stream: string,
@@ -64,7 +61,7 @@ async function makeDue(tx: Tx, stream: string, keys: readonly SqlValue[]): Promi
     .execute();
 }
 
-/** Takes off the places of segments that begin in [from, to), or from there to the end. */
+/** Removes the places of chunks that begin in [from, to), by default to the list's end. */
 export async function forgetPlaces(
   tx: Tx,
   { stream, part }: Place,
@@ -82,7 +79,7 @@ export async function forgetPlaces(
     );
 }
 
-/** Takes off the places of parts that are no more. */
+/** Removes the places of parts that no longer exist. */
 export async function forgetPlacesBeside(
   tx: Tx,
   stream: string,
@@ -98,15 +95,15 @@ export async function forgetPlacesBeside(
     );
 }
 
-/** A row in its place. */
+/** A row and its place. */
 export interface Placed {
   readonly firstRow: number;
-  /** Among the rows of its segment. */
+  /** Index within its chunk. */
   readonly at: number;
   readonly row: PreparedRow;
 }
 
-/** Keeps rows as places; those of their segments were taken off before. */
+/** Stores rows as places; those of their chunks were removed before. */
 export async function keepPlaces(
   tx: Tx,
   { stream, part }: Place,
@@ -132,18 +129,18 @@ export async function keepPlaces(
 
 interface PlaceRow {
   readonly key: string;
-  /** Null: it could not be read. */
+  /** Null: unreadable. */
   readonly quantity: number | null;
-  /** By which places of a key are told apart. */
+  /** Season and brand, which distinguish the places of a key. */
   readonly kind: string;
   readonly prepared: string;
 }
 
-/** The row of a key, of its places in the order of their season and brand. */
+/** Merges the places of a key, ordered by season and brand. */
 function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): PreparedRow | undefined {
   const [first] = places;
   if (!first) return undefined;
-  // Of places that agree, the last in the list.
+  // The last of equal places wins.
   const kinds = new Map(places.map((place) => [place.kind, place]));
   const quantities = [...kinds.values()].flatMap(({ quantity }) => quantity ?? []);
   const sum = quantities.reduce((pieces, quantity) => pieces + quantity, 0);
@@ -152,10 +149,10 @@ function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): Prepa
   return kinds.size === 1 ? row : withOwnValue(definition, row, 'quantity', pieces);
 }
 
-/** Season and brand, as one text. */
+/** Season and brand as one string. */
 const KIND = sql<string>`json_array(coalesce(season_name, ''), coalesce(brand_name, ''))`;
 
-/** Lets go of keys that stand in one place by now, or in none: their rows are as any others. */
+/** Forgets keys with at most one place left: their rows are ordinary again. */
 async function forgetKeys(tx: Tx, stream: string, keys: readonly string[]): Promise<void> {
   for (const table of ['key_twice', 'key_place'] as const) {
     const ofStream = tx.deleteFrom(table).where('stream', '=', stream);
@@ -165,13 +162,13 @@ async function forgetKeys(tx: Tx, stream: string, keys: readonly string[]): Prom
 
 interface Joined {
   readonly counts: WriteCounts;
-  /** Go on behind this key. */
+  /** Continue after this key. */
   readonly last: string;
 }
 
 /**
- * Makes the rows of some keys behind `after` whose places have changed; undefined when there are
- * none. The list must have been read to its end.
+ * Merges the rows of some keys after `after` whose places changed; undefined when none is left. The
+ * list must have been read to its end.
  */
 export async function joinPlaces(
   tx: Tx,
@@ -197,7 +194,7 @@ export async function joinPlaces(
   const byKey = Map.groupBy(places.rows, ({ key }) => key);
   const rows = [...byKey.values()].flatMap((of) => rowOf(definition, of) ?? []);
   const counts = await writePrepared(tx, definition, rows, provenance);
-  // What a later read has found meanwhile is made of its places by the next run.
+  // A later read was newer; the next run merges again.
   if (counts.stale > 0) return { counts, last };
   await tx
     .updateTable('key_twice')
@@ -210,12 +207,12 @@ export async function joinPlaces(
   return { counts, last };
 }
 
-/** A query of the places that differ, one row each, that may go on with further conditions. */
+/** Query of the distinct places, one row each; the caller may append conditions. */
 export function placesOf(stream: string): RawBuilder<unknown> {
   return sql`select distinct key, ${KIND} kind from key_place where stream = ${stream}`;
 }
 
-/** Rows of the list beyond the first of their key that differ from it in season or brand. */
+/** Rows of the list beyond the first of their key, with another season or brand. */
 export async function countPlaces(db: Db | Tx, stream: string): Promise<number> {
   const { rows } = await sql<{ readonly n: number }>`
     select count(*) - count(distinct key) n from (${placesOf(stream)})`.execute(db);

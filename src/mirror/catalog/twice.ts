@@ -1,17 +1,16 @@
 /**
- * A row that stands in two segments: the list moved while it was read, a run that was cut off has
- * left new segments beside old ones, or the list has it in several places for good (places.ts). The
- * mirror has what came last. Once the row is in one place again, in the bytes of before, the digest
- * of that place would prove what is wrong.
+ * Finds keys that occur more than once in a list: because the list moved while it was read, because
+ * an interrupted run left new chunks beside old ones, or permanently (places.ts). The mirror has
+ * the last version; the digest of another place would prove nothing, so it is cleared.
  */
 import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Keys that are dealt with at once: a list may have each of a million rows twice. */
+/** Keys per query; a list may have each of a million rows twice. */
 const SLICE = 20_000;
 
-/** Keys behind `after` that stand more than once in the list, in their order. */
+/** Duplicate keys after `after`, in order. */
 async function twiceBehind(store: Store, stream: string, after: string): Promise<string[]> {
   const { rows } = await sql<{ readonly key: string }>`select k.value key
     from segment, json_each(segment.keys) k where stream = ${stream} and k.value > ${after}
@@ -40,8 +39,8 @@ async function distrustKeys(
 }
 
 /**
- * Takes the proof from segments that share a row. Looks through the keys of all segments.
- * `isSummed`: from now on the rows of such keys are kept as places, so that they can be told apart.
+ * Clears the digests of chunks that share a row. Scans the keys of all chunks. `isSummed`: from now
+ * on the rows of such keys are kept as places.
  */
 export async function distrustTwice(
   store: Store,

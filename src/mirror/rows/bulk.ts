@@ -1,33 +1,33 @@
-/** Rows of the mirror as the statement takes them that writes many at once. */
+/** Converts rows to the parameters of bulk statements. */
 import type { BulkRows, SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { addExtras, extraIdsOf } from './extra.ts';
 import type { EntityDefinition, PreparedRow, PreparedRows, RowGroups } from './prepared.ts';
 
-/** Where rows come from: the read's start (sequence), and what caused it. */
+/** Origin of rows: the read's sequence number, and its cause. */
 export interface Provenance {
   readonly source: string;
   readonly readSeq: number;
-  /** Epoch milliseconds. */
+  /** Epoch ms. */
   readonly at: number;
 }
 
-/** What all rows that are written at once have in common. */
+/** Columns equal in all rows of one write. */
 function constantsOf({ at, readSeq, source }: Provenance): SqlRow {
   const times = { first_seen_at: at, changed_at: at, deleted_at: null };
   return { ...times, read_seq: readSeq, source };
 }
 
-/** Of rows that have their members without a column elsewhere. */
+/** For rows whose unmodelled members are stored in `variant_extra`. */
 const NO_EXTRA = { extra: '' };
 
-/** The values of {@link bulkOfRows} as a JSON array. */
+/** Values of {@link bulkOfRows} as a JSON array. */
 function textOf({ values, own, hash }: PreparedRow, extra: SqlValue): string {
   const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
   return `${values},${extra}${ownValues},"${hash}"]`;
 }
 
-/** `before`: those of the rows that are known. */
+/** `before`: stored versions of known rows. */
 export async function bulkOfRows(
   tx: Tx,
   { table, columns, ownColumns }: EntityDefinition,
@@ -64,7 +64,7 @@ async function bulkOfGroups(
 
 const NONE_BEFORE: ReadonlyMap<SqlValue, SqlRow> = new Map();
 
-/** Of rows none of which is known. */
+/** For rows none of which is known. */
 export function bulkOf(
   tx: Tx,
   definition: EntityDefinition,

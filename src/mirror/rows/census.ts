@@ -1,7 +1,6 @@
 /**
- * A list of the service, compared as a whole with the mirror: which keys stand in it twice, and
- * which rows of the mirror it does not have. It goes by the keys that the segments of the list
- * keep.
+ * Full-list diff: compares the keys stored with a list's chunks with the mirror, and finds
+ * duplicate keys and rows that the list no longer has.
  */
 import { sql } from 'kysely';
 import type { SqlValue } from '../../store/bulk.ts';
@@ -13,13 +12,13 @@ export interface ListCensus {
   /** Rows of the mirror that are not deleted. */
   readonly live: number;
   /**
-   * Rows of the list beyond the first of their key in the same part, but for those that differ from
-   * it (places.ts): a variant may well stand in the lists of two brands.
+   * Rows beyond the first of their key in the same part, except known places (catalog/places.ts): a
+   * variant may be in the lists of two brands.
    */
   readonly duplicates: number;
-  /** The key of one of them. */
+  /** Key of one duplicate. */
   readonly twice?: SqlValue;
-  /** Keys stand in several parts that are not kept as places yet. */
+  /** Keys occur in several parts and are not kept as places yet. */
   readonly hasNewPlaces?: boolean;
   /** Keys of live rows that the list does not have. */
   readonly missing: readonly SqlValue[];
@@ -32,7 +31,7 @@ async function countLive(db: Db | Tx, { table }: ListTable): Promise<number> {
   return live.rows[0]?.n ?? 0;
 }
 
-/** Live rows with that value in a column. */
+/** Counts live rows with the value in a column. */
 export async function countGroup(
   db: Db | Tx,
   { table }: ListTable,
@@ -45,9 +44,8 @@ export async function countGroup(
 }
 
 /**
- * How many keys the list has, if every live row was written by the run that read it: then each of
- * them is in the list, and the counts alone say what {@link takeCensus} asks. So it is after a
- * first pull, the longest one.
+ * Number of keys in the list, if every live row was written by the run that read it: then counts
+ * alone answer {@link diffAgainstList}. True after a first pull, the longest one.
  */
 async function countOfOwnList(
   db: Db | Tx,
@@ -82,7 +80,7 @@ async function countInParts(db: Db | Tx, stream: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** Whether any key that stands in several places of the list is not known to do so. */
+/** Tells whether any duplicate key is not known yet. */
 async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
   const { rows } = await sql`select k.value key
     from segment, json_each(segment.keys) k where stream = ${stream}
@@ -92,8 +90,8 @@ async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
 }
 
 /**
- * Compares the list as a whole with the mirror; call it when every part has been seen. `source` is
- * that of the run that has seen it.
+ * Compares the full list with the mirror; call it when every part was read. `source` names the run
+ * that read it.
  */
 export async function takeCensus(
   db: Db | Tx,
@@ -104,8 +102,8 @@ export async function takeCensus(
   const { table, key } = of;
   const live = await countLive(db, of);
   const own = await countOfOwnList(db, of, stream, source);
-  // With more live rows than that, the run has written some that its list has no more: it was
-  // started over, or a part was gone when it went on.
+  // With more live rows than keys, the run wrote rows that its list no longer has: it was
+  // restarted, or a part vanished before it resumed.
   const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListCensus> => {
     if (duplicates === 0) return { live, duplicates, missing };
     const beyond = Math.max(0, duplicates - (await countPlaces(db, stream)));

@@ -1,9 +1,8 @@
 /**
- * Members of variants that have no column: the sizes of one colour share them, and repeated with
- * each they were three quarters of all that is kept of a variant. So neighbouring rows of a list
- * that agree in them refer to one entry of `variant_extra`; views give every row its own. The entry
- * counts its rows and goes with the last one (a trigger sees to it). Rows from before have none:
- * they keep what they have until they change, and share it then with those that change with them.
+ * Unmodelled members of variants: the sizes of one colour share them, and repeating them made up
+ * three quarters of a variant's size. Neighbouring rows that agree refer to one entry of
+ * `variant_extra`; views give every row its own. An entry counts its rows and is deleted with the
+ * last one (by a trigger). Older rows keep their own copy until they change.
  */
 import { sql } from 'kysely';
 import { canonicalJson, tryParseJson } from '../../lib/json.ts';
@@ -11,7 +10,7 @@ import { type BulkRows, inKeys, insertBulk, type SqlRow, type SqlValue } from '.
 import type { Tx } from '../../store/store.ts';
 import type { ListTable, PreparedRow } from './prepared.ts';
 
-/** Members that we do not know may come in another order: that changes nothing. */
+/** Compares JSON regardless of member order, which carries no meaning. */
 export function isSameExtra(old: SqlValue, now: SqlValue): boolean {
   const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
   return old === now || text(old) === text(now);
@@ -26,8 +25,7 @@ async function nextId(tx: Tx): Promise<number> {
 }
 
 /**
- * Adds entries, a JSON array of `[extra, rows that have it]`; gives the id of the first one, behind
- * which the others follow.
+ * Adds entries, a JSON array of `[extra, number of rows]`; returns the first id, the others follow.
  */
 export async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
   const from = await nextId(tx);
@@ -41,7 +39,7 @@ export async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<numbe
   return from;
 }
 
-/** The entry of each row: its own of before, if it still says the same, or else a new one. */
+/** Entry id of each row: its previous one if the content is the same, else a new one. */
 export async function extraIdsOf(
   tx: Tx,
   rows: readonly PreparedRow[],
@@ -62,7 +60,7 @@ export async function extraIdsOf(
   return rows.map(({ extra }, at) => kept[at] ?? ids.get(extra) ?? null);
 }
 
-/** Whole rows of a table of variants by their keys, with what they share in its place. */
+/** Rows of a variants table by key, with their shared members filled in. */
 export async function selectWithExtra(
   tx: Tx,
   { table, key }: ListTable,

@@ -1,12 +1,12 @@
 /**
- * Pages that were proved unchanged wait for the next write: their checkpoint alone is not worth a
- * transaction, which waits for the disk and keeps other writers waiting. A kill loses no more
- * than the proof; the pages are read again.
+ * Holds unchanged pages until the next write, because their checkpoint alone is not worth a
+ * transaction, which waits for the disk and blocks other writers. A kill loses only the comparison;
+ * the pages are read again.
  */
 import type { JsonObject } from '../../lib/json.ts';
 import type { PageCounts, Run } from '../run/ledger.ts';
 
-/** Rows beyond which the proof is written down all the same: a third of a second's work. */
+/** Rows after which the checkpoint is written anyway: a third of a second's work. */
 const ROWS_MAX = 20_000;
 
 export interface Proved {
@@ -16,13 +16,13 @@ export interface Proved {
 }
 
 export interface ProvedPages {
-  /** Adds a page; gives what is to be written down now, if it has become too much. */
+  /** Adds a page; returns what must be written now if too many rows have gathered. */
   add(page: Proved): Proved | undefined;
-  /** What waits for the run; it is the caller's from here on. */
+  /** Removes and returns what is held for the run. */
   take(runId: number): Proved | undefined;
 }
 
-/** What both pages did. */
+/** Adds the counts of two pages. */
 export function sumOf(a: PageCounts | undefined, b: PageCounts): PageCounts {
   if (!a) return b;
   const of = (name: 'rows' | 'changed' | 'unchanged' | 'quarantined' | 'bytes'): number =>
@@ -32,7 +32,7 @@ export function sumOf(a: PageCounts | undefined, b: PageCounts): PageCounts {
   return {
     rows: of('rows'),
     changed: of('changed'),
-    // Of proved pages, which come first, there are none.
+    // `a` counts unchanged pages, which insert nothing and change nothing drastically.
     ...{ inserted: b.inserted ?? 0, ...(b.drastic ? { drastic: b.drastic } : {}) },
     unchanged: of('unchanged'),
     quarantined: of('quarantined'),

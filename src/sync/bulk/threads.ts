@@ -1,8 +1,8 @@
 /**
- * The two threads of the bulk streams. Fetching, splitting and proving stay on the main thread,
- * whose one transport knows limits and session; the bytes of each page are handed over (moved, not
- * copied) to a thread that parses them, and what it makes of them to one with a connection of its
- * own. So a million rows never keep the listener waiting.
+ * Runs the two threads of the bulk streams. Fetching, splitting and comparing digests stay on the
+ * main thread, whose transport knows limits and session. Each page's bytes are moved (not copied)
+ * to a thread that parses them, and the rows to a thread with its own database connection, so that
+ * a million rows never block the listener.
  */
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -40,7 +40,7 @@ export type WriterAnswer =
   | { readonly kind: 'group'; readonly rows: number }
   | { readonly kind: 'census'; readonly census: ListCensus };
 
-/** They keep a few pages; more heap would only put garbage collection off. */
+/** Each thread keeps a few pages; a larger heap would only delay garbage collection. */
 const READER_LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
 const WRITER_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 6 };
 
@@ -69,7 +69,8 @@ function createReader(data: readonly MemberName[], clock: Clock, onRead: () => v
 function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>, clock: Clock) {
   const name = 'the thread that writes lists';
   const onEnd = (): void => {
-    // It may have died inside a transaction.
+    // Frees the write lock and the checkpoint, because the thread may have died inside a
+    // transaction.
     turnsOfThread(data.turns).leave();
     leaveLog(data.turns);
   };
@@ -109,8 +110,7 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
 }
 
 /**
- * `options` and turns are those of the database that the daemon has open; `names`: what the account
- * names otherwise.
+ * `options` are those of the daemon's open database; `names` are the account's own member names.
  */
 export function createBulkThreads(
   options: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
@@ -118,9 +118,9 @@ export function createBulkThreads(
   names: readonly MemberName[] = [],
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
-  // What is read will be written: the two start at the same time.
+  // Starts the writer with the reader, because rows that are read will be written.
   const { thread: reading, reader } = createReader(names, clock, () => {
-    // What is wrong with it is told to whoever asks it.
+    // Ignored here; the next question reports the failure.
     writing.start().catch(() => undefined);
   });
   return {

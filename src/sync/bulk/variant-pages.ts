@@ -1,8 +1,8 @@
 /**
- * Pages of the lists of variants, from the bytes of the wire into the mirror, in three steps:
- * proved here (segments that are as they were the last time, by their digest), read by one thread
- * and written by another. While a page is written the next one waits beside it, and those after it
- * are read and proved (attempts.ts keeps them in order).
+ * Takes pages of variants from the wire to the mirror in three steps: compared here (chunks that
+ * are unchanged since the last run, by their digest), read by one thread, written by another. While
+ * a page is written, the next one waits and later ones are read and compared (attempts.ts keeps
+ * them in order).
  */
 
 import type { WireCounts } from '../../client/http/tally.ts';
@@ -26,7 +26,7 @@ import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { createProvedPages, type Proved } from './proved.ts';
 import { partOfList, type VariantList } from './variant-list.ts';
 
-/** The part of the client's batches that is needed here. */
+/** Part of the client's batches that is needed here. */
 export interface VariantBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly segments: readonly {
@@ -36,9 +36,9 @@ export interface VariantBatch {
     readonly end: number;
     readonly isKnown: boolean;
   }[];
-  /** Bytes that came for these rows. */
+  /** Bytes received for these rows. */
   readonly size: number;
-  /** Pages of the service that it is made of. */
+  /** Number of pages of the service that the batch was made from. */
   readonly pages: number;
 }
 
@@ -46,30 +46,30 @@ interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
-  /** Its bytes are used up. */
+  /** The bytes are used up. */
   readonly batch: VariantBatch;
-  /** What the requests since the last page cost besides themselves. */
+  /** Retries and waits since the last page. */
   readonly wire: WireCounts;
 }
 
 export interface VariantPages
   extends Pick<PageWriter, 'census' | 'countGroup' | 'distrustTwice' | 'join'> {
-  /** Before the first page of a run, of whose earlier attempt nothing is kept. */
+  /** Begins an attempt: drops what an earlier attempt of the run still holds. */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
-  /** What is known of the list when the run has begun. */
+  /** Digests of the list's chunks as of the run's begin. */
   known(run: Run, list: VariantList): KnownSegments;
-  /** What it gives may be written down only with a later page, or with the end. */
+  /** The returned counts may be recorded only with a later page or at the end. */
   write(page: VariantPage): Promise<PageCounts>;
-  /** Behind the last page, also of a run that was cut off: everything is written down. */
+  /** Ends an attempt, also an interrupted one, after recording all pages. */
   end(runId: number): Promise<void>;
 }
 
 export interface VariantPagesDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** What the account names otherwise; a thread has its own. */
+  /** Member names of the account; a thread gets its own copy. */
   readonly names?: readonly MemberName[];
-  /** Threads of their own; without them all is done here. */
+  /** Threads; without them the work is done here. */
   readonly reader?: PageReader;
   readonly writer?: PageWriter;
 }
@@ -84,12 +84,12 @@ function rowsOf(segments: VariantBatch['segments']): number {
   return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
-/** Rows that the client has not proved. */
+/** Rows that the client has not found unchanged. */
 export function openRowsOf({ segments }: VariantBatch): number {
   return rowsOf(segments.filter(({ isKnown }) => !isKnown));
 }
 
-/** What of a batch its digests do not prove; the client has proved the most of it already. */
+/** Finds the chunks of a batch that changed; the client has already marked most unchanged ones. */
 async function openPage(
   db: Db,
   place: ListPlace,
@@ -119,19 +119,19 @@ async function record(store: Store, page: Proved | undefined): Promise<void> {
   await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
 }
 
-/** Whether anything of the list was ever read; of a first one nothing can be proved. */
+/** Tells whether the list was ever read; a first run has no digests to compare with. */
 async function hasSegments({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
   const one = db.selectFrom('segment').select('stream').where('stream', '=', stream).limit(1);
   return (await one.executeTakeFirst()) !== undefined;
 }
 
-/** Takes the proof from what the mirror may have otherwise than its list. */
+/** Clears digests of chunks whose rows the mirror may have from another source than the list. */
 async function distrust(
   { db }: Pick<Store, 'db'>,
   writer: PageWriter,
   run: Parameters<VariantPages['begin']>[0],
 ): Promise<void> {
-  // Another stream would take the mark away from the stock's own run.
+  // Only for the stock, because another stream would consume the mark.
   if (run.stream === 'stock' && (await hasApart(db))) await writer.distrust();
   if (await mayBeMixed(db, run)) await writer.distrustTwice(run.stream);
 }
@@ -165,7 +165,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     }
     const spans = open.map(({ start, end }) => ({ start, end }));
     const reading = reader.read({ list, bytes, spans });
-    // Heeded below; until then a failure must not count as unhandled.
+    // Awaited below; marked as handled until then.
     reading.catch(() => undefined);
     await turn.comeNext();
     const { segments, ...rows } = await reading;
@@ -192,7 +192,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     known: (run, list) => knownIn(store.db, placeOf(run, list), attempts.at(run.runId)),
     write(page) {
       const { runId } = page.run;
-      // What was proved behind a page that has failed has no checkpoint to stand on.
+      // Drops unchanged pages after a failed one, because their checkpoint would skip it.
       const forget = (): void => void proved.take(runId);
       return inTurn(attempts.at(runId), (turn) => write(page, turn), forget);
     },

@@ -1,4 +1,7 @@
-/** The thread that writes pages of variants and looks at whole lists (threads.ts starts it). */
+/**
+ * Entry point of the thread that writes pages of variants and queries whole lists (started by
+ * threads.ts).
+ */
 import { workerData } from 'node:worker_threads';
 import { systemClock } from '../../lib/clock.ts';
 import { openSecondWriter } from '../../store/store.ts';
@@ -6,7 +9,7 @@ import { createPageWriter } from './page-writer.ts';
 import { type Given, serveThread } from './serve.ts';
 import type { WriterAnswer, WriterQuestion } from './threads.ts';
 
-/** As threads.ts has it. No schema checks it: to load zod would be a third of the start. */
+/** Options from threads.ts; not validated, because loading zod would take a third of the start. */
 const options: Parameters<typeof openSecondWriter>[0] = workerData.data;
 const clock = systemClock();
 const store = await openSecondWriter(options, clock);
@@ -36,7 +39,7 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
   try {
     return { value: { kind: 'write', counts: await writer.write(question.page) } };
   } finally {
-    // Frees it at once; the garbage collector would let a hundred pages pile up.
+    // Frees the memory at once; the garbage collector would let a hundred pages pile up.
     const { json, extras } = question.page;
     for (const { buffer } of [json, extras]) buffer.transfer(0);
   }

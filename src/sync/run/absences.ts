@@ -1,12 +1,12 @@
 /**
- * Rows that one run did not see where they may have slipped: only when the next one does not see
- * them either are they gone.
+ * Rows that one run did not see although they may have slipped between pages; they count as gone
+ * only when the next run does not see them either.
  */
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type Run, runBefore } from './ledger.ts';
 
-/** Notes rows that the run did not see, for the next one to agree. */
+/** Notes rows that the run did not see, for the next run to confirm. */
 export async function noteAbsences(
   tx: Tx,
   { runId }: Run,
@@ -17,7 +17,7 @@ export async function noteAbsences(
   await insertKeys(tx, 'absence', 'key', keys.map(String), absent);
 }
 
-/** Of the missing rows those that the run before this one missed as well; notes the others. */
+/** Returns the missing rows that the previous run missed as well; notes the others. */
 export async function missingTwice(
   store: Store,
   run: Run,
@@ -25,7 +25,7 @@ export async function missingTwice(
   missing: readonly SqlValue[],
 ): Promise<readonly SqlValue[]> {
   return store.transaction(async (tx) => {
-    // Only runs in a row can agree: one in between may have seen the row.
+    // Only consecutive runs can confirm: a run in between may have seen the row.
     const last = await runBefore(tx, run);
     const known = await tx
       .selectFrom('absence')

@@ -1,7 +1,7 @@
 /**
- * The fuse: how much a run may delete before a person has looked. What it would delete counts alone
- * and, against the share, together with what was deleted in the last 24 hours and has not come
- * back: a list that loses a little with each run is empty within a day.
+ * The deletion guard: limits how much a run may delete before a person has looked. Its deletions
+ * count alone and, against the share, together with those of the last 24 hours that have not come
+ * back, because a list that loses a little with each run is empty within a day.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -20,7 +20,7 @@ const WINDOW = '24 h';
 
 type List = NonNullable<Stream['list']>;
 
-/** When a person last released a run of the stream: what was deleted by then was meant. */
+/** Time of the last release by a person; earlier deletions were intended. */
 async function releasedAt(db: Db, stream: string): Promise<number> {
   const row = await db
     .selectFrom('sync_run')
@@ -30,7 +30,7 @@ async function releasedAt(db: Db, stream: string): Promise<number> {
   return row?.at ?? 0;
 }
 
-/** Keys of rows that were deleted lately and are still gone. */
+/** Keys of recently deleted rows that are still gone. */
 async function goneLately(
   { store, clock }: FuseDeps,
   name: string,
@@ -44,7 +44,7 @@ async function goneLately(
   return rows.map(({ key }) => key);
 }
 
-/** Rows that a run would delete, those it found, and those that went in the last while. */
+/** Rows that a run would delete, rows it found, and recently deleted rows. */
 interface Deletion {
   readonly missing: number;
   readonly live: number;
@@ -65,12 +65,12 @@ function beyondShare(
 ): string | undefined {
   const deletion = { missing, live, lately };
   if (isBeyondShare(fuse, missing, live)) return told(deletion, ofPart, false);
-  // With none missing nothing leaks now, whatever went before.
+  // Without missing rows nothing leaks now, whatever was deleted before.
   if (missing === 0 || !isBeyondShare(fuse, missing + lately, live + lately)) return undefined;
   return told(deletion, ofPart, true);
 }
 
-/** Why a person must look before so much is deleted, in words; undefined: the fuse allows it. */
+/** Describes why a person must look before deleting so much; undefined: the guard allows it. */
 export async function beyondFuse(
   deps: FuseDeps,
   { name }: Pick<Stream, 'name'>,
@@ -79,7 +79,7 @@ export async function beyondFuse(
   guarded: ReadonlyMap<string, number>,
 ): Promise<string | undefined> {
   if (missing.length === 0) return undefined;
-  // Orders are never removed by the service: their walks are proved otherwise.
+  // Skipped for orders, because the service never removes them and their walks verify otherwise.
   const lately = list.census ? [] : await goneLately(deps, name, list);
   const all = { missing: missing.length, live, lately: lately.length };
   if (isBeyond(list.fuse, missing.length, live)) return told(all, '', false);

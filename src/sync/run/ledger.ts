@@ -1,9 +1,8 @@
 /**
- * Runs of streams (`sync_run`) and what they leave behind (`stream_state`). A page and the
- * checkpoint after it are one transaction: a kill at any point loses the pages that are under way,
- * a few of a long list and else one.
- * Only pages in which there was nothing to write may wait for it (bulk/proved.ts).
- * Only `complete` moves a stream's clock.
+ * Repository of runs (`sync_run`) and stream states (`stream_state`). A page and the checkpoint
+ * after it share one transaction: a kill loses only pages in progress. Only pages without anything
+ * to write may wait for a later transaction (bulk/unchanged-pages.ts). Only `complete` updates a
+ * stream's clock.
  */
 import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/tally.ts';
@@ -20,31 +19,30 @@ export interface Run {
   readonly stream: string;
   readonly readSeq: number;
   readonly startedAt: number;
-  /** By which program and settings its list is read. */
+  /** Hash of program and settings that read the list. */
   readonly reading: string;
-  /** Where to go on; `{}` at the start of a new run. */
+  /** Position to resume from; `{}` at the start of a new run. */
   readonly checkpoint: JsonObject;
   readonly resumed: boolean;
 }
 
-/** What one page did, or several. */
+/** Counts of one page, or of several. */
 export interface PageCounts {
   /** Absent: one. */
   readonly pages?: number;
   readonly rows: number;
   readonly changed: number;
-  /** Of the changed ones: those that were not there before; absent: none. */
+  /** Changed rows that did not exist before; absent: none. */
   readonly inserted?: number;
   readonly unchanged: number;
   readonly quarantined: number;
   readonly bytes: number;
-  /** Absent: nothing. */
   readonly drastic?: Drastic;
   /** Rows whose key cannot be read; absent: none. */
   readonly keyless?: number;
-  /** Rows of segments with other keys than the last time; absent: all of them. */
+  /** Rows of chunks whose keys changed since the last run; absent: all rows. */
   readonly rekeyed?: number;
-  /** What its requests cost besides themselves. */
+  /** Retries and waits of its requests. */
   readonly wire?: WireCounts;
 }
 
@@ -53,27 +51,27 @@ type EndedOutcome = Exclude<RunOutcome, 'running'>;
 export interface RunEnd {
   readonly outcome: EndedOutcome;
   readonly reason: string | null;
-  /** By this attempt; they are counted with the run where they are deleted. */
+  /** Rows deleted by this attempt; the run counts them where they are deleted. */
   readonly rowsDeleted: number;
-  /** Rows that would have been deleted, had the fuse allowed it. */
+  /** Rows that the deletion guard held back. */
   readonly rowsHeld: number;
-  /** Of a partial run that only its counts are in the way of: by how much they are off. */
+  /** Count differences, if they alone keep the run partial. */
   readonly countOff?: Readonly<Record<string, number>> | undefined;
-  /** Absent: the run changed nothing that needs a look, and none that did is over. */
+  /** Absent: no change needs a look, and none was reverted. */
   readonly changes?: ChangesEnd | undefined;
-  /** Age of the oldest answer, if caches have kept some; absent: none has. */
+  /** Age of the oldest cached answer; absent: none was cached. */
   readonly ageMs?: number;
 }
 
-/** How a run bears on the change guard (change-guard.ts). */
+/** Effect of a run on the change guard (change-guard.ts). */
 export interface ChangesEnd {
-  /** Why people must look at what it changed; absent: they need not. */
+  /** Reason why people must look at its changes; absent: none. */
   readonly told?: string | undefined;
-  /** Earlier runs whose changes were taken back. */
+  /** Earlier runs whose changes were reverted. */
   readonly over: readonly number[];
 }
 
-/** Of a run that changed most rows of its list at once. */
+/** Incident of a run that changed most rows of its list at once. */
 export const MASS_CHANGE = { kind: 'mass_change', entity: 'sync_run' } as const;
 
 async function addDrastic(tx: Tx, runId: number, more: Drastic): Promise<void> {
@@ -109,9 +107,7 @@ export async function recordPage(
   if (counts.drastic && counts.drastic.rows > 0) await addDrastic(tx, run.runId, counts.drastic);
 }
 
-/**
- * Adds what was made of the run's rows after its last page, where they were counted as unchanged.
- */
+/** Adds rows merged after the last page, which had counted them as unchanged. */
 export async function recordJoined(
   tx: Tx,
   runId: number,
@@ -131,7 +127,7 @@ export async function recordJoined(
   if (drastic.rows > 0) await addDrastic(tx, runId, drastic);
 }
 
-/** Adds what the requests behind the last page cost. */
+/** Adds retries and waits after the last page. */
 export async function recordWire(store: Store, runId: number, wire: WireCounts): Promise<void> {
   if (wire.retries === 0 && wire.waits === 0) return;
   await store.db
@@ -169,7 +165,7 @@ interface RunBefore extends Pick<Run, 'runId' | 'readSeq' | 'startedAt'> {
   readonly released_at: number | null;
 }
 
-/** The run of the stream before this one. */
+/** The stream's previous run. */
 export async function runBefore(
   db: Db | Tx,
   { stream, runId }: Pick<Run, 'stream' | 'runId'>,
@@ -185,18 +181,18 @@ export async function runBefore(
     .executeTakeFirst();
 }
 
-/** Whether what is known of the list may come from several lists, one piece from each. */
+/** Tells whether the stored digests may come from several lists, one piece from each. */
 export async function mayBeMixed(
   db: Db,
   run: Pick<Run, 'stream' | 'runId' | 'resumed'>,
 ): Promise<boolean> {
   if (run.resumed) return true;
   const last = await runBefore(db, run);
-  // What a person releases may be worth less than complete otherwise.
+  // A released run may be worth less than a complete one.
   return last !== undefined && (last.outcome !== 'complete' || last.released_at !== null);
 }
 
-/** Tells people of what the run changed, or that what an earlier one did is taken back. */
+/** Tells people about the run's changes, or that an earlier run's changes were reverted. */
 async function endChanges(
   tx: Tx,
   { runId, stream }: Run,
@@ -213,7 +209,7 @@ async function endChanges(
   await openIncident(tx, { ...MASS_CHANGE, key: String(runId), detail }, now);
 }
 
-/** Ends a run and writes the stream's state; `dueAt` is when the stream runs next. */
+/** Ends a run and writes the stream's state; `dueAt` is the stream's next due time. */
 export async function endRun(
   store: Store,
   run: Run,
@@ -222,7 +218,7 @@ export async function endRun(
   dueAt: number,
 ): Promise<RunTotals> {
   return store.transaction(async (tx) => {
-    // Dated back since it was opened, if the clock was set back meanwhile.
+    // The stored start may be earlier than the one in memory if the clock was set back.
     const { started_at } = await tx
       .updateTable('sync_run')
       .set({
@@ -240,12 +236,12 @@ export async function endRun(
     const isRead = totals.rows > 0 && (complete || end.outcome === 'partial');
     if (end.changes) await endChanges(tx, run, end.changes, now);
     const completeAt = started_at - (end.ageMs ?? 0);
-    // An old list takes nothing away from what is known better.
+    // A cached list must not make the stream look older than a newer run did.
     const newest = sql<number>`max(coalesce(complete_at, 0), ${completeAt})`;
     await tx
       .updateTable('stream_state')
       .set((eb) => ({
-        // A wish that came meanwhile is not put off to the stream's next time.
+        // A request made meanwhile is due now.
         due_at: eb.case().when('requested', 'is', null).then(dueAt).else(now).end(),
         last_run_id: run.runId,
         failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
@@ -262,8 +258,8 @@ export async function endRun(
 }
 
 /**
- * Starts an open run over: what it has counted so far belongs to a list that is no more. What it
- * has changed drastically stays: the mirror has it.
+ * Restarts an open run whose list no longer exists. The count of drastic changes stays, because the
+ * mirror has them.
  */
 export async function restartRun(tx: Tx, runId: number): Promise<void> {
   await tx

@@ -1,7 +1,7 @@
 /**
- * Rows that the mirror has and a run did not meet, of a list that moved while it was read page by
- * page: they may have slipped from one page to another. So each is asked for at its own address.
- * One that is there is written as it is; the others are taken for missing.
+ * Verifies rows that the mirror has and a run did not see, when the list moved while it was read
+ * page by page and they may have slipped. Each is requested at its own address: a row that exists
+ * is written, the others count as missing.
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -10,13 +10,13 @@ import type { Store } from '../../store/store.ts';
 import type { Stream, StreamRun } from '../stream.ts';
 import type { Run } from './ledger.ts';
 
-/** A list that moves more than that is read again. */
+/** Most rows requested one by one; beyond that the list is read again. */
 const ASKED_MAX = 300;
 
 type List = NonNullable<Stream['list']>;
 
 interface Missed {
-  /** Undefined: they are too many to be asked for. */
+  /** Undefined: too many rows to request one by one. */
   readonly missing: readonly SqlValue[] | undefined;
   readonly asked: number;
 }
@@ -45,7 +45,7 @@ export async function askForMissed(
       const { write, isSoldOut } = await lookUp(String(key), call);
       const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
       await store.transaction((tx) => write(tx, provenance));
-      // Not listed, and none there: so it is with what was sold meanwhile.
+      // An unlisted row with no stock is sold out, hence gone.
       if (isSoldOut) gone.push(key);
     } catch (error) {
       if (!isNotFound(error)) throw error;

@@ -1,8 +1,11 @@
 /**
- * Runs a stream once: opens its run (or goes on with the one that was cut off), writes its pages,
- * and ends it with an outcome. A run that fails stays open and goes on from its checkpoint after
- * a pause, until it has failed too often without a page in between: as long as each attempt brings
- * it further, it never starts over. A run that makes no progress is cut off.
+ * Runs a stream once: opens or resumes its run, writes its pages, and ends it with an outcome. How
+ * the engine works: the page is fetched and split into chunks (lib/json-rows, client/row-batch.ts);
+ * each chunk's digest is compared with the stored one (bulk/variant-pages.ts); only changed chunks
+ * are parsed and compared row by row (bulk/page-reader.ts, mirror/list.ts); changed rows, the
+ * change feed and the checkpoint are written in one transaction (bulk/page-writer.ts). A failed run
+ * stays open and resumes from its checkpoint after a pause, until it has failed too often without a
+ * page in between. A run without progress is aborted.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createTally, type WireTally } from '../../client/http/tally.ts';
@@ -51,28 +54,28 @@ export interface RunResult {
   readonly reason: string | null;
 }
 
-/** How long to wait after the nth failure in a row, in ms. */
+/** Wait after the nth consecutive failure, ms. */
 const FAILURE_WAITS_MS: readonly number[] = [2_000, 10_000, 30_000, 120_000, 600_000];
 
-/** After an answer that came through and is not what the contract says: it will hardly change. */
+/** Waits after a complete answer that breaks the contract; it will hardly change. */
 const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 
-/** A run that writes no page for this long is cut off, and goes on later. */
+/** A run that writes no page for this long is aborted and resumed later. */
 const PROGRESS_MS = 600_000;
 
 /**
- * What is under way behind the page that is written: rows that must be looked into, whose bytes are
- * held, and pages.
+ * Limits of work in progress after the page being written: changed rows, whose bytes are held, and
+ * pages.
  */
 const UNDER_WAY = { rows: 4_096, pages: 32 };
 
-/** What was read of the list belongs to no list: its pages are gone, or have no end. */
+/** Errors after which the list must be read from its start: its pages expired or have no end. */
 const LIST_IS_GONE: ReadonlySet<string> = new Set(['v2.page_token_expired', 'v2.page_loop']);
 
-/** The answer came whole and is not what the contract says. */
+/** The answer arrived complete and breaks the contract. */
 const BROKEN_ANSWER = 'transport.broken_answer';
 
-/** A signal that aborts when nobody has called `progress` for too long. */
+/** Signal that aborts when nobody has called `progress` for too long. */
 function watchProgress(deps: RunnerDeps, outer: AbortSignal) {
   const stalled = new AbortController();
   const message = `no page for ${PROGRESS_MS / 60_000} minutes`;
@@ -117,7 +120,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
       return written;
     });
     onPage(counts);
-    // The driver is synchronous: without this the listener would not get a turn between pages.
+    // The driver is synchronous: yields, so that the listener gets its turn between pages.
     await nextTurn();
   };
   return {
@@ -146,7 +149,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
 
 type Queue = ReturnType<typeof createQueue>;
 
-/** Pages that are being written while the next ones arrive: a few, in order. */
+/** Pages being written while the next ones arrive: a few, in order. */
 function createQueue(max: typeof UNDER_WAY) {
   const waiting: Promise<void>[] = [];
   let rows = 0;
@@ -156,7 +159,7 @@ function createQueue(max: typeof UNDER_WAY) {
       const done = work.finally(() => {
         rows -= ownRows;
       });
-      // Awaited in its turn; until then a failure must not count as unhandled.
+      // Awaited in its turn; marked as handled until then.
       done.catch(() => undefined);
       waiting.push(done);
       while (rows > max.rows || waiting.length > max.pages) await waiting.shift();
@@ -183,7 +186,7 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
     .executeTakeFirstOrThrow();
   const sums: RunSums = {
     rows: before.rows_seen,
-    // Of the pages before a stop it is no longer known which rows had no key.
+    // Assumes the worst: the pages before an interruption did not record which rows had no key.
     keyless: before.rows_quarantined,
     rekeyed: before.rows_seen,
   };
@@ -192,7 +195,7 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
   return { rowsBefore: rowsBefore ?? 0, failures: failures ?? 0, sums, pagesBefore };
 }
 
-/** Leaves the run open, to go on from its checkpoint after a pause. */
+/** Leaves the run open, to resume from its checkpoint after a pause. */
 async function interrupt(
   deps: RunnerDeps,
   run: Run,
@@ -205,7 +208,7 @@ async function interrupt(
   await deps.store.db
     .updateTable('stream_state')
     .set((eb) => {
-      // A wish that came meanwhile waits no longer than the service asks.
+      // A request made meanwhile waits no longer than the service asks.
       const unlessWanted = (usual: number, wanted: number) =>
         eb.case().when('requested', 'is', null).then(usual).else(wanted).end();
       return {
@@ -224,7 +227,7 @@ async function interrupt(
 interface RunState extends RunCounts {
   readonly sums: RunSums;
   readonly failures: number;
-  /** Pages of the run that were written down before this attempt. */
+  /** Pages of the run recorded before this attempt. */
   readonly pagesBefore: number;
 }
 
@@ -248,7 +251,7 @@ async function pullAndSettle(
     sums.rekeyed += counts.rekeyed ?? counts.rows;
   };
   try {
-    // Not waited for: what is slow about it goes on while the first page is fetched.
+    // Not awaited: it continues while the first page is fetched.
     if (isLong) await writing.add(deps.variants.begin(run));
     else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
     const parts = { signal: watch.signal, tally, writing, onPage, progress };
@@ -263,28 +266,28 @@ async function pullAndSettle(
     return withAge(settled, ageMs);
   } finally {
     await writing.settle();
-    // Where even this fails, the pages that were proved are read again.
+    // Ignores a failure here: unchanged pages that were not recorded are read again.
     if (isLong) await deps.variants.end(run.runId).catch(() => undefined);
     watch.end();
     await recordWire(deps.store, run.runId, tally.take());
   }
 }
 
-/** How long to wait before the run goes on; undefined: it has failed. */
+/** Wait before the run resumes; undefined: it has failed. */
 export function waitAfter(error: Error, failures: number): number | undefined {
-  // What the service refuses it will refuse again: the next time is the stream's own.
+  // The service will refuse again, so the stream waits for its own next time.
   if (error instanceof RefusedError) return undefined;
   const isBroken = error instanceof RetryLaterError && error.code === BROKEN_ANSWER;
   return (isBroken ? BROKEN_ANSWER_WAITS_MS : FAILURE_WAITS_MS)[failures];
 }
 
-/** What a person reads: what happened, and what to do about it. */
+/** Message and hint of an error, for people. */
 function reasonOf(error: Error): string {
   const hint = error instanceof SelvedgeError ? error.hint : undefined;
   return hint === undefined ? error.message : `${error.message}; ${hint}`;
 }
 
-/** Puts the run off, or gives how it ends. */
+/** Postpones the run, or returns how it ends. */
 async function afterFailure(
   deps: RunnerDeps,
   run: Run,
@@ -293,7 +296,7 @@ async function afterFailure(
 ): Promise<RunResult | RunEnd> {
   const isGone = error instanceof SelvedgeError && LIST_IS_GONE.has(error.code);
   if (isGone) await deps.store.transaction((tx) => restartRun(tx, run.runId));
-  // Pages of a list that is gone have brought it no further, nor have those that only were proved.
+  // Pages of a discarded list and unrecorded unchanged pages are no progress.
   const { pages } = await runTotals(deps.store.db, run.runId);
   const failures = pages > state.pagesBefore && !isGone ? 0 : state.failures;
   const reason = reasonOf(error);
@@ -322,7 +325,7 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
   else log.warn(fields, line);
 }
 
-/** With what is to be said of its changes, whatever else the run is worth. */
+/** Adds the change guard's result, whatever the outcome is. */
 async function withChanges(
   deps: RunnerDeps,
   stream: Stream,
@@ -334,7 +337,7 @@ async function withChanges(
   return { ...end, changes, reason: end.reason ? `${end.reason}; ${changes.told}` : changes.told };
 }
 
-/** Runs a stream once. `dueAt` tells when it is due again: it is given when the run was started. */
+/** Runs a stream once. `dueAt` maps the run's start to the next due time. */
 export async function runStream(
   deps: RunnerDeps,
   stream: Stream,
@@ -359,8 +362,8 @@ export async function runStream(
   try {
     end = await pullAndSettle(deps, stream, run, signal, state);
   } catch (thrown) {
-    // A stop is no failure: the run stays open and goes on after the start. What is wrong with the
-    // database is for a person, and ends everything.
+    // An abort is no failure: the run stays open and resumes after the start. An unusable database
+    // needs a person and ends everything.
     if (signal.aborted || isStoreUnusable(thrown)) throw thrown;
     const after = await afterFailure(deps, run, toError(thrown), state);
     if ('stream' in after) return after;

@@ -1,8 +1,8 @@
 /**
- * What a run is worth. `complete`: every row is accounted for, so that rows which the list no
- * longer has are deleted (softly). `partial`: something fell short, nothing is deleted.
- * `suspicious`: what came cannot be right (nothing where there was something, or more deletions
- * than the fuse allows); nothing is deleted until a person has released the run.
+ * Assesses whether a run saw its whole list. `complete`: every row is accounted for, so rows
+ * missing from the list are deleted (softly). `partial`: something fell short, nothing is deleted.
+ * `suspicious`: the list cannot be right (empty where it was not, or more deletions than the
+ * deletion guard allows); nothing is deleted until a person releases the run.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -34,28 +34,28 @@ export interface SettleDeps {
   readonly variants: VariantPages;
 }
 
-/** What was counted while the pages came. */
+/** Sums over the run's pages. */
 export interface RunSums {
   rows: number;
   keyless: number;
   rekeyed: number;
 }
 
-/** What came, and how many rows the last complete run had. */
+/** Sums of the run, and the row count of the last complete run. */
 export interface RunCounts {
   readonly sums: Readonly<RunSums>;
   readonly rowsBefore: number;
 }
 
-/** Rows that are marked in one transaction. */
+/** Rows marked per transaction. */
 const SLICE = 1_000;
 
-/** Of each kind, in one run; what is left is asked for in the next one. */
+/** Most rows requested per kind and run; the next run asks for the rest. */
 const ASKED_MAX = 100;
 
 const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
 
-/** Rows that the run has met and could not read: that something is there is all they prove. */
+/** Rows that the run saw and could not read; they only prove that something exists. */
 async function quarantinedBy({ store }: SettleDeps, run: Run): Promise<number> {
   const row = await store.db
     .selectFrom('quarantine')
@@ -65,15 +65,15 @@ async function quarantinedBy({ store }: SettleDeps, run: Run): Promise<number> {
   return row.n;
 }
 
-/** What speaks against the run, and whether so little of it that rows may just have shifted. */
+/** Arguments against completeness, and whether rows may merely have shifted. */
 interface Doubts {
   readonly words: readonly string[];
-  /** The doubts are about counts alone, and a person may accept them. */
+  /** Set when the doubts concern counts alone and a person may accept them. */
   readonly off: CountsOff | undefined;
   readonly hasShifted: boolean;
 }
 
-/** Rows that pages lack which are not the last one. */
+/** Rows lacking from pages other than the last one. */
 function gapOf({ list }: Stream, end: StreamEnd, { rows }: Readonly<RunSums>) {
   const { expectedRows, counts = [] } = end;
   const gap = (expectedRows ?? rows) - rows;
@@ -112,7 +112,7 @@ async function doubtsOf(
   };
 }
 
-/** Whether the run before this one ended well: then an unchanged list means unchanged rows. */
+/** Tells whether the previous run was complete, so that an unchanged list means unchanged rows. */
 async function lastWasComplete(store: Store, run: Run): Promise<boolean> {
   const last = await runBefore(store.db, run);
   const waiting = await store.db
@@ -129,13 +129,13 @@ export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise
   if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
   if (list.census) return list.census(deps.store.db, run);
   const { table, key } = list.entity;
-  // Off the main thread: a collection of V2 may have many rows as well.
+  // Off the main thread, because a V2 collection may have many rows too.
   return deps.variants.census({ table, key }, name, `run:${run.runId}`);
 }
 
 /**
- * Marks the rows as deleted, a slice at a time, so that nobody waits long. `check` throws when a
- * slice must not be marked any more. Each slice is counted with its run: a stop loses none of it.
+ * Marks rows as deleted, a slice at a time, so that other writers wait little. `check` throws when
+ * a slice must no longer be marked. The run counts each slice, so that an interruption loses none.
  */
 export async function deleteRows(
   deps: SettleDeps,
@@ -160,7 +160,7 @@ export async function deleteRows(
         .execute();
       return marked;
     });
-    // The driver is synchronous: without this the listener would wait until all are marked.
+    // The driver is synchronous: yields, so that the listener gets its turn.
     await nextTurn();
   }
   return deleted;
@@ -170,7 +170,7 @@ type List = NonNullable<Stream['list']>;
 type Parts = StreamEnd['parts'];
 type Settled = RunCounts & Pick<StreamRun, 'call'>;
 
-/** `when`: what a person sees to before the release. */
+/** `when`: what a person checks before the release. */
 function held(run: Run, reason: string, when: string, { missing }: ListCensus): RunEnd {
   const text = `${reason}; ${when}: selvedge sync release ${run.runId}`;
   return { outcome: 'suspicious', reason: text, rowsDeleted: 0, rowsHeld: missing.length };
@@ -179,27 +179,27 @@ function held(run: Run, reason: string, when: string, { missing }: ListCensus): 
 const AFTER_A_LOOK = 'look at the service, then';
 const IF_RIGHT = 'if that is right';
 
-/** What stands behind the end of the list as it came is no part of it any more. */
+/** Drops chunks beyond the end of the list as read. */
 async function endParts({ store }: SettleDeps, stream: Stream, parts: Parts): Promise<void> {
   if (stream.list && parts) await store.transaction((tx) => endList(tx, stream.name, parts));
 }
 
-/** Makes rows of what stands in several places of the list, which has been read to its end. */
+/** Merges rows that occur in several places of the fully read list. */
 async function joinRows(deps: SettleDeps, stream: Stream, run: Run, parts: Parts): Promise<void> {
   if (!stream.list?.isLong || !parts || !(await hasTwice(deps.store.db, run.stream))) return;
   await endParts(deps, stream, parts);
   await deps.variants.join(run);
 }
 
-/** What a row that stands in the list more than once says about it. */
+/** Describes rows that the list has more than once. */
 function cameTwice({ duplicates, twice }: ListCensus, isKnown: boolean, stream: string): string {
   const why = 'the list moved while it was read, or has them twice';
-  // Whether it has them once for each season or brand, the next run knows.
+  // Whether each season or brand repeats them is known only in the next run.
   const next = isKnown ? `; if it always has: selvedge sync accept-count ${stream}` : '';
   return `${duplicates} rows came twice, such as ${twice}: ${why}${next}`;
 }
 
-/** How the list was read, for those who settle it. */
+/** Context in which the list was read. */
 interface Reading {
   readonly end: StreamEnd;
   readonly accepted: AcceptedCounts | undefined;
@@ -207,12 +207,12 @@ interface Reading {
   readonly call: StreamRun['call'];
 }
 
-/** Rows that the list has more than once, as far as nobody has said that it may. */
+/** Duplicate rows that nobody has accepted. */
 function unsaid({ duplicates }: ListCensus, accepted: AcceptedCounts | undefined): number {
   return duplicates === accepted?.off[TWICE] ? 0 : duplicates;
 }
 
-/** Deletes what is gone, as far as the run can tell. */
+/** Deletes the rows that are gone, as far as the run can tell. */
 async function deleteGone(
   deps: SettleDeps,
   { list }: { readonly list: List },
@@ -223,7 +223,7 @@ async function deleteGone(
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, run.stream, missing) : missing;
   if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, list.entity, run, gone);
-  // A later read has found some of them: the next run asks again, whatever its list looks like.
+  // A later read found some of them: the next run diffs again, even if its list is unchanged.
   if (rowsDeleted < gone.length) {
     await deps.store.transaction((tx) => noteAbsences(tx, run, run.stream, gone));
   }
@@ -255,16 +255,17 @@ async function settleList(
     const countOff = missing === undefined ? undefined : { [TWICE]: twice };
     return { outcome: 'partial', reason: doubts.join('; '), countOff, ...NOTHING };
   }
-  // The mirror has the last word of each; what stood in the other place proves nothing.
+  // The mirror has one version of each duplicate; the digest of the other place says nothing about
+  // it.
   if (isShift || census.hasNewPlaces) await deps.variants.distrustTwice(stream.name);
-  // A run that was cut off has read two lists: rows can slip between them as between pages.
+  // A resumed run has read two lists, between which rows can slip as between pages.
   const mayHaveSlipped = list.isPaged || (end.canSlip ?? false) || run.resumed;
   const rowsDeleted = await deleteGone(deps, { list }, run, missing, mayHaveSlipped);
   const reason = asked > 0 ? toldOfMissed(asked) : null;
   return { outcome: 'complete', reason, rowsDeleted, rowsHeld: 0 };
 }
 
-/** What a run is worth that has not accounted for every row. */
+/** Outcome of a run that has not accounted for every row. */
 async function settleDoubtful(
   deps: SettleDeps,
   stream: Stream,
@@ -277,7 +278,7 @@ async function settleDoubtful(
   const { list } = stream;
   if (list && parts && (hasFewer || off)) await endParts(deps, stream, parts);
   if (list && parts && hasFewer) {
-    // Counted only where rows are missing at all: the census of a long list takes a while.
+    // Only when rows are missing, because the diff of a long list takes a while.
     const census = await censusOf(deps, stream, run);
     const tooMuch = await beyondFuse(deps, stream, list, census, guarded);
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
@@ -287,7 +288,7 @@ async function settleDoubtful(
   return { outcome: 'partial', reason: `${reason}; ${always}`, countOff: off, ...NOTHING };
 }
 
-/** What the run is worth; deletes what may be deleted. */
+/** Decides the outcome, and deletes what may be deleted. */
 async function judge(
   deps: SettleDeps,
   stream: Stream,
@@ -323,9 +324,9 @@ async function judge(
 }
 
 /**
- * Marks what is missing from the rows of the list: this run and the one before it have both looked
- * for it, no read since that began has met it, and its own address does not know it. How much that
- * may be was asked before.
+ * Marks rows of the stream's other lists as deleted when this run and the previous one missed them,
+ * no read since then saw them, and their own address does not know them. The amount was checked
+ * before.
  */
 async function settleOthers(
   deps: SettleDeps,
@@ -352,7 +353,7 @@ async function settleOthers(
   return deleted;
 }
 
-/** Judges the run, deletes what may be deleted, and lets go of bad rows that are no more. */
+/** Decides the outcome, deletes what may be deleted, and clears quarantined rows that are gone. */
 export async function settleRun(
   deps: SettleDeps,
   stream: Stream,

@@ -1,7 +1,7 @@
 /**
- * Accounts differ in whether variants and seasons are listed as a whole or brand by brand
- * (`service.v1.perBrand`). Each of their streams gives both ways here; which one is taken is known,
- * or learned from a refusal before the first row.
+ * Accounts list variants and seasons either whole or brand by brand (`service.v1.perBrand`). Each
+ * such stream offers both routes here; the right one is known, or learned from a refusal before the
+ * first row.
  */
 import type { CallOptions } from '../../client/calls.ts';
 import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
@@ -11,11 +11,11 @@ import type { Traits } from '../traits/traits.ts';
 
 export interface BrandList {
   readonly names: readonly string[];
-  /** What speaks against knowing every brand, in words. */
+  /** Arguments against knowing every brand, as messages. */
   readonly doubts: readonly string[];
 }
 
-/** Without them, no list can be asked for brand by brand. */
+/** Code of the error that no list can be read by brand. */
 const NO_BRANDS = 'sync.no_brands';
 
 function noBrands(error: unknown): never {
@@ -24,7 +24,7 @@ function noBrands(error: unknown): never {
   throw new RefusedError(NO_BRANDS, text, { cause: error, lines: error.lines });
 }
 
-/** The brands of the service, in one order in every run, and as it spells them. */
+/** Brand names as the service spells them, in the same order in every run. */
 export async function readBrands(
   v1: Pick<V1Client, 'brands'>,
   call: CallOptions | undefined,
@@ -44,7 +44,7 @@ export async function readBrands(
 export interface Ways<T> {
   readonly whole: () => Promise<T>;
   readonly byBrand: () => Promise<T>;
-  /** How many rows the first brand has at once: whether a brand makes a difference. */
+  /** Rows of the first brand: tells whether naming a brand makes a difference. */
   readonly tryOne: () => Promise<number>;
   readonly isEmpty: (result: T) => boolean;
 }
@@ -60,19 +60,18 @@ async function oneHasRows({ tryOne }: Pick<Ways<unknown>, 'tryOne'>): Promise<bo
   try {
     return (await tryOne()) > 0;
   } catch (error) {
-    // What is wrong with it is not said by leaving the brand out; else the pull would say it.
+    // A refusal is inconclusive; the pull itself would report any other error.
     if (error instanceof RefusedError) return undefined;
     throw error;
   }
 }
 
-/** With what to do about it. */
 function withHint(error: RefusedError, hint: string): RefusedError {
   const { code, message, lines } = error;
   return new RefusedError(code, message, { cause: error, lines, hint });
 }
 
-/** Neither way is answered: a person is told. */
+/** Neither route is answered: tells a person. */
 async function tellNeither(
   traits: Traits,
   read: BrandedRead,
@@ -88,7 +87,7 @@ async function tellNeither(
   throw withHint(said.byBrand, NEITHER);
 }
 
-/** Its refusal, where the service will not have it. */
+/** Returns the refusal, if the service refuses the list by brand. */
 async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await byBrand() };
@@ -99,7 +98,7 @@ async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | Refu
   }
 }
 
-/** Its refusal, where the service takes the request for a wrong one. */
+/** Returns the refusal, if the service calls the request invalid. */
 async function askWhole<T>({ whole }: Ways<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await whole() };
@@ -114,12 +113,12 @@ async function firstWhole<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): 
   const whole = await askWhole(ways);
   if (!(whole instanceof RefusedError)) {
     if (needs.mode === 'never' || !ways.isEmpty(whole.result)) return whole.result;
-    // Where no brand is named, some answer with nothing.
+    // Some accounts answer with nothing when no brand is named.
     if (!(await oneHasRows(ways))) return whole.result;
   } else if (needs.mode === 'never') {
     throw wantsBrand(whole) ? withHint(whole, NEVER) : whole;
   } else if (!wantsBrand(whole) && (await oneHasRows(ways)) === undefined) {
-    // It said nothing of a brand, and wants none.
+    // The refusal is not about brands, and naming one does not help.
     throw whole;
   }
   await needs.learn(read);
@@ -142,7 +141,7 @@ async function firstByBrand<T>(traits: Traits, read: BrandedRead, ways: Ways<T>)
   return whole.result;
 }
 
-/** The list in the way that the account wants. */
+/** Reads the list by the route that the account wants. */
 export async function wholeOrByBrand<T>(
   traits: Traits | undefined,
   read: BrandedRead,

@@ -1,7 +1,7 @@
 /**
- * Streams of V2's collections. The token of the first page pins the rows, so that they should
- * not shift between pages; a token that has expired starts the run over. Only what is mirrored is
- * asked for, and nothing is included: related resources are streams of their own.
+ * Streams of V2's collections. The token of the first page pins the rows, so that they should not
+ * shift between pages; an expired token restarts the run. Only mirrored fields are requested, and
+ * no related resources: those are streams of their own.
  */
 import type { V2Client } from '../../client/v2/client.ts';
 import { driftOfIncluded } from '../../client/v2/drift.ts';
@@ -12,16 +12,16 @@ import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
 import { countsIn, doubtsIn, type Fuse, type Stream } from '../stream.ts';
 
-/** What a pull has met so far, kept in its checkpoint: an attempt that goes on adds to it. */
+/** Findings of a pull, kept in its checkpoint and extended by a resumed attempt. */
 interface Met {
-  /** What speaks against completeness, in words. */
+  /** Arguments against completeness, as messages. */
   readonly doubts: string[];
-  /** Drift of the documents, beside that of their rows: what, and how often. */
+  /** Drift of the documents themselves: name → occurrences. */
   readonly drift: Record<string, number>;
 }
 
 function noteMet({ doubts, drift }: Met, page: Pick<V2Page<unknown>, 'doubts' | 'included'>): void {
-  // Said once: each of many pages may be doubtful, and all of it is written with each of them.
+  // Noted once, because every page stores the whole list.
   doubts.push(...page.doubts.filter((doubt) => !doubts.includes(doubt)));
   for (const [what, times] of driftOfIncluded(page.included)) {
     drift[what] = (drift[what] ?? 0) + times;
@@ -73,7 +73,7 @@ export function createPdmStream(
         }
       }
       const { doubts } = met;
-      // The token pins the rows where the service keeps to the contract; nobody can tell from here.
+      // The token pins the rows only if the service keeps to the contract, which cannot be checked.
       return { expectedRows: offset, doubts, canSlip: pages > 1, parts: new Map([['', offset]]) };
     },
   };

@@ -1,8 +1,7 @@
 /**
- * The stream `season`: what can be ordered ahead, one part for each season that the service has
- * right now, and for each brand of it where the account wants brands named. The parts are read one
- * after the other; a stop goes on in the middle of one. A season that has gone since it was listed
- * keeps the run from being complete, and no other season back.
+ * The stream `season`: variants that can be pre-ordered, one part per current season, and per brand
+ * where the account wants brands named. A season removed since it was listed keeps the run from
+ * being complete, but not other seasons from being read.
  */
 import type { VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -20,7 +19,7 @@ import type { ListPaging } from './stock.ts';
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
   readonly fuse: Fuse;
-  /** What was learned of the account; undefined: it is taken as the contract has it. */
+  /** Learned traits of the account; undefined: as in the contract. */
   readonly traits?: Traits | undefined;
 }
 
@@ -28,7 +27,7 @@ type SeasonClient = Pick<V1Client, 'seasons' | 'seasonVariant' | 'seasonVariants
 
 interface Season {
   readonly seasonName: string;
-  /** Those that list the season; undefined: nobody has said. */
+  /** Brands that list the season; undefined: unknown. */
   readonly brands: readonly string[] | undefined;
 }
 
@@ -40,7 +39,7 @@ function partOf(seasonName: string, brandName?: string): ListPart {
   return { list, what: `${seasonName} of ${brandName}`, group: seasonName };
 }
 
-/** How many keys are of which season. */
+/** Counts the keys per season. */
 async function rowsBySeason(_db: unknown, keys: readonly SqlValue[]) {
   const rows = new Map<string, number>();
   for (const key of keys) {

@@ -1,4 +1,4 @@
-/** Streams of short lists that come in one answer: brands, freight options, seasons. */
+/** Streams of short lists that arrive in one answer: brands, freight options, seasons. */
 import type { CheckedRows, Reject } from '../../client/rows.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
@@ -7,9 +7,9 @@ import { type ListEntity, unitedByKey } from '../../mirror/list.ts';
 import type { Fuse, PartCount, Stream, StreamRun } from '../stream.ts';
 
 interface ReadList extends Listing<unknown> {
-  /** What speaks against having read all of it, in words. */
+  /** Arguments against completeness, as messages. */
   readonly doubts?: readonly string[];
-  /** Where it was read in several pieces: what the service counted of each. */
+  /** The service's counts per piece, if read in several. */
   readonly counts?: readonly PartCount[];
 }
 
@@ -20,8 +20,8 @@ function isNameless(raw: unknown, member: string): boolean {
 }
 
 /**
- * The rows that could not be read, without those that name nothing: they are no things of the list,
- * and take none away. Where no row has a name, the service calls it otherwise.
+ * Rejected rows except nameless ones, which are no entries of the list. If no row has a name, the
+ * service uses another member name, so all count.
  */
 export function withoutNameless(
   { rows, rejects }: CheckedRows<unknown>,

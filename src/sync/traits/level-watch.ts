@@ -1,8 +1,8 @@
 /**
- * Notices where an account lacks what `service.v1.level` says that it has: the thing itself is
- * answered, and the list below it is not. Then the daemon goes on without that list, asks for it
- * again every few minutes, and one incident names the setting and the level that it looks like. The
- * incident is the memory: what it names is known after a restart, and an answer ends it.
+ * Detects that an account lacks what `service.v1.level` promises: a resource is answered, and a
+ * list below it is not. The daemon then works without the list, asks again every few minutes, and
+ * opens one incident that names the setting and the likely level. The incident stores this over
+ * restarts, and an answer ends it.
  */
 import { isPerhapsNotFound, NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import {
@@ -29,15 +29,15 @@ const LEVEL_TOO_HIGH = {
 export interface LevelWatch {
   /** `service.v1.level`. */
   readonly level: string;
-  /** Whether it is worth asking for: not below its level, nor for a while after it was missing. */
+  /** Whether to request it: at or above its level, and not recently missing. */
   isThere(capability: Capability): boolean;
-  /** Why it is not there, in words for the one who wants it; undefined: it is. */
+  /** Explains why it is unavailable; undefined: it is available. */
   whyNot(capability: Capability): string | undefined;
-  /** The service has answered for it. */
+  /** Notes that the service answered for it. */
   answered(capability: Capability): Promise<void>;
   /**
-   * The service has answered for `about`, and not for what belongs to it; without one it is known
-   * in another way that the service answers otherwise.
+   * Notes that the service answered for `about` but not for what belongs to it; without `about` it
+   * is otherwise known that the service answers.
    */
   missing(capability: Capability, error: Error, about?: string): Promise<void>;
 }
@@ -49,12 +49,12 @@ export interface LevelWatchDeps {
   readonly level: string;
 }
 
-/** Different things that it must be missing from: one alone may be odd for reasons of its own. */
+/** Number of different resources that must lack it, because one alone may be special. */
 const SEEN_MIN = 3;
-/** How long it is not asked for then. */
+/** Time without requests for it afterwards. */
 const REST_MS = 600_000;
 
-/** Whether the answer may mean that there is no such address. */
+/** Whether the answer may mean that the address does not exist. */
 export function isNoAddress(error: unknown): error is RefusedError {
   if (isPerhapsNotFound(error)) return true;
   return error instanceof RefusedError && error.code === NO_SUCH_PAGE;
@@ -64,7 +64,7 @@ async function readSuspected({ store, level }: LevelWatchDeps): Promise<readonly
   const open = await openDetail(store.db, LEVEL_TOO_HIGH);
   const { lacking } = open === undefined ? {} : parseJsonObject(open);
   const names = Array.isArray(lacking) ? lacking.map(String).filter(isCapability) : [];
-  // The setting was put right.
+  // Drops names that the corrected setting no longer covers.
   return names.filter((name) => hasAtLevel(level, name));
 }
 
@@ -88,7 +88,7 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
     await updateIncident(store.db, incident, clock.now());
   };
 
-  // What it named may be right by now, and then it is no incident.
+  // Ends an incident that no longer names anything.
   if (suspected.size === 0) await write();
   return {
     level,

@@ -1,4 +1,4 @@
-/** How an account answers, as far as that is learned while it is pulled from. */
+/** Traits of an account, learned while pulling. */
 import type { BrandNeeds } from '../../client/v1/brands.ts';
 import { endIncidents, type Incident, openIncident } from '../../store/incidents.ts';
 import { createLevelWatch, type LevelWatch, type LevelWatchDeps } from './level-watch.ts';
@@ -6,7 +6,7 @@ import { createLevelWatch, type LevelWatch, type LevelWatchDeps } from './level-
 export interface Traits {
   readonly needs: BrandNeeds;
   readonly levels: LevelWatch;
-  /** An incident, until it is over. */
+  /** Opens an incident, until it is over. */
   readonly tell: (incident: Incident) => Promise<void>;
   readonly over: (incident: Omit<Incident, 'detail'>) => Promise<void>;
 }
