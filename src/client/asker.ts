@@ -1,7 +1,7 @@
 /**
- * Asks a service without judging: whatever is answered comes back with its status, for those who
- * find out how an account answers. One request at a time, each a little after the one before; a 429
- * is waited for and slows down all that follow. Throws RetryLaterError when the service is away.
+ * Sends requests without judging the answers, to find out how an account behaves: any answer is
+ * returned with its status. One request at a time, with a gap; a 429 is waited for and slows down
+ * all later requests. Throws RetryLaterError when the service is unavailable.
  */
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
@@ -22,7 +22,7 @@ import type { Way } from './http/tunnel.ts';
 
 export interface PlainRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Absolute; a query in it counts beside `query`. */
+  /** Absolute; its own query is merged with `query`. */
   readonly url: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -33,46 +33,46 @@ export interface PlainAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly text: string;
-  /** Undefined: it is no JSON, or only the beginning of it. */
+  /** Undefined: not JSON, or truncated JSON. */
   readonly json: unknown;
-  /** There was more than is kept. */
+  /** The body was longer than the part kept. */
   readonly isCut: boolean;
-  /** The service's clock minus ours, by the `Date` header; undefined: there is none. */
+  /** The service's clock minus ours, by the `Date` header; undefined: no such header. */
   readonly clockOffsetMs: number | undefined;
 }
 
-/** What the service let pass before it said 429. */
+/** Rate that the service accepted before it answered 429. */
 interface Pace {
   readonly requestsPerSecond: number;
 }
 
 export interface Asker extends AsyncDisposable {
   ask(request: PlainRequest): Promise<PlainAnswer>;
-  /** At once, whatever is answered; several may be under way. */
+  /** Sends at once, whatever the answer is; several may run concurrently. */
   askOnce(request: PlainRequest): Promise<PlainAnswer>;
-  /** How many requests were sent. */
+  /** Number of requests sent. */
   sent(): number;
-  /** Undefined: it was never too fast. */
+  /** Undefined: no 429 so far. */
   pace(): Pace | undefined;
 }
 
 export interface AskerOptions extends Way {
   readonly deadlines: Deadlines;
-  /** From one request to the next. */
+  /** Time between requests. */
   readonly gapMs: number;
-  /** Under way at the same time, where more than one is asked at once. */
+  /** Maximum concurrency of {@link ProbeClient.askOnce}. */
   readonly connections?: number | undefined;
-  /** Of a body; what is beyond is left unread. */
+  /** Maximum body size; the rest is not read. */
   readonly bodyBytesMax: number;
 }
 
 const TOO_FAST = 429;
 const ATTEMPTS_MAX = 6;
-/** Where a 429 does not say how long. */
+/** Wait after a 429 without `Retry-After`. */
 const PAUSE_MS = 1_000;
-/** A service that asks for more patience is not waited for. */
+/** Longest wait that a probe accepts. */
 const PAUSE_MS_MAX = 65_000;
-/** The first waits after a 5xx and a broken connection; then it counts as away. */
+/** First waits after a 5xx or a broken connection; then the service counts as unavailable. */
 const AWAY_WAITS_MS: readonly number[] = [1_000, 4_000];
 const SECOND_MS = 1_000;
 const SLOWER = 0.8;
@@ -84,8 +84,8 @@ interface Sent {
 }
 
 /**
- * Requests per second by what passed before the refusal: a burst holds what was saved up, and what
- * came in while it lasted.
+ * Requests per second accepted before the refusal: a burst uses saved-up quota plus quota gained
+ * meanwhile.
  */
 function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: number): number {
   const limit = Number(headerText(headers, 'x-ratelimit-limit') ?? Number.NaN);
@@ -96,7 +96,7 @@ function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: numbe
   return Math.max(1, (SLOWER * (burst.length - 1)) / (1 + lastedMs / SECOND_MS));
 }
 
-/** One request, and all of its answer. */
+/** Sends one request and reads the whole answer. */
 function createSend(options: AskerOptions, clock: Clock, pools: Pools) {
   return async (request: PlainRequest): Promise<Sent> => {
     const { origin: at, pathname, searchParams } = new URL(request.url);
@@ -134,7 +134,7 @@ function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: numb
   };
 }
 
-/** The pace, which begins with a guess and gives way to what the service says. */
+/** Rate control: starts with a guess and follows the service. */
 function createPacer({ gapMs: gapFirstMs }: AskerOptions, clock: Clock) {
   const times: number[] = [];
   let gapMs = gapFirstMs;
@@ -154,7 +154,7 @@ function createPacer({ gapMs: gapFirstMs }: AskerOptions, clock: Clock) {
           hint: 'the service asks for patience: try again then',
         });
       }
-      // The first figure may be that of a burst; what is refused again was too fast.
+      // The first rate may stem from a burst; a further refusal lowers it.
       const perSecond = pace ? pace.requestsPerSecond * SLOWER : paceOf(headers, times, pauseMs);
       pace = { requestsPerSecond: perSecond };
       gapMs = Math.max(gapMs, (SECOND_MS / perSecond) * 1.05);
@@ -173,7 +173,7 @@ export function createAsker(options: AskerOptions, clock: Clock): Asker {
     pacer.note();
     return send(request);
   };
-  /** Waits as often as a service that is away is waited for; false: it has been enough. */
+  /** Waits while retries are left; false: give up. */
   const waitFor = async (away: number): Promise<boolean> => {
     const waitMs = AWAY_WAITS_MS[away];
     if (waitMs !== undefined) await clock.sleep(waitMs);
@@ -188,7 +188,7 @@ export function createAsker(options: AskerOptions, clock: Clock): Asker {
       try {
         sent = await sendOnce(request);
       } catch (error) {
-        // A connection that never came about will not do so in a second either.
+        // A connection that could not be opened will hardly open a second later.
         const isPassing = error instanceof RetryLaterError && error.code !== 'transport.not_sent';
         if (!isPassing || !(await waitFor(away))) throw error;
         away += 1;

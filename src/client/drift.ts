@@ -1,44 +1,44 @@
 /**
- * Drift: what the service sends and we do not model, or cannot read. Nothing of it is lost (such
- * members are kept with their row) and nothing of it is an error, but it is counted, so that the
- * operator sees a change of the service before it hurts.
+ * Drift: members and values of the service that we do not model, or cannot read. None is lost (they
+ * are kept with their row) and none is an error, but they are counted, so that the operator sees a
+ * change of the service early.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
 import { acceptorOf } from './accept.ts';
 
-/** What was kept because it could not be read. */
+/** A member that could not be read. */
 export interface Unreadable {
   readonly rows: number;
-  /** As JSON, in short. */
+  /** Shortened JSON. */
   readonly example: string;
 }
 
 interface DriftReport {
-  /** Member path → rows it was seen in: `details.newMember`. Members of lists carry no index. */
+  /** Member path → rows it occurred in: `details.newMember`. Members of lists carry no index. */
   readonly unknownMembers: Readonly<Record<string, number>>;
-  /** `path=value` → times: `status=on_hold`. */
+  /** `path=value` → occurrences: `status=on_hold`. */
   readonly newValues: Readonly<Record<string, number>>;
-  /** Member path → rows in which it is of no form that has a meaning. */
+  /** Member path → rows in which its value has no known form. */
   readonly unreadable: Readonly<Record<string, Unreadable>>;
 }
 
 export interface DriftMeter {
-  /** Members that were kept; `times`: so many rows are like each of these. */
+  /** Counts the kept members of rows; `times`: number of identical rows. */
   note(rows: readonly unknown[], times?: number): void;
   report(): DriftReport;
 }
 
-/** Member path → the values that the contract lists. */
+/** Member path → values listed by the contract. */
 export type KnownValues = Readonly<Record<string, readonly string[]>>;
 
-/** Different paths or values that are told apart; more would only be noise. */
+/** Maximum of distinct paths or values; more would only be noise. */
 const ENTRIES_MAX = 200;
 const VALUE_CHARS_MAX = 60;
 
 type Members = ReadonlyMap<string, z.core.$ZodType>;
 
-/** The schema without what says only whether the member must be there. */
+/** Strips wrappers that only say whether the member must be present. */
 function bare(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
     return bare(schema.unwrap());
@@ -48,7 +48,7 @@ function bare(schema: z.core.$ZodType): z.core.$ZodType {
   return bare(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
 }
 
-/** What is below a member: one object, or each object of a list. */
+/** Members of an object, or of each object in a list. */
 function membersOf(schema: z.core.$ZodType): Members | undefined {
   const inner = bare(schema);
   if (inner instanceof z.ZodArray) return membersOf(inner.element);
@@ -59,12 +59,12 @@ function membersOf(schema: z.core.$ZodType): Members | undefined {
 interface Shape {
   readonly path: string;
   readonly children: ReadonlyMap<string, Shape | undefined>;
-  /** Whether a member is as the contract has it. */
+  /** Checks a member against the contract. */
   readonly accepts: ReadonlyMap<string, (value: unknown) => boolean>;
   readonly known: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** What has stood in the place of U+0000 (lib/reading/odd-json.ts). */
+/** Replacement for U+0000 (lib/reading/odd-json.ts). */
 const SHOWN_NUL = '\u2400';
 
 function acceptorOfMember(schema: z.core.$ZodType): (value: unknown) => boolean {

@@ -1,7 +1,7 @@
 /**
- * The relay's management API, as far as a self-test needs it: ask for an event, and look at what
- * became of it. Paths and shapes are Svix'. It is no part of the way that events take; an account
- * without access to it loses nothing but the self-test.
+ * The relay's management API, as far as the self-test needs it: send an example event, and read its
+ * last attempt. Paths and shapes are Svix'. Events do not depend on it; without access only the
+ * self-test is lost.
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
@@ -18,22 +18,22 @@ export interface RelayApiOptions extends Way {
   /** Such as `https://api.example.com/api/v1`. */
   readonly apiUrl: string;
   readonly token: Secret;
-  /** Id or uid; null: the only one that there is. */
+  /** Id or uid; null: the only one. */
   readonly application: string | null;
-  /** Id; null: the only one that there is. */
+  /** Id; null: the only one. */
   readonly endpoint: string | null;
 }
 
 interface RelayAttempt {
-  /** What our side answered; 0 when there was no answer. */
+  /** Status of our answer; 0: none. */
   readonly status: number;
   readonly url: string;
 }
 
 export interface RelayApi {
-  /** Has the relay send an example of this type to us; gives the id that it will carry. */
+  /** Makes the relay send an example of this type to us; returns the id it will carry. */
   sendExample(type: string): Promise<{ readonly eventId: string; readonly endpoint: string }>;
-  /** The latest attempt at an event, as the relay saw it. */
+  /** Latest attempt at an event, as seen by the relay. */
   lastAttempt(eventId: string): Promise<RelayAttempt | undefined>;
 }
 
@@ -56,7 +56,7 @@ interface Relay extends RelayApiOptions {
   readonly pools: Pools;
 }
 
-/** Status and body; of a body that is too long as much as is read of any. */
+/** Status and body; a body beyond the limit is cut off. */
 async function answerOf(relay: Relay, path: string, body?: object) {
   const { apiUrl, token, clock, pools } = relay;
   const url = new URL(`${apiUrl}${path}`);
@@ -98,7 +98,7 @@ async function call<T>(relay: Relay, path: string, shape: z.ZodType<T>, json?: o
   throw new RefusedError('relay.odd_answer', `the relay's answer to ${path} is of another form`);
 }
 
-/** The one that is named, or the only one. */
+/** The named id, or the only one. */
 function onlyOne(what: string, named: string | null, ids: readonly string[]): string {
   const [first] = ids;
   if (named !== null) return named;
@@ -110,7 +110,7 @@ function onlyOne(what: string, named: string | null, ids: readonly string[]): st
 
 export function createRelayApi(options: RelayApiOptions, clock: Clock): RelayApi {
   const { connectMs } = DEADLINES;
-  // Without the certificate that is for the service alone.
+  // Omits the client certificate, which is for the service only.
   const { caText, proxy } = options;
   const pools = createPools({ connectionsMax: 1, connectMs, caText, proxy });
   const relay: Relay = { ...options, clock, pools };

@@ -1,15 +1,11 @@
 /**
- * The one way out: every request of the daemon to the service goes through here.
- *
- * Reads an absolute URL with method, headers and JSON; gives status, headers and the decoded
- * answer, or throws one of the classes of lib/errors.ts (see http/answer.ts for which and why).
- * GETs are repeated on a written, capped schedule that honours `Retry-After`; anything with an
- * effect is sent once and its attempts belong to the outbox. TLS is always verified, redirects
- * are never followed, bodies are bounded in bytes (of what they unpack to) and time. Behind it
- * every body is UTF-8 without a content coding.
- *
- * Requests with an effect have connections of their own which are thrown away when they have been
- * idle for a moment: a reset on a long idle socket is the commonest false doubt.
+ * The transport: every request to the service goes through here. Takes an absolute URL with method,
+ * headers and JSON; returns status, headers and the decoded answer, or throws a class of
+ * lib/errors.ts (http/answer.ts says which and why). GETs are retried on a fixed, capped schedule
+ * that honours `Retry-After`; writes are sent once, and the outbox retries them. TLS is always
+ * verified, redirects are never followed, bodies are bounded in (unpacked) bytes and time, and
+ * arrive as UTF-8. Writes use their own connections, closed after a short idle time, because a
+ * reset on an idle socket is the most common false doubt.
  */
 import pRetry from 'p-retry';
 import type { Random } from '../lib/chance.ts';
@@ -38,11 +34,11 @@ export interface TransportOptions extends LimiterOptions, Way {
   readonly deadlines: Deadlines;
   /** Waits before the second, third … attempt of a GET; its length is the number of retries. */
   readonly retryWaitsMs: readonly number[];
-  /** A `Retry-After` beyond this ends the attempts; the caller is told how long to wait. */
+  /** A longer `Retry-After` ends the attempts; the caller gets the wait. */
   readonly retryAfterMsMax: number;
-  /** For answers that are held in memory. */
+  /** Limit for answers held in memory. */
   readonly bodyBytesMax: number;
-  /** For answers that are read as a stream. */
+  /** Limit for streamed answers. */
   readonly streamBytesMax: number;
 }
 
@@ -62,8 +58,8 @@ export interface Answer<T> {
   readonly headers: AnswerHeaders;
   readonly value: T;
   /**
-   * Epoch ms: what the answer tells was so then. Taken before the request was written, and as much
-   * earlier as a cache on the way has kept the answer.
+   * Epoch ms as of which the answer is valid: before the request was written, minus the answer's
+   * age in caches.
    */
   readonly startedAt: number;
 }
@@ -73,36 +69,36 @@ export interface JsonAnswer extends Omit<Answer<unknown>, 'value'> {
 }
 
 export interface StreamAnswer extends Omit<Answer<unknown>, 'value'> {
-  /** Begin to read it at once, to its end or a `break`; RetryLaterError when it breaks off. */
+  /** Read it at once, to its end or a `break`; throws RetryLaterError when interrupted. */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
-  /** The body says that the token was refused; gives the error for it. */
+  /** Called when the body says that the token was refused; returns the error. */
   refused(cause: LoginAgainError): Error;
 }
 
 interface TransportStats {
   readonly requests: number;
   readonly retries: number;
-  /** Waiting for a place and between attempts. */
+  /** Time spent waiting for slots and between attempts. */
   readonly waitMs: number;
   readonly bytesReceived: number;
-  /** The service's clock minus ours, by the last `Date` header; undefined: none was seen. */
+  /** The service's clock minus ours, by the last `Date` header; undefined: none seen. */
   readonly clockOffsetMs: number | undefined;
-  /** Counts of dialects: forms beside the contract that were read all the same. */
+  /** Counts of dialects: forms outside the contract that were read anyway. */
   readonly dialects: Readonly<Record<string, number>>;
 }
 
-/** What the API clients need of a transport; a session is one as well. */
+/** Interface of a transport for the API clients; a session implements it too. */
 export interface Sender {
   request(request: HttpRequest): Promise<JsonAnswer>;
   /**
-   * Like `request`, with a decoder of one's own. It may throw what the answer means; any other
-   * error makes the answer broken.
+   * Like `request`, with a custom decoder. It may throw the answer's meaning; any other error makes
+   * the answer broken.
    */
   send<T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>>;
   stream(request: HttpRequest): Promise<StreamAnswer>;
-  /** Takes secrets out of what the service says, before it is kept as the words of an error. */
+  /** Removes secrets from the service's words before they enter an error. */
   readonly scrub: Scrubber['scrub'];
-  /** Counts a form beside the contract that an answer to the request had. */
+  /** Counts a form outside the contract in an answer to the request. */
   note(request: Pick<HttpRequest, 'tally'>, what: string): void;
 }
 
@@ -114,23 +110,23 @@ export interface Transport extends Sender, AsyncDisposable {
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Knows the secrets that travel: an answer may repeat them. */
+  /** Knows the secrets in use, because an answer may repeat them. */
   readonly scrubber: Scrubber;
-  /** Told of each dialect once. */
+  /** Called once per dialect. */
   readonly onDialect?: ((what: string) => void) | undefined;
-  /** Told when requests have become slower, or faster again. */
+  /** Called when the request rate drops or rises. */
   readonly onPace?: PaceDeps['onPace'];
 }
 
-/** An answer that is no success is read up to this: it may tell of each line of a long order. */
+/** Limit of error answers, which may name each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;
 
-/** Answers that a cache has kept for longer are told. */
+/** Older cached answers are noted. */
 const AGE_TOLD_MS = 60_000;
-/** Whatever it says: nothing is kept for longer. */
+/** Upper bound of a cache age, whatever the header says. */
 const AGE_MS_MAX = 30 * 86_400_000;
 
-/** Different dialects that are told apart; more would only be noise. */
+/** Maximum of distinct dialects; more would only be noise. */
 const DIALECTS_MAX = 100;
 
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
@@ -163,7 +159,7 @@ interface Opened {
   readonly answer: RawAnswer;
   readonly asked: Asked;
   readonly startedAt: number;
-  /** Gives the place in the limiter back. */
+  /** Releases the slot in the limiter. */
   readonly release: () => void;
 }
 
@@ -181,13 +177,13 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   }
 }
 
-/** How long a cache has kept the answer (RFC 9111, 5.1). */
+/** Age of the answer in caches (RFC 9111, 5.1). */
 function ageMs(headers: AnswerHeaders): number {
   const text = headerText(headers, 'age')?.trim() ?? '';
   return /^\d+$/.test(text) ? Math.min(Number(text) * 1_000, AGE_MS_MAX) : 0;
 }
 
-/** Takes from the head what it says of time; gives since when the answer is so. */
+/** Reads the time headers; returns as of when the answer is valid. */
 function readTimes(
   { deps: { clock }, counters, note }: Wire,
   request: HttpRequest,
@@ -202,7 +198,7 @@ function readTimes(
   return sentAt - age;
 }
 
-/** The error that an answer which is no success stands for. */
+/** Error for an answer that is no success. */
 async function refused(
   { limiter, deps: { clock }, note }: Wire,
   request: HttpRequest,
@@ -211,7 +207,7 @@ async function refused(
   const { status, headers } = answer;
   const limit = { bytesMax: ERROR_BYTES_MAX, mayCut: true, note: (w: string) => note(request, w) };
   const body = await wholeBody(answer, limit).catch((error: unknown) => {
-    // Else the status says enough, and so does "too fast" with whatever is left of its page.
+    // An unreadable body is ignored: the status says enough.
     if (error instanceof ExchangeFailure && status !== 429) throw error;
     return Buffer.alloc(0);
   });
@@ -223,7 +219,7 @@ async function refused(
   return errorOfAnswer(asked, { status, headers, text }, clock.now());
 }
 
-/** One attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
+/** Makes one attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
 async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise<Opened> {
   const { options, deps, counters } = wire;
   const { origin, headers, ...rest } = encoded(request);
@@ -286,13 +282,13 @@ function streamed(
   return textStream(answer, asked, { bytesMax: wire.options.streamBytesMax, note }, release);
 }
 
-/** Repeats a GET on the written schedule; anything else is tried once. */
+/** Repeats a GET on the fixed schedule; other methods are tried once. */
 function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>): Promise<T> {
   if (request.method !== 'GET') return attempt();
   const { options, deps, counters } = wire;
   return pRetry(attempt, {
     retries: options.retryWaitsMs.length,
-    // The waiting is done below on our own clock.
+    // Waiting happens below on our own clock.
     minTimeout: 0,
     ...(request.signal ? { signal: request.signal } : {}),
     shouldRetry: async ({ error, retriesConsumed }) => {

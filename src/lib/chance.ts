@@ -1,4 +1,4 @@
-/** Chance, injected: random numbers and ids come from here, so that a seed replays a run. */
+/** Injected randomness: random numbers and ids come from here, so that a seed replays a run. */
 import { randomBytes } from 'node:crypto';
 
 export interface Random {
@@ -6,7 +6,7 @@ export interface Random {
   next(): number;
   /** Uniform integer in [min, max], both included. */
   int(min: number, max: number): number;
-  /** One element; the list must not be empty. */
+  /** A random element; the list must not be empty. */
   pick<T>(list: readonly T[]): T;
   /** True with probability `p`. */
   chance(p: number): boolean;
@@ -29,7 +29,7 @@ function fromNext(next: () => number, bytes: (length: number) => Buffer): Random
 }
 
 export function systemRandom(): Random {
-  // 48 bits is what a double's fraction holds without rounding up to 1.
+  // 48 bits, because more would round up to 1.
   return fromNext(
     () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
     (length) => randomBytes(length),
@@ -55,7 +55,7 @@ export function seededRandom(seed: number): Random {
 const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
- * A ULID: 10 characters of time, 16 of chance. Sorts by creation time and reads well in a log.
+ * A ULID: 10 characters of time, 16 random ones. Sorts by creation time and reads well in a log.
  * Source: github.com/ulid/spec.
  */
 export function createId(nowMs: number, random: Random): string {

@@ -1,14 +1,11 @@
 /**
- * Splits a JSON document that arrives in chunks into the rows of one array in it, for example the
- * million elements of `data.variants`, without ever holding or parsing the whole.
- *
- * Rows come out as segments: the bytes of a few neighbouring rows, separators included, so that a
- * segment is digested in one go and `[` + segment + `]` is JSON. What stands around the array is
- * kept and parsed at the end, with the array left empty. Chunks may break anywhere. A row that is
- * too long comes in short (json-rows/long-row.ts).
- *
- * The scanner proves structure only: brackets match, strings end, commas separate, nothing is
- * cut off. Whether a row is JSON in every detail is seen by whoever parses it
+ * Splits a streamed JSON document into the rows of one array in it, for example the million
+ * elements of `data.variants`, without ever holding or parsing the whole. Rows come out as chunks:
+ * the bytes of a few neighbouring rows, separators included, so that a chunk is digested at once
+ * and `[` + chunk + `]` is JSON. Everything around the array is kept and parsed at the end, with
+ * the array empty. Input may break anywhere. A row that is too long is shortened
+ * (json-rows/long-row.ts). The scanner verifies structure only: brackets match, strings end, commas
+ * separate, nothing is cut off. Whether a row is valid JSON is found when it is parsed
  * (json-rows/rows-of.ts).
  */
 
@@ -33,9 +30,9 @@ export interface RowSegment {
   /** Index of its first row in the whole array, from 0. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** From the first byte of the first row to the last byte of the last one. */
+  /** From the first byte of the first row to the last byte of the last. */
   readonly bytes: Buffer;
-  /** Proved by its digest to be as it was the last time, and not looked into. */
+  /** Unchanged by its digest, and not scanned. */
   readonly isKnown: boolean;
 }
 
@@ -43,43 +40,43 @@ export interface RowScanOptions {
   /** Member names from the root to the array; empty: the document itself is the array. */
   readonly path: readonly string[];
   /**
-   * Other places of the array. If they are given, it may also be an object by number
-   * (`{"0": …, "1": …}`). The first place that fits counts.
+   * Other paths of the array. If given, it may also be an object by number (`{"0": …, "1": …}`).
+   * The first match counts.
    */
   readonly others?: readonly (readonly string[])[] | undefined;
-  /** Segments end where the row index is a multiple of this. */
+  /** Chunks end where the row index is a multiple of this. */
   readonly rowsPerSegment: number;
-  /** A longer row comes in short. */
+  /** Longer rows are shortened. */
   readonly rowBytesMax: number;
-  /** For everything around the array. */
+  /** Limit for everything around the array. */
   readonly restBytesMax: number;
-  /** Rows before this one are checked but not given. */
+  /** Rows before this one are checked but not returned. */
   readonly skipRows?: number | undefined;
-  /** What is known of the segment that begins with this row of the array. */
+  /** Stored chunk that begins with this row of the array. */
   readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
 }
 
 export interface RowScanEnd {
-  /** Those that could not be told from known ones before. */
+  /** Chunks held back because they might have matched a stored one. */
   readonly segments: readonly RowSegment[];
   /** The document with the array empty. */
   readonly rest: unknown;
-  /** Whether the array was there at all. */
+  /** Whether the array exists. */
   readonly found: boolean;
-  /** The place that it was found in. */
+  /** Path of the array. */
   readonly at: readonly string[] | undefined;
-  /** Whether it was an object by number; the first row is null in the rest then. */
+  /** Whether it was an object by number; its first row is then null in the rest. */
   readonly isKeyed: boolean;
-  /** Rows in the array, the skipped ones included. */
+  /** Rows of the array, including skipped ones. */
   readonly rows: number;
 }
 
 export interface RowScanner {
-  /** How many are behind it. */
+  /** Rows completed so far. */
   readonly rows: number;
-  /** The segments that this chunk completes. Throws {@link JsonRowsError}. */
+  /** Returns the chunks completed by this input. Throws {@link JsonRowsError}. */
   push(chunk: Buffer): RowSegment[];
-  /** After the last chunk: the last segments and the rest. Throws {@link JsonRowsError}. */
+  /** After the last input: remaining chunks and the rest. Throws {@link JsonRowsError}. */
   end(): RowScanEnd;
 }
 
@@ -93,7 +90,7 @@ type Place =
   | 'in_scalar'
   | 'in_known'
   | 'after_row'
-  // Of an object by number.
+  // States within an object by number.
   | 'in_name'
   | 'after_name'
   | 'row_value';
@@ -107,17 +104,17 @@ class ChunkedRows implements RowScanner {
   #found = false;
   #markBytes = 0;
   #rows = 0;
-  /** The open segment: its earlier chunks, and where it begins in this one (-1: none open). */
+  /** Open chunk: its earlier buffers, and its start in this one (-1: none open). */
   #parts: Buffer[] = [];
   #partsBytes = 0;
   #segmentAt = -1;
   #segmentFirst = 0;
-  /** Offsets in the open segment: of the row being read, and of the end of the last whole one. */
+  /** Offsets in the open chunk: start of the current row, and end of the last complete one. */
   #rowAt = 0;
   #lastEnd = 0;
-  /** The row being read has become too long: its bytes are not kept. */
+  /** Set when the current row is too long: its bytes are not kept. */
   #long: LongRow | undefined;
-  /** What is looked for now, and the bytes of earlier chunks that may be it. */
+  /** Stored chunk to compare, and bytes of earlier buffers that may belong to it. */
   #expected: KnownSegment | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -179,7 +176,7 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  /** Goes on from `at` to the next place; the index there, or -1 at the end of the chunk. */
+  /** Advances from `at` to the next state; returns its index, or -1 at the end of the buffer. */
   #step(chunk: Buffer, at: number): number {
     switch (this.#place) {
       case 'rest':
@@ -245,7 +242,7 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  /** Takes the next piece of an object by number: a name, its colon, or the row. */
+  /** Consumes the next token of an object by number: a name, its colon, or the row. */
   #nameOrRow(byte: number, at: number): number {
     if (this.#place === 'row_value' && byte === OPEN_OBJECT) return this.#beginRow(byte, at);
     const isName = this.#place === 'next_row' && byte === QUOTE;
@@ -257,7 +254,7 @@ class ChunkedRows implements RowScanner {
     return at + 1;
   }
 
-  /** The index from which to go on. */
+  /** Returns the index to continue from. */
   #beginRow(first: number, at: number): number {
     const mayBeKnown = this.#segmentAt < 0 && !this.#rest.isKeyed;
     this.#expected = mayBeKnown ? this.#known.expectedAt(this.#rows) : undefined;
@@ -279,7 +276,10 @@ class ChunkedRows implements RowScanner {
     return at + 1;
   }
 
-  /** As {@link #step} does. The byte behind a segment belongs to its proof. */
+  /**
+   * Compares a stored chunk; returns like {@link #step}. The byte after the chunk is part of the
+   * check.
+   */
   #prove(chunk: Buffer, at: number): number {
     const known = this.#expected;
     const end = at + (known?.size ?? 0) - this.#heldBytes;
@@ -305,10 +305,10 @@ class ChunkedRows implements RowScanner {
     return end;
   }
 
-  /** It was not, or will not be, what was expected: all of it is scanned. */
+  /** Scans the held bytes, because they do not match the stored chunk. */
   #scanHeld(): void {
     const held = this.#dropHeld();
-    // Another row than the first begins in the same way.
+    // A later row starts in the same way as the first.
     this.#place = 'next_row';
     for (const part of held) this.#scan(part, 0);
   }
@@ -329,10 +329,10 @@ class ChunkedRows implements RowScanner {
     this.#partsBytes += part.length;
   }
 
-  /** The row ends where the kept bytes end, so far. */
+  /** Checks the size of the current row, which ends with the kept bytes. */
   #checkRow(): void {
     const { rowBytesMax } = this.#options;
-    // What remembers its brackets would grow with it.
+    // The record of open brackets would grow with it.
     if (this.#value.depth > rowBytesMax) {
       throw new JsonRowsError('row_too_large', `at row ${this.#rows}`);
     }
@@ -344,7 +344,7 @@ class ChunkedRows implements RowScanner {
     this.#partsBytes = this.#rowAt;
   }
 
-  /** The row ends at `at`: in its place stands what tells of it in short, if it was too long. */
+  /** Replaces the row ending at `at` by a short one, if it was too long. */
   #shorten(chunk: Buffer, at: number): void {
     const size = this.#partsBytes + at - this.#segmentAt - this.#rowAt;
     if (!this.#long && size <= this.#options.rowBytesMax) return;
@@ -367,7 +367,7 @@ class ChunkedRows implements RowScanner {
   }
 
   #endSegment(chunk: Buffer): void {
-    // The last row may have ended in an earlier chunk: then nothing of this one belongs to it.
+    // The last row may have ended in an earlier buffer, so that nothing of this one belongs to it.
     const lengthHere = Math.max(0, this.#lastEnd - this.#partsBytes);
     const here = chunk.subarray(this.#segmentAt, this.#segmentAt + lengthHere);
     const bytes =

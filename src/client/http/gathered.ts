@@ -1,20 +1,20 @@
-/** The body of an answer that is wanted as a whole, in memory that it shares with nobody. */
+/** Buffer for a whole body, in memory of its own. */
 
 export interface Gathered {
   /**
-   * Copied at once: chunks that wait for the last one grow old, and what is old the collector
-   * frees only with everything else.
+   * Copies at once, because chunks that wait become old, and the collector frees old ones only in
+   * full collections.
    */
   add(chunk: Buffer): void;
-  /** More has come than was asked for. */
+  /** More bytes arrived than wanted. */
   isOver(): boolean;
   end(): Buffer;
 }
 
-/** Where an answer does not say how long its body is. */
+/** Initial size when the answer has no length. */
 const BYTES_FIRST = 65_536;
 
-/** `told` is what the answer says of its length. */
+/** `contentLength` is the answer's header. */
 export function createGathered(told: string | undefined, bytesMax: number): Gathered {
   const bytesTold = Number(told ?? BYTES_FIRST);
   let whole = Buffer.allocUnsafeSlow(Math.min(bytesTold, bytesMax) || 0);

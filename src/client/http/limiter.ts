@@ -1,9 +1,9 @@
 /**
- * Decides how fast (pace.ts) and how wide we talk to the service, and who goes first. Decisions and
- * pushes overtake reads, reads overtake pulls; inside one priority the first comes first. A slot or
- * two stays free for the hasty, so that long pulls cannot fill every place. Nobody is overtaken for
- * ever: reads and pulls get a fifth each of what starts while they wait, so that a storm of events
- * does not end the pulls. A person asks one thing now and then: it waits for two others at most.
+ * Decides how fast (pace.ts) and how concurrently requests go out, and in which order. Decisions
+ * and pushes overtake reads, reads overtake pulls; within a priority, first come, first served. A
+ * slot or two stays free for higher priorities, so that long pulls cannot take all. Nobody starves:
+ * waiting reads and pulls each get a fifth of the starts. A person's single request waits for at
+ * most two others.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { createPace, type Pace, type PaceDeps, type PaceFigures } from './pace.ts';
@@ -19,11 +19,11 @@ export interface LimiterOptions {
 }
 
 export interface Limiter {
-  /** Waits for a place; the returned function gives it back (calling it twice is harmless). */
+  /** Waits for a slot; the returned function releases it (calling it twice is harmless). */
   acquire(priority: Priority, signal?: AbortSignal): Promise<() => void>;
-  /** Nobody starts before this many milliseconds have passed (the service said "too fast"). */
+  /** Starts nothing for this many milliseconds (after "too fast"). */
   pause(ms: number): void;
-  /** Both tell the pace what was answered to a request; it learns from that. */
+  /** Both report answers to the pace, which adapts to them. */
   tooFast: Pace['tooFast'];
   taken: Pace['taken'];
   pace(): PaceFigures;
@@ -31,28 +31,28 @@ export interface Limiter {
   active(): number;
 }
 
-/** How many places a priority leaves free for those above it. */
+/** Slots that a priority leaves free for higher ones. */
 const RESERVED: Readonly<Record<Priority, number>> = { push: 0, read: 1, pull: 2, person: 0 };
 
-/** Who was overtaken this often goes next; decisions and pushes are never overtaken otherwise. */
+/** A request overtaken this often goes next; decisions and pushes are otherwise never overtaken. */
 const PATIENCE: Readonly<Record<Priority, number>> = {
   ...{ push: Infinity, read: 4, pull: 4, person: 2 },
 };
 
-/** Lowest first: it has waited for more than the others. */
+/** Lowest first, because it was overtaken by more others. */
 const OVERTAKEN = PRIORITIES.toReversed();
 
 interface Waiter {
   readonly grant: () => void;
 }
 
-/** Who has a place, and how often those who wait were overtaken. */
+/** Tracks slots in use, and how often waiting priorities were overtaken. */
 function createTurns(concurrencyMax: number, waits: (priority: Priority) => boolean) {
   const active: Record<Priority, number> = { push: 0, read: 0, pull: 0, person: 0 };
   const overtaken: Record<Priority, number> = { push: 0, read: 0, pull: 0, person: 0 };
   const total = (): number => active.push + active.read + active.pull + active.person;
   const placesOf = (priority: Priority): number => Math.max(1, concurrencyMax - RESERVED[priority]);
-  /** Its turn has come: it may have any free place, as long as its own kind leaves some. */
+  /** Overtaken often enough to take any free slot, as long as its own priority leaves some. */
   const isOverdue = (priority: Priority): boolean =>
     waits(priority) &&
     overtaken[priority] >= PATIENCE[priority] &&
@@ -131,7 +131,7 @@ export function createLimiter(
         };
         queues[priority].push(waiter);
         pump();
-        // Mostly there is a place at once, and nothing to listen for.
+        // Usually a slot is free at once, and no listener is needed.
         if (!granted) signal?.addEventListener('abort', onAbort, { once: true });
       }),
     pause: pace.pause,

@@ -1,78 +1,80 @@
 /**
- * How fast requests start: at most as fast as the configuration says, and slower while the service
- * says "too fast" (429). Its own limit is not documented and may be another for each key, so it is
- * learned: down by a step with each refusal of a request that started since the last step, up again
- * slowly while requests are taken. `Retry-After` holds everybody up besides.
+ * Request rate: at most the configured one, and lower while the service answers "too fast" (429).
+ * Its limit is undocumented and may differ per key, so it is learned: a refusal of a request
+ * started after the last step lowers the rate, accepted requests raise it slowly. `Retry-After`
+ * also pauses all requests.
  */
 import type { Clock } from '../../lib/clock.ts';
 
 export interface PaceFigures {
-  /** In force; undefined: no limit. */
+  /** Rate in force; undefined: no limit. */
   readonly perSecond: number | undefined;
-  /** The configured one. */
+  /** Configured rate. */
   readonly perSecondMax: number | undefined;
-  /** For how long in all somebody has waited for nothing but the pace, ms. */
+  /** Total time that requests waited for the rate alone, ms. */
   readonly heldMs: number;
 }
 
-/** When the next request may start. */
+/** Time of the next start. */
 export interface Pace {
   /** Milliseconds until then; 0 or less: now. */
   waitMs(): number;
   take(): void;
   pause(ms: number): void;
-  /** "Too fast" was the answer to a request that started then (monotonic ms). */
+  /** Reports a 429 to a request that started then (monotonic ms). */
   tooFast(startedAt: number): void;
-  /** Another answer came. */
+  /** Reports any other answer. */
   taken(): void;
   sleeps(): boolean;
-  /** Sleeps until then and does it, once. Whoever waits for his turn keeps the process alive. */
+  /** Sleeps until then and runs the task once. Waiting keeps the process alive. */
   sleep(task: () => void): void;
-  /** Nobody waits any more. */
+  /** Cancels the sleep, because nobody waits any more. */
   wake(): void;
   figures(): PaceFigures;
 }
 
 export interface PaceDeps {
   readonly clock: Clock;
-  /** Told when the pace has become another. */
+  /** Called when the rate has changed. */
   readonly onPace?: ((figures: PaceFigures) => void) | undefined;
 }
 
-/** Timers wake a little late; this much lateness is caught up instead of lost. */
+/** Timers fire a little late; this much is caught up instead of lost. */
 const CATCH_UP_MS_MIN = 20;
 
-/** A very long pause would look like a hang; after this the service is simply asked again. */
+/** A very long pause would look like a hang, so the service is asked again after this. */
 const PAUSE_MS_MAX = 10_000;
 
-/** A single refusal may be chance, or the burst of somebody else. */
+/** Factor after a single refusal, which may be chance or somebody else's burst. */
 const SLOWER = 0.85;
-/** Refused again so soon: it is far too fast. */
+/** Factor when refused again soon. */
 const MUCH_SLOWER = 0.5;
 const AGAIN_MS = 10_000;
-/** A request in ten seconds is always tried; `Retry-After` alone holds it back further. */
+/** Lowest rate: one request in ten seconds; only `Retry-After` delays further. */
 const PER_SECOND_MIN = 0.1;
 /**
- * A service that refuses some requests by chance would be met ever more slowly: while few of the
- * last answers are refusals, the pace stays above a share of the configured one.
+ * Keeps a share of the configured rate while few recent answers were refusals, so that random
+ * refusals do not slow us down forever.
  */
 const LAST_ANSWERS = 20;
 const FEW_REFUSED = 6;
 const KEPT_SHARE = 0.1;
 
-/** Up so much, at most so often: near the true limit one request in a few hundred is refused. */
+/**
+ * Factor and minimum interval upwards: near the true limit one request in a few hundred is refused.
+ */
 const FASTER = 1.05;
 const FASTER_MS = 30_000;
-/** Never refused for so long: the true limit is far away, or is no more. */
+/** Without a refusal for this long, the true limit is far away or gone. */
 const LONG_MS = 300_000;
 const MUCH_FASTER = 1.25;
-/** Several steps down lead too far: quickly back to just below the pace that was last refused. */
+/** Returns quickly to just below the last refused rate, after several steps down. */
 const BACK = 1.1;
 const BACK_MS = 10_000;
-/** Only a pace that was used says that it is not too fast: half of what it allows. */
+/** Only a rate used to at least this share counts as accepted. */
 const USED_SHARE = 0.5;
 
-/** Remembers whether each of the last answers was a refusal. */
+/** Remembers for each recent answer whether it was a refusal. */
 function createLastAnswers() {
   const answers: boolean[] = [];
   return {
@@ -91,7 +93,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
   let asleep: AbortController | undefined;
   let heldMs = 0;
   let slowedAt = Number.NEGATIVE_INFINITY;
-  /** The pace that was the last to be refused: a little less may be right. */
+  /** Last refused rate; slightly less may be right. */
   let refused = 0;
   let changedAt = clock.monotonic();
   let takenSince = 0;
@@ -117,7 +119,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
       nextAt = Math.max(nextAt, clock.monotonic() + Math.min(ms, PAUSE_MS_MAX));
     },
     tooFast(startedAt) {
-      // Those that were on their way already say nothing about the pace since.
+      // Requests already in progress say nothing about the new rate.
       if (perSecond === undefined) return;
       answers.note(true);
       if (startedAt <= slowedAt) return;

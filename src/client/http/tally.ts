@@ -1,38 +1,38 @@
-/** What the requests of one piece of work cost besides themselves: repetitions and waits. */
+/** Usage counters of a unit of work: retries and waits of its requests. */
 
 export interface Tally {
-  /** A request is made once more. */
+  /** A request is repeated. */
   retried(): void;
-  /** A request stood still: for its turn, for a log-in, or before a repetition. */
+  /** A request waited: for its slot, for a log-in, or before a retry. */
   waited(ms: number): void;
-  /** Bytes of an answer have come, also of one that is no use. */
+  /** Bytes of an answer arrived, also of a useless one. */
   received(bytes: number): void;
-  /** An answer has something otherwise than the contract says, and was read all the same. */
+  /** An answer deviated from the contract and was read anyway. */
   noted(what: string): void;
-  /** A cache has kept an answer for so long. */
+  /** An answer was this old in a cache. */
   aged(ms: number): void;
 }
 
 export interface WireCounts {
   readonly retries: number;
-  /** How often a request stood still… */
+  /** Number of waits… */
   readonly waits: number;
-  /** …and for how long in all, ms. Requests that wait beside each other count each. */
+  /** …and their total, ms. Concurrent waits count each. */
   readonly waitMs: number;
 }
 
 export interface WireTally extends Tally {
-  /** What was told since the last call. */
+  /** Counts since the last call. */
   take(): WireCounts;
-  /** The bytes since the last call of this one. */
+  /** Bytes since its last call. */
   takeBytes(): number;
-  /** Counts by what was noted since the beginning. */
+  /** Occurrences of each note since the beginning. */
   notes(): Readonly<Record<string, number>>;
-  /** The age of the oldest answer since the beginning, ms. */
+  /** Age of the oldest answer since the beginning, ms. */
   ageMs(): number;
 }
 
-/** Shorter ones are the scheduling of this process, not a wait. */
+/** Shorter ones are scheduling delays, not waits. */
 const WAIT_MS_MIN = 1;
 
 export function createTally(): WireTally {

@@ -1,4 +1,4 @@
-/** A drift meter for each V1 shape, with the values that the contract lists. */
+/** Drift meter per V1 shape, with the values that the contract lists. */
 import { STATUSES } from '../../config/statuses.ts';
 import { createDriftMeter, type DriftMeter, type KnownValues } from '../drift.ts';
 import {

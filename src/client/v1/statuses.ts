@@ -1,12 +1,11 @@
 /**
- * Statuses in the contract's words, however the account spells them: its letters, spaces, strokes
- * and `cancelled` make no other word, and what is another word altogether is named in the
- * configuration (`service.v1.statuses`). A word that nobody knows stays as it came.
+ * Maps an account's status words to the contract: case, spaces, dashes and `cancelled` make no
+ * difference, other words are configured (`service.v1.statuses`). Unknown words stay unchanged.
  */
 
 import { STATUSES, type StatusOf } from '../../config/statuses.ts';
 
-/** A word of the account, and the contract's word for it. */
+/** An account's word, and the contract's word for it. */
 export interface StatusWord {
   readonly of: StatusOf;
   readonly says: string;
@@ -21,7 +20,7 @@ function lettersOf(word: string): string {
   return letters === 'cancelled' ? 'canceled' : letters;
 }
 
-/** Gives the contract's word for one of the account. */
+/** Returns the contract's word for an account's word. */
 export function statusReader(
   kind: StatusOf,
   words: readonly StatusWord[],

@@ -1,14 +1,10 @@
 /**
- * Variant lists, however long: as one streamed body or page by page, behind one interface. What
- * comes out is batches of raw rows in a buffer of their own, cut into small segments, so that the
- * consumer may digest, parse here, or hand the bytes to a worker without copying them.
- *
- * Whoever has seen the list before may tell what is known of it; where its bytes are the same,
- * nothing is looked into, and the batch says so.
- *
- * A batch is a checkpoint: give its `next` as `from` and the pull goes on behind it. At the end
- * stands what the service said about the list as a whole; whether the pull was complete is for
- * the consumer to prove with it. Throws RetryLaterError when a transfer breaks off.
+ * Reads variant lists of any length, as one stream or page by page, behind one interface. Yields
+ * batches of raw rows in their own buffers, split into small chunks, which the consumer may digest,
+ * parse, or move to a worker without a copy. Chunks that equal the stored digests are not scanned,
+ * and the batch marks them. A batch is a checkpoint: pass its `next` as `from` to resume after it.
+ * The end reports the service's counts; the consumer verifies completeness with them. Throws
+ * RetryLaterError when a transfer breaks off.
  */
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -34,20 +30,20 @@ import type { Sender, StreamAnswer } from '../transport.ts';
 import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
 
 export interface PullEnd {
-  /** The HTTP status that the last envelope repeats. */
+  /** HTTP status repeated by the last envelope. */
   readonly status: number;
-  /** What the service counted, in the first and the last answer; undefined: it did not say. */
+  /** Service's count in the first and the last answer; undefined: not given. */
   readonly countFirst: number | undefined;
   readonly count: number | undefined;
-  /** Rows from the very first to the last, those before `from` included. */
+  /** Rows from the first to the last, including those before `from`. */
   readonly rows: number;
-  /** Pages, apart from the last, that held fewer rows than they should. */
+  /** Pages before the last with fewer rows than they should have. */
   readonly shortPages: number;
 }
 
 export interface VariantPull {
   readonly batches: AsyncGenerator<RowBatch, void, undefined>;
-  /** Only after `batches` has been read to its end. */
+  /** Only after `batches` was read to its end. */
   end(): PullEnd;
 }
 
@@ -55,17 +51,17 @@ export interface VariantListOptions {
   readonly mode: 'stream' | 'pages';
   /** `pages`: rows per page, at most 250. */
   readonly pageRows: number;
-  /** `pages`: how many pages are on their way at the same time. */
+  /** `pages`: number of pages requested concurrently. */
   readonly pagesAheadMax: number;
   /**
-   * `stream`: rows per batch; a multiple of `segmentRows`. `pages`: neighbouring pages that have
-   * no more rows together come as one batch.
+   * `stream`: rows per batch, a multiple of `chunkRows`. `pages`: neighbouring pages up to this
+   * many rows form one batch.
    */
   readonly batchRows: number;
   readonly segmentRows: number;
   readonly rowBytesMax: number;
   readonly restBytesMax: number;
-  /** `stream`: the whole transfer. */
+  /** `stream`: limit of the whole transfer. */
   readonly streamMsMax: number;
 }
 
@@ -84,15 +80,15 @@ export interface PullRequest {
   readonly sender: Sender;
   readonly request: HttpRequest;
   readonly options: VariantListOptions;
-  /** The `next` of the last batch of an earlier run. */
+  /** `next` of an earlier run's last batch. */
   readonly from?: number | undefined;
-  /** Rows that are as they were the last time are proved and not scanned. */
+  /** Stored digests; unchanged chunks are not scanned. */
   readonly known?: KnownSegments | undefined;
-  /** `pages`: told of each that has come. */
+  /** `pages`: called for each received page. */
   readonly onPage?: (() => void) | undefined;
 }
 
-/** The place of the list, and its places without an envelope or a name. */
+/** Path of the list, and its paths without an envelope or a name. */
 const PATH = ['data', 'variants'];
 const OTHERS = [['variants'], ['data'], []];
 
@@ -104,7 +100,7 @@ function scanOptions(
   return { path: PATH, others: OTHERS, rowsPerSegment, rowBytesMax, restBytesMax, ...more };
 }
 
-/** Memory that a body shares with nobody: it can be given away as it is. */
+/** Memory owned by the body alone, which can be given away. */
 function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefined {
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   return isOwn ? new Uint8Array(buffer) : undefined;
@@ -115,7 +111,7 @@ interface Envelope {
   readonly count: number | undefined;
 }
 
-/** The form of the list if it is beside the contract; throws if there is none. */
+/** Deviation of the list from the contract; throws if there is no list. */
 function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, data: unknown) {
   if (isKeyed) return 'variants={"0": …}';
   if (found) return at?.at(-1) === 'variants' ? undefined : 'data=[] (variants)';
@@ -125,7 +121,7 @@ function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, dat
   throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
 }
 
-/** What the document says around its rows. Throws unless it is a success with a list. */
+/** Envelope around the rows. Throws unless it is a success with a list. */
 function envelopeOf(
   sender: Sender,
   request: HttpRequest,
@@ -141,7 +137,7 @@ function envelopeOf(
 
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
 
-/** Stands in for a body that did not come: 204 alone says that there are no rows. */
+/** Substitute for an empty body: only 204 means that there are no rows. */
 function nothing(sender: Sender, request: HttpRequest, { status }: { status: number }): Buffer {
   if (status !== NO_CONTENT) throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   sender.note(request, 'variants=204');
@@ -202,7 +198,7 @@ async function* streamed(
     bytes += chunk.length;
     await known.reach(scanner.rows);
     yield* batchesOf(understood(request, () => scanner.push(chunk)));
-    // Chunks that wait would all be scanned before anybody else gets a turn.
+    // Yields to the event loop, because waiting chunks would otherwise all be scanned first.
     await nextTurn();
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
@@ -230,7 +226,7 @@ async function fetchPage(
   const request = { ...pull.request, query: { ...pull.request.query, page, limit }, signal };
   const offset = (page - 1) * limit;
   const at = (row: number) => known.at(offset + row);
-  // What is not known yet when the page has come is scanned.
+  // Digests that are not loaded in time are simply not used.
   const knowing = known.reach(offset);
   const scan = (body: Buffer) => {
     const scanner = createRowScanner(scanOptions(options, { known: at }));
@@ -238,7 +234,7 @@ async function fetchPage(
     const end = scanner.end();
     throwIfUnauthorized(sender, request, end.rest);
     const all = [...segments, ...end.segments];
-    // One with a row that came in short has bytes of its own.
+    // A chunk with a shortened row has its own bytes.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
     return { segments: all, end, whole: isInBody ? ownBytes(body) : undefined };
   };
@@ -251,7 +247,7 @@ async function fetchPage(
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };
 }
 
-/** A full page that does not say whether others follow: its count may be its own. */
+/** A full page that does not tell whether others follow: its count may be its own. */
 function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boolean {
   return rowCount === pageRows && (count === undefined || count === rowCount);
 }
@@ -260,11 +256,11 @@ function digestOfRows({ bytes, segments }: RowBatch): string {
   return hash('sha1', bytes.subarray(segments[0]?.start, segments.at(-1)?.end));
 }
 
-/** The last page that is worth asking for, as far as this page tells. */
+/** Last page worth requesting, as far as this page tells. */
 function lastPageAfter(page: Page, pageRows: number): number {
   const { pageNumber, batch } = page;
   const { rowCount } = batch;
-  // More than a page: the service does not know `limit` and gave everything at once.
+  // More rows than a page: the service ignores `limit` and sent everything.
   if (rowCount === 0 || rowCount > pageRows) return pageNumber;
   const isFull = isUnsure(page, pageRows);
   if (page.count === undefined) return isFull ? Number.POSITIVE_INFINITY : pageNumber;
@@ -272,9 +268,8 @@ function lastPageAfter(page: Page, pageRows: number): number {
 }
 
 /**
- * Rows up to the end of this page, the last one. Where a pull goes on behind the last page of an
- * earlier one it finds a page with nothing in it, and cannot have seen how full the one before was:
- * then it is the count that says it, if it ends in that one.
+ * Rows up to the end of this last page. A pull resumed after the last page gets an empty one and
+ * does not know how full the previous was, so the count decides, if it ends within that page.
  */
 function rowsUpTo({ count = 0, batch }: Page, pageRows: number, isFirstAsked: boolean): number {
   const { firstRow, rowCount } = batch;
@@ -302,7 +297,7 @@ async function* paged(
     for (;;) {
       while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
         const coming = fetchPage(pull, nextPage, known, signal);
-        // Awaited in its turn; until then a failure must not count as unhandled.
+        // Awaited in its turn; marked as handled until then.
         coming.catch(() => undefined);
         ahead.push(coming);
         nextPage += 1;
@@ -312,7 +307,7 @@ async function* paged(
       pull.onPage?.();
       first ??= page;
       const { batch, status, count } = page;
-      // The same page once more: the service does not know `page`.
+      // The same page again: the service ignores `page`.
       const digest = isUnsure(page, pageRows) ? digestOfRows(batch) : undefined;
       if (digest !== undefined && digest === before) {
         finish({ status, countFirst: first.count, count, rows: batch.firstRow, shortPages });

@@ -1,4 +1,4 @@
-/** A drift meter for each V2 resource type, with the values that the contract lists. */
+/** Drift meter per V2 resource type, with the values that the contract lists. */
 import { createDriftMeter, type DriftMeter } from '../drift.ts';
 import type { Included } from './document.ts';
 import { type ResourceType, resourceSchemas } from './resources.ts';
@@ -8,7 +8,7 @@ export function v2DriftMeter(type: ResourceType): DriftMeter {
   return createDriftMeter(resourceSchemas[type], values);
 }
 
-/** What the `included` of one page says otherwise than the contract: what, and how often. */
+/** Drift of a page's `included`: name → occurrences. */
 export function driftOfIncluded({ wasArray, unknownTypes }: Included): ReadonlyMap<string, number> {
   const types = [...unknownTypes].map(([type, count]) => [`included.${type}`, count] as const);
   return new Map([...(wasArray ? [['included=array', 1] as const] : []), ...types]);

@@ -1,18 +1,18 @@
-/** What the consumer of a list knows of it, at hand when the scanner asks. */
+/** Prefetches the stored digests that the scanner will ask for. */
 import type { KnownSegment } from './known.ts';
 
-/** Gives the segments as they were the last time, those that begin with a row in [from, to). */
+/** Returns the stored chunks that begin with a row in [from, to). */
 export type KnownSegments = (from: number, to: number) => Promise<readonly KnownSegment[]>;
 
 export interface KnownAhead {
-  /** Has what is known of the rows around this one at hand; rows only go on. */
+  /** Loads the digests around this row; rows only increase. */
   reach(row: number): Promise<void>;
   at(firstRow: number): KnownSegment | undefined;
 }
 
-/** Rows that are asked for at once: a millisecond's work, a few hundred segments. */
+/** Rows loaded at once: a millisecond's work, a few hundred chunks. */
 const STRETCH_ROWS = 8_192;
-/** Asked for so far ahead: more than a chunk or a page has. What is farther away is scanned. */
+/** Lead of the prefetch: more rows than a network read or a page has. Rows beyond are scanned. */
 const AHEAD_ROWS = 4_096;
 
 export function createKnownAhead(load: KnownSegments | undefined): KnownAhead {
@@ -20,7 +20,7 @@ export function createKnownAhead(load: KnownSegments | undefined): KnownAhead {
   let until = 0;
   let loading: Promise<void> = Promise.resolve();
   const loadNext = async (load: KnownSegments, from: number, to: number): Promise<void> => {
-    // Pages on their way may still ask for the stretch before.
+    // Keeps the previous stretch, because pages in progress may still need it.
     for (const row of segments.keys()) if (row < from - STRETCH_ROWS) segments.delete(row);
     for (const segment of await load(from, to)) segments.set(segment.firstRow, segment);
   };

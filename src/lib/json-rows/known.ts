@@ -1,35 +1,35 @@
 /**
- * Rows that are as they were the last time need no scanning. Where a known segment should begin,
- * as many bytes as it had are digested: an equal digest proves that the same rows stand there,
- * if the array goes on behind them as it must. Whatever differs is scanned.
+ * Skips scanning of unchanged rows. At the position of a stored chunk, as many bytes as it had are
+ * digested: an equal digest proves the same rows, if the array continues properly after them.
+ * Everything else is scanned.
  */
 import { hash } from 'node:crypto';
 import { CLOSE_ARRAY, COMMA, isSpace } from './structure.ts';
 
-/** A segment as it was the last time. */
+/** A chunk as stored by the last run. */
 export interface KnownSegment {
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Bytes, from the first of the first row to the last of the last one. */
+  /** Bytes from the start of its first row to the end of its last. */
   readonly size: number;
   /** See {@link digestOf}. */
   readonly digest: string;
 }
 
-/** Half of a SHA-256, in hex: nobody finds other bytes for one, by chance or on purpose. */
+/** Half of a SHA-256, in hex: nobody finds other bytes for it, by chance or on purpose. */
 export function digestOf(bytes: Uint8Array | string): string {
   return hash('sha256', bytes).slice(0, 32);
 }
 
 interface KnownOptions {
-  /** What is known of the segment that begins with this row. */
+  /** Stored chunk that begins with this row. */
   readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
   readonly rowsPerSegment: number;
   readonly rowBytesMax: number;
   readonly skipRows?: number | undefined;
 }
 
-/** A list that has shifted differs everywhere: after so many in a row only some are tried. */
+/** A shifted list differs everywhere: after this many misses in a row, only some are tried. */
 const MISSES_MAX = 4;
 const TRIED_THEN = 16;
 
@@ -42,7 +42,7 @@ export class KnownRows {
     this.#options = options;
   }
 
-  /** The segment to look for at this row; asked once for each place, as it is tried once. */
+  /** Stored chunk to compare at this row, once per position. */
   expectedAt(row: number): KnownSegment | undefined {
     const { known, rowsPerSegment, rowBytesMax, skipRows = 0 } = this.#options;
     if (!known || row % rowsPerSegment !== 0 || row === this.#triedAt) return undefined;
@@ -50,16 +50,16 @@ export class KnownRows {
     if (this.#misses >= MISSES_MAX && !isRare) return undefined;
     const segment = known(row);
     if (!segment || segment.rowCount > rowsPerSegment) return undefined;
-    // None of its rows is too large then.
+    // Then none of its rows is too large.
     if (segment.size > rowBytesMax) return undefined;
     if (row < skipRows && row + segment.rowCount > skipRows) return undefined;
     this.#triedAt = row;
     return segment;
   }
 
-  /** `next` is the byte behind the bytes. */
+  /** `next` is the byte after the chunk. */
   isProved({ rowCount, digest }: KnownSegment, bytes: Uint8Array, next: number): boolean {
-    // A shorter one was the last: with rows behind it the segment is another one.
+    // A shorter chunk was the last one: with rows after it, it is another chunk.
     const mayGoOn = rowCount === this.#options.rowsPerSegment;
     const ends = next === CLOSE_ARRAY || (mayGoOn && (next === COMMA || isSpace(next)));
     const isSame = ends && digestOf(bytes) === digest;

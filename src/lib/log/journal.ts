@@ -1,9 +1,9 @@
-/** Whether journald reads what is written to a descriptor. */
+/** Detects whether journald reads a descriptor. */
 import { fstatSync } from 'node:fs';
 
 /**
- * Its word stands in the environment of a whole unit: whoever has sent his output elsewhere, a
- * terminal or a file, has it too (systemd.exec(5)).
+ * Compares the file too, because the variable is set for a whole unit, even when output was
+ * redirected to a terminal or a file (systemd.exec(5)).
  */
 export function isJournal(
   { JOURNAL_STREAM }: Readonly<Record<string, string | undefined>>,

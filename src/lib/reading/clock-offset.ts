@@ -1,16 +1,13 @@
-/**
- * Clocks that are apart, or times that are of another zone, are always apart by the same; what is
- * late on its way is not.
- */
+/** Detects a constant offset between clocks or time zones, which real delays do not have. */
 
 /** Zones differ by quarters of an hour. */
 export const ZONE_STEP_MS = 15 * 60_000;
-/** Nothing that is told at once takes longer to be known. */
+/** Maximum variation of real delays. */
 const SPREAD_MS_MAX = 5 * 60_000;
-/** With fewer it may be chance. */
+/** Fewer values may agree by chance. */
 const TIMES_MIN = 10;
 
-/** What all of these are late by, as two zones are apart; 0: they are not. Milliseconds. */
+/** Offset common to all delays, as between two zones, in ms; 0: none. */
 export function constantOffset(lates: readonly number[]): number {
   if (lates.length < TIMES_MIN) return 0;
   const [least, most] = [Math.min(...lates), Math.max(...lates)];

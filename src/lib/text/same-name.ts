@@ -1,15 +1,15 @@
 /**
- * Names that are the same but for the spaces around them and the Unicode form of their letters. The
- * service tells such names apart, and a person does not: they are looked for as the same, and sent
- * as the service spells them.
+ * Compares names regardless of surrounding spaces and Unicode form. The service treats such names
+ * as different, people do not: lookups treat them as equal, and requests use the service's
+ * spelling.
  */
 
-/** The same for all spellings of a name. Most are plain, and fast to tell. */
+/** Equal for all spellings of a name. */
 export function nameKey(name: string): string {
   return name.normalize('NFC').trim();
 }
 
-/** The one of these names that is this one: as it is, else the only one that is the same. */
+/** Spelling of the name among these: exact, else the only equivalent one. */
 export function spellingIn(name: string, names: readonly string[]): string | undefined {
   if (names.includes(name)) return name;
   const key = nameKey(name);
@@ -21,7 +21,7 @@ export function spellingIn(name: string, names: readonly string[]): string | und
 const BEFORE = ['', ' '];
 const BEHIND = ['', ' ', '  ', '\t', '\u00a0'];
 
-/** Spellings that a database can be asked for; the spaces that accounts have are among them. */
+/** Likely spellings for a database lookup, including the spaces that accounts use. */
 export function spellingsOf(name: string): readonly string[] {
   const key = nameKey(name);
   const forms = new Set([key, key.normalize('NFD')]);

@@ -1,18 +1,18 @@
 import { nameKey } from './same-name.ts';
 
-/** A text that the service left empty tells no more than one that is not there. */
+/** Null for an empty text, which says no more than an absent one. */
 export function told(text: string | null | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** A name as rules compare it, whatever the spaces around it and the form of its letters. */
+/** Normalized name, for comparison in rules. */
 export function nameOf(text: string | null | undefined): string | null {
   return told(nameKey(text ?? ''));
 }
 
 /**
- * A country or a currency in capitals, as rules and the ERP must write them; nobody says how the
- * service does. What is no such code stays as it is: it is odd, and not absent.
+ * Upper-cases a country or currency code, as rules and the ERP write them. Other text stays
+ * unchanged: odd, but not absent.
  */
 function codeOf(text: string | null | undefined, letters: number): string | null {
   const code = text?.trim() ?? '';

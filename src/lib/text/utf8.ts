@@ -1,7 +1,7 @@
-/** Files that people write must be UTF-8: in another encoding their words are other words. */
+/** Files that people write must be UTF-8, because another encoding changes their words. */
 import { isUtf8 } from 'node:buffer';
 
-/** Where the first bytes stand that are not UTF-8, counted from 1; undefined: all of it is. */
+/** Position of the first bytes that are not UTF-8, from 1; undefined: all valid. */
 export function notUtf8At(
   bytes: Buffer,
 ): { readonly line: number; readonly column: number } | undefined {

@@ -1,4 +1,4 @@
-/** The body of a success, as its readers want it: UTF-8, without a coding, failures as errors. */
+/** Body of a 2xx answer for its readers: decompressed UTF-8, with failures mapped to errors. */
 import { SelvedgeError } from '../../../lib/errors.ts';
 import {
   type Asked,
@@ -12,7 +12,7 @@ import { isPage } from '../said.ts';
 import { createToUtf8, type Note, textOf, utf8Of } from './charset.ts';
 import { type BodyLimit, streamedBody, wholeBody } from './encoding.ts';
 
-/** The body as UTF-8. What a write is answered with is read, however damaged its words are. */
+/** Converts the body to UTF-8. The answer to a write is read however damaged its text is. */
 function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Note): Buffer {
   try {
     return utf8Of(body, headerText(headers, 'content-type'), note);
@@ -23,7 +23,7 @@ function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Not
   }
 }
 
-/** The error for an answer that is no such document as its reader wants. */
+/** Error for an answer that its reader cannot use. */
 function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Error {
   if (error instanceof ExchangeFailure) return errorOfFailure(asked, error);
   if (error instanceof SelvedgeError) return error;
@@ -32,7 +32,7 @@ function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Er
   return errorOfBrokenAnswer(asked, error);
 }
 
-/** Decodes the whole body; `decode` may throw what the answer means. */
+/** Decodes the whole body; `decode` may throw the answer's meaning. */
 export async function decodedWhole<T>(
   answer: RawAnswer,
   asked: Asked,
@@ -48,7 +48,7 @@ export async function decodedWhole<T>(
   }
 }
 
-/** The body as it comes; `onEnd` is called when it is read, or left. */
+/** Body as a stream; `onEnd` is called when it was read, or abandoned. */
 export async function* textStream(
   answer: RawAnswer,
   asked: Asked,

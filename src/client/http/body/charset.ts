@@ -1,34 +1,30 @@
 /**
- * Makes UTF-8 of the bytes of an answer, whatever charset they came in, so that everything behind
- * reads one charset. Bytes that are not of their charset are an error and never become U+FFFD: a
- * damaged name would be another name, and two of them one key.
- *
- * A service that names no charset, or a Latin one while it sends UTF-8 (a default of its server),
- * is read as UTF-8 if its bytes are. What names none and is no UTF-8 is read as windows-1252 if
- * nothing speaks against that: the account has no other way to say it. All of it is noted.
+ * Converts answers to UTF-8 from any charset. Invalid bytes are an error and never become U+FFFD,
+ * because a damaged name would be another name, and two of them one key. Without a charset, or with
+ * a Latin one (a server's default), valid UTF-8 is read as such. Other bytes without a charset are
+ * read as windows-1252 if nothing contradicts it. All deviations are noted.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 
-/** The bytes are not of the charset that they came in. */
+/** The bytes are invalid in their charset. */
 class CharsetError extends Error {
   override readonly name = 'CharsetError';
 }
 
-/** Told of what is unusual. */
+/** Called with each deviation. */
 export type Note = (what: string) => void;
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** More would only be noise in a message. */
 const NEAR_CHARS_MAX = 40;
 
 const LABEL = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
 
 interface Declared {
-  /** The name in small letters; undefined: none was named, or one that nobody knows. */
+  /** Lower-case name; undefined: none named, or unknown. */
   readonly label: string | undefined;
-  /** The name of the decoder. */
+  /** Name of the decoder. */
   readonly encoding: string | undefined;
 }
 
@@ -43,7 +39,10 @@ function declaredIn(contentType: string | undefined, note: Note): Declared {
   }
 }
 
-/** UTF-16 by its mark, or by the zero in the first character, which JSON has from ASCII. */
+/**
+ * Detects UTF-16 by its byte order mark, or by a zero byte in the first character, which in JSON is
+ * ASCII.
+ */
 function utf16In(head: Buffer, { label, encoding }: Declared): string | undefined {
   const [first, second] = head;
   if (first === 0xff && second === 0xfe) return 'utf-16le';
@@ -53,7 +52,7 @@ function utf16In(head: Buffer, { label, encoding }: Declared): string | undefine
   return label?.startsWith('utf-16') ? encoding : undefined;
 }
 
-/** The place of the first bytes that are not UTF-8, in words. */
+/** Describes the position of the first invalid bytes. */
 function behind(bytes: Buffer): string {
   const text = bytes.toString();
   const at = text.indexOf('\ufffd');
@@ -66,9 +65,9 @@ function notUtf8(bytes: Buffer, { label }: Declared): CharsetError {
   return new CharsetError(`${what} no UTF-8 ${behind(bytes)}`);
 }
 
-/** Characters of two and three bytes of UTF-8, which no text in windows-1252 has. */
+/** UTF-8 sequences of two and three bytes, which no text in windows-1252 contains. */
 const UTF8_CHARACTER = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}/;
-/** Bytes that stand for nothing there. */
+/** Bytes undefined in windows-1252. */
 const NO_CHARACTER = /[\x81\x8d\x8f\x90\x9d]/;
 
 function isWindows1252(bytes: Buffer): boolean {
@@ -76,13 +75,13 @@ function isWindows1252(bytes: Buffer): boolean {
   return !UTF8_CHARACTER.test(text) && !NO_CHARACTER.test(text);
 }
 
-/** Bytes of the character of UTF-8 that begins so. */
+/** Length of the UTF-8 character with this first byte. */
 function lengthOf(first: number): number {
   if (first < 0xe0) return 2;
   return first < 0xf0 ? 3 : 4;
 }
 
-/** Bytes at the end that begin a character of UTF-8 and do not end it. */
+/** Number of bytes at the end that start an incomplete UTF-8 character. */
 function openEnd(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -94,9 +93,9 @@ function openEnd(bytes: Buffer): number {
 }
 
 export interface ToUtf8 {
-  /** Gives the whole characters so far; the chunk itself, if that is UTF-8 already. */
+  /** Returns the complete characters so far; the chunk itself, if it is UTF-8 already. */
   push(chunk: Buffer): Buffer;
-  /** The rest. Both throw where bytes are not of their charset. */
+  /** Returns the rest. Both methods throw on invalid bytes. */
   end(): Buffer;
 }
 
@@ -107,10 +106,10 @@ class Transcoder implements ToUtf8 {
   readonly #note: Note;
   #mode: Mode = 'undecided';
   #decoder: TextDecoder | undefined;
-  /** Windows-1252 is only supposed: it is looked at for what speaks against it. */
+  /** Windows-1252 is a guess, so the bytes are checked for contradictions. */
   #isGuess = false;
   #isFirst = true;
-  /** The beginning of a character. */
+  /** Bytes of an incomplete character. */
   #open: Buffer = NO_BYTES;
 
   constructor(contentType: string | undefined, note: Note) {
@@ -127,7 +126,7 @@ class Transcoder implements ToUtf8 {
     const end = bytes.length - openEnd(bytes);
     const whole = bytes.subarray(0, end);
     if (!isUtf8(whole)) return this.#otherwise(bytes);
-    // Copied: a few bytes must not keep the chunk, nor change with it.
+    // Copies, so that a few bytes neither keep the chunk alive nor change with it.
     this.#open = end === bytes.length ? NO_BYTES : Buffer.from(bytes.subarray(end));
     if (this.#mode === 'undecided' && !isAscii(whole)) this.#isUtf8();
     return whole;
@@ -155,7 +154,7 @@ class Transcoder implements ToUtf8 {
     if (label !== undefined) this.#note(`charset=${label} (UTF-8 came)`);
   }
 
-  /** Bytes that are no UTF-8, and all before them was ASCII, or is no excuse. */
+  /** Handles bytes that are not UTF-8 after pure ASCII, or in a declared UTF-8 body. */
   #otherwise(bytes: Buffer): Buffer {
     if (this.#mode === 'utf-8') throw notUtf8(bytes, this.#declared);
     const { label, encoding } = this.#declared;
@@ -189,7 +188,7 @@ export function createToUtf8(contentType: string | undefined, note: Note): ToUtf
   return new Transcoder(contentType, note);
 }
 
-/** The same of a whole body; one that is UTF-8 comes back as it is. */
+/** Converts a whole body; returns UTF-8 unchanged. */
 export function utf8Of(body: Buffer, contentType: string | undefined, note: Note): Buffer {
   const transcoder = createToUtf8(contentType, note);
   const text = transcoder.push(body);
@@ -197,7 +196,7 @@ export function utf8Of(body: Buffer, contentType: string | undefined, note: Note
   return rest.length === 0 ? text : Buffer.concat([text, rest]);
 }
 
-/** The text for a message: bytes that are not of the charset are shown as U+FFFD. */
+/** Text for a message; invalid bytes become U+FFFD. */
 export function looseTextOf(body: Buffer, contentType: string | undefined): string {
   try {
     return textOf(utf8Of(body, contentType, () => undefined));

@@ -1,7 +1,7 @@
 /**
- * Takes the content codings (RFC 9110, 8.4) off the body of an answer, as it comes and bounded by
- * what it becomes: a few kilobytes may unfold to gigabytes. What names a coding and is none, or
- * was left in the header by a proxy that unpacked the body, is read as it is, and noted.
+ * Removes content codings (RFC 9110, 8.4) from an answer while it streams, limited by the
+ * decompressed size, because a few kilobytes may unfold to gigabytes. A body whose named coding is
+ * wrong, or left over from a proxy that unpacked it, is read unchanged, and noted.
  */
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,23 +10,23 @@ import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from 
 import { createGathered } from '../gathered.ts';
 import type { Note } from './charset.ts';
 
-/** The codings that every request asks for. */
+/** Codings that every request accepts. */
 export const ACCEPTED_CODINGS = 'gzip, br';
 
-/** The body is of a coding that cannot be taken off, or is damaged. */
+/** The body has an unsupported coding, or is damaged. */
 class CodingError extends Error {
   override readonly name = 'CodingError';
 }
 
 const CHUNK_BYTES = 65_536;
 
-/** 8 MiB, the most that RFC 9659 allows: a frame may ask for gigabytes. */
+/** 8 MiB, the maximum of RFC 9659; a frame may ask for gigabytes. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 
 const DECODERS: Readonly<Record<string, (first: number) => Transform>> = {
   gzip: () => zlib.createGunzip({ chunkSize: CHUNK_BYTES }),
   br: () => zlib.createBrotliDecompress({ chunkSize: CHUNK_BYTES }),
-  // Some send it without the head that it should have, whose first byte ends in 8.
+  // Some servers omit the zlib header, whose first byte ends in 8.
   deflate: (first) =>
     (first & 0x0f) === 8
       ? zlib.createInflate({ chunkSize: CHUNK_BYTES })
@@ -38,12 +38,12 @@ const DECODERS: Readonly<Record<string, (first: number) => Transform>> = {
     }),
 };
 
-/** Registered names of codings that are not read. */
+/** Registered codings that are not supported. */
 const OTHERS: ReadonlySet<string> = new Set([
   ...['aes128gcm', 'compress', 'dcb', 'dcz', 'exi', 'pack200-gzip'],
 ]);
 
-/** In the order in which they were put on. Throws for one that is real and cannot be taken off. */
+/** Codings in the order in which they were applied. Throws for an unsupported one. */
 function codingsIn(headers: AnswerHeaders, note: Note): readonly string[] {
   const header = headerText(headers, 'content-encoding');
   if (header === undefined || header === 'identity') return [];
@@ -63,7 +63,7 @@ function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === GZIP_FIRST && bytes[1] === 0x8b;
 }
 
-/** The codings that the bytes show; only gzip can be told for sure, from what JSON begins with. */
+/** Corrects the codings by the bytes; only gzip is distinguishable from the start of JSON. */
 function codingsBy(head: Uint8Array, named: readonly string[], note: Note): readonly string[] {
   const [outermost] = named.slice(-1);
   if (outermost === 'gzip' && !isGzip(head)) {
@@ -78,12 +78,12 @@ function codingsBy(head: Uint8Array, named: readonly string[], note: Note): read
 }
 
 export interface BodyLimit {
-  /** Bounds the body as it unpacks. */
+  /** Limit of the unpacked body. */
   readonly bytesMax: number;
   readonly note: Note;
 }
 
-/** Waits until there is enough to see whether it is gzip; what is none may come slowly. */
+/** Reads until gzip can be recognized; other bodies may arrive slowly. */
 async function headOf(source: AsyncGenerator<Buffer>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   while (head.length === 0 || (head.length === 1 && head[0] === GZIP_FIRST)) {
@@ -108,7 +108,7 @@ async function* unpacked(
   const chain = decoders.filter((decoder) => decoder !== undefined);
   const last = chain.at(-1);
   if (!last) return;
-  // Its failure comes out at the end of the chain.
+  // Its failure surfaces at the end of the chain.
   const feeding = pipeline([Readable.from(source), ...chain]).catch(() => undefined);
   try {
     for await (const chunk of last) if (chunk instanceof Buffer) yield chunk;
@@ -121,7 +121,7 @@ async function* unpacked(
   }
 }
 
-/** The body as it comes, without its codings; read it to its end or leave it, at once. */
+/** Decompressed body as a stream; read it to its end or abandon it, without delay. */
 export async function* streamedBody(
   answer: RawAnswer,
   { bytesMax, note }: BodyLimit,
@@ -142,7 +142,7 @@ export async function* streamedBody(
       yield chunk;
     }
   } finally {
-    // Where the reader has left, what feeds the chain may wait for a byte that never comes.
+    // After an abandoned read, the source may wait for a byte that never comes.
     answer.discard();
   }
 }
@@ -151,7 +151,7 @@ async function* of(body: Buffer): AsyncGenerator<Buffer> {
   yield body;
 }
 
-/** All of it, in memory of its own; with `mayCut` what is beyond the limit is left out. */
+/** Whole body, in memory of its own; `mayCut` drops what exceeds the limit. */
 export async function wholeBody(
   answer: RawAnswer,
   { bytesMax, note, mayCut = false }: BodyLimit & { readonly mayCut?: boolean },
