@@ -1,5 +1,5 @@
 /**
- * One error class per reaction of the caller. `code` is stable (never reused once retired) and is
+ * Defines one error class per reaction of the caller. `code` is stable (never reused once retired) and is
  * what programs test; `hint` gives the operator the next step; nothing decides by a message's text.
  */
 

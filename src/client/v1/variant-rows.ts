@@ -119,7 +119,7 @@ interface Place {
 }
 
 /**
- * One of our member names, or a letter escape. As a value, it is followed by `,`, `}` or `]`;
+ * A member name of ours, or a letter escape. As a value, it is followed by `,`, `}` or `]`;
  * otherwise it is a name.
  */
 const NAME = /\\u|"(barcode|quantity|size|details)"(?![,}\]])/g;
