@@ -1,12 +1,12 @@
 /** Options and results common to both APIs. */
 import type { Priority } from './http/limiter.ts';
-import type { Tally } from './http/tally.ts';
+import type { Usage } from './http/usage.ts';
 
 export interface CallOptions {
   readonly priority?: Priority | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Usage counters for the call's requests. */
-  readonly tally?: Tally | undefined;
+  readonly usage?: Usage | undefined;
   /** Called with the HTTP status of each answer to a writing request. */
   readonly onStatus?: ((status: number) => void) | undefined;
   /** Called when a writing request gets its slot; may throw to hold it back. */

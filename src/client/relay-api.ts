@@ -12,9 +12,9 @@ import { connectHint } from './http/answer.ts';
 import { textOf } from './http/body/charset.ts';
 import { ExchangeFailure, exchange } from './http/exchange.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
-import type { Way } from './http/tunnel.ts';
+import type { Route } from './http/tunnel.ts';
 
-export interface RelayApiOptions extends Way {
+export interface RelayApiOptions extends Route {
   /** Such as `https://api.example.com/api/v1`. */
   readonly apiUrl: string;
   readonly token: Secret;

@@ -47,7 +47,7 @@ interface BatchPlace {
 export const NO_BYTES = Buffer.alloc(0);
 
 /** `whole` already contains the chunks; otherwise they are copied together. */
-export function gathered(
+export function assembleBatch(
   segments: readonly LooseSegment[],
   { offset, startedAt }: BatchPlace,
   whole?: Uint8Array<ArrayBuffer>,
@@ -90,7 +90,7 @@ function joined(first: RowBatch, others: readonly RowBatch[]): RowBatch {
   if (!last) return first;
   const all = [first, ...others];
   const { startedAt } = first;
-  const whole = gathered(all.flatMap(segmentsIn), { offset: 0, startedAt });
+  const whole = assembleBatch(all.flatMap(segmentsIn), { offset: 0, startedAt });
   // Freed at once, because the garbage collector would count it as pending.
   for (const { bytes } of all) bytes.buffer.transfer(0);
   const sumOf = (member: 'pages' | 'size') => all.reduce((sum, batch) => sum + batch[member], 0);

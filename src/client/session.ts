@@ -303,7 +303,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
         if (final) throw final;
         refusals += 1;
         if (refusals > 1) throw tokenRefused(error);
-        request.tally?.retried();
+        request.usage?.retried();
       }
     }
   };
@@ -315,7 +315,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
       if (isSafe(request) || error instanceof RetryLaterError) throw error;
       throw new RetryLaterError('transport.not_sent', toError(error).message, { cause: error });
     } finally {
-      request.tally?.waited(clock.monotonic() - since);
+      request.usage?.waited(clock.monotonic() - since);
     }
   };
   return {

@@ -8,9 +8,9 @@
  * reset on an idle socket is the most common false doubt.
  */
 import pRetry from 'p-retry';
-import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type LoginAgainError, RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
+import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { type Asked, errorOfAnswer, errorOfFailure, retryAfterMs } from './http/answer.ts';
 import { decodedWhole, textStream } from './http/body/body.ts';
@@ -28,9 +28,9 @@ import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter
 import type { PaceDeps } from './http/pace.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
-import { STRAIGHT, type Way } from './http/tunnel.ts';
+import { DIRECT, type Route } from './http/tunnel.ts';
 
-export interface TransportOptions extends LimiterOptions, Way {
+export interface TransportOptions extends LimiterOptions, Route {
   readonly deadlines: Deadlines;
   /** Waits before the second, third … attempt of a GET; its length is the number of retries. */
   readonly retryWaitsMs: readonly number[];
@@ -50,7 +50,7 @@ export const TRANSPORT_DEFAULTS: TransportOptions = {
   retryAfterMsMax: 60_000,
   bodyBytesMax: 33_554_432,
   streamBytesMax: 17_179_869_184,
-  ...STRAIGHT,
+  ...DIRECT,
 };
 
 export interface Answer<T> {
@@ -99,7 +99,7 @@ export interface Sender {
   /** Removes secrets from the service's words before they enter an error. */
   readonly scrub: Scrubber['scrub'];
   /** Counts a form outside the contract in an answer to the request. */
-  note(request: Pick<HttpRequest, 'tally'>, what: string): void;
+  note(request: Pick<HttpRequest, 'usage'>, what: string): void;
 }
 
 export interface Transport extends Sender, AsyncDisposable {
@@ -173,7 +173,7 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   } finally {
     const waitedMs = clock.monotonic() - since;
     wire.counters.waitMs += waitedMs;
-    request.tally?.waited(waitedMs);
+    request.usage?.waited(waitedMs);
   }
 }
 
@@ -193,7 +193,7 @@ function readTimes(
   const age = ageMs(headers);
   const dateMs = Date.parse(headerText(headers, 'date') ?? '');
   if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs + age - clock.now();
-  if (age > 0) request.tally?.aged(age);
+  if (age > 0) request.usage?.aged(age);
   if (age > AGE_TOLD_MS) note(request, 'age=over 1m (out of a cache)');
   return sentAt - age;
 }
@@ -241,7 +241,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
       signal: request.signal,
       onBytes: (count) => {
         counters.bytesReceived += count;
-        request.tally?.received(count);
+        request.usage?.received(count);
       },
     });
     request.onStatus?.(answer.status);
@@ -299,8 +299,8 @@ function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>
       const waitMs = Math.max((options.retryWaitsMs[retriesConsumed] ?? 0) * share, askedMs);
       counters.retries += 1;
       counters.waitMs += waitMs;
-      request.tally?.retried();
-      request.tally?.waited(waitMs);
+      request.usage?.retried();
+      request.usage?.waited(waitMs);
       await deps.clock.sleep(waitMs, request.signal);
       return true;
     },
@@ -324,12 +324,12 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     clockOffsetMs: undefined,
     dialects: new Map(),
   };
-  const note: Sender['note'] = ({ tally }, what) => {
+  const note: Sender['note'] = ({ usage }, what) => {
     const { dialects } = counters;
     const times = dialects.get(what) ?? 0;
     if (times === 0 && dialects.size >= DIALECTS_MAX) return;
     dialects.set(what, times + 1);
-    tally?.noted(what);
+    usage?.noted(what);
     if (times === 0) deps.onDialect?.(what);
   };
   const wire: Wire = { options, deps, pools, limiter, counters, note };

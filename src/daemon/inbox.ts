@@ -18,10 +18,10 @@ import {
   isMirrored,
   type UnknownOrders,
 } from '../inbox/unknown-orders.ts';
-import type { Random } from '../lib/chance.ts';
 import { type Clock, untilAborted } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refresh.ts';

@@ -6,11 +6,12 @@
  * caller supplies the read itself. When the database fails, `run` rejects and the supervisor
  * restarts it.
  */
-import type { Random } from '../lib/chance.ts';
+
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
-import { createOutages, type OutageWords, sharedReason } from '../lib/log/outages.ts';
+import { createOutages, type OutageMessages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import {
   completeRefresh,
   type DueRefresh,
@@ -65,7 +66,7 @@ export const REFRESHER_LIMITS: RefresherLimits = {
   idleMsMax: 30_000,
 };
 
-const READS: OutageWords = {
+const READS: OutageMessages = {
   ...{ of: 'orderId', begins: 'read failed', over: 'orders are read again' },
   hint: 'further ones for this reason are told once an hour',
 };

@@ -60,7 +60,7 @@ export class RefusedError extends SelvedgeError {
   }
 
   /** Text for a list or a log line; the service may send a line for each line of a long order. */
-  get words(): string {
+  get fullMessage(): string {
     if (this.lines.length === 0) return this.message;
     const shown = this.lines.slice(0, LINES_SHOWN).map((line) => line.slice(0, LINE_CHARS_SHOWN));
     const more = this.lines.length - shown.length;

@@ -4,9 +4,9 @@
  * Streams run concurrently and never wait for each other.
  */
 import type { MemberName } from '../client/v1/dialect.ts';
-import type { Random } from '../lib/chance.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
-import { createOutages, type OutageWords } from '../lib/log/outages.ts';
+import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
+import type { Random } from '../lib/random.ts';
 import { ensureState, noteSettings } from './run/open.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -24,7 +24,7 @@ export interface PlannedStream {
   readonly atStart?: boolean | undefined;
 }
 
-export const PULLS: OutageWords = {
+export const PULLS: OutageMessages = {
   ...{ of: 'stream', begins: 'cannot pull', over: 'pulls again' },
   hint: 'further ones are told by: selvedge sync list',
 };

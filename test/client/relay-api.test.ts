@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+import { DIRECT } from '../../src/client/http/tunnel.ts';
 import { createRelayApi, type RelayApiOptions } from '../../src/client/relay-api.ts';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
@@ -15,7 +15,7 @@ async function start() {
   const token = new Secret('relay token', reference.relayToken);
   const usual: RelayApiOptions = {
     ...{ apiUrl, token, application: null, endpoint: null },
-    ...STRAIGHT,
+    ...DIRECT,
   };
   const api = (options: Partial<RelayApiOptions> = {}) =>
     createRelayApi({ ...usual, ...options }, systemClock());
@@ -63,7 +63,7 @@ it('tells a refusal from a relay that is not there, and never the token', async 
 
 it('ends with an answer that has no end, and with one that breaks off', async () => {
   const token = new Secret('relay token', 'x');
-  const named = { token, application: 'a', endpoint: 'b', ...STRAIGHT };
+  const named = { token, application: 'a', endpoint: 'b', ...DIRECT };
   let closed = 0;
   await using server = await startFaulty((_request, response, nth) => {
     response.on('close', () => {
@@ -94,7 +94,7 @@ it('does not wait for a body that trickles', async () => {
     token: new Secret('relay token', 'x'),
     application: 'a',
     endpoint: 'b',
-    ...STRAIGHT,
+    ...DIRECT,
   };
   const asked = rejection(createRelayApi({ ...named, apiUrl: server.url }, clock).lastAttempt('e'));
   await expect.poll(() => server.seen.length).toBe(1);

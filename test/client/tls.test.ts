@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { errorOfFailure } from '../../src/client/http/answer.ts';
 import { ExchangeFailure } from '../../src/client/http/exchange.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
-import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+import { DIRECT } from '../../src/client/http/tunnel.ts';
 import { createRelayApi } from '../../src/client/relay-api.ts';
 import { checkCertificate } from '../../src/daemon/doctor/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -54,7 +54,7 @@ describe('transport over TLS', () => {
     const token = new Secret('relay token', 'canary-token');
     const apiUrl = `https://localhost:${port}`;
     const named = { apiUrl, token, application: 'a', endpoint: 'b' };
-    const relay = createRelayApi({ ...named, ...STRAIGHT }, systemClock());
+    const relay = createRelayApi({ ...named, ...DIRECT }, systemClock());
     expect(await rejection(relay.sendExample('ping'))).toMatchObject({ code: 'relay.unreachable' });
   });
 
@@ -67,7 +67,7 @@ describe('transport over TLS', () => {
 
   it('is told by doctor to have a certificate that has ended', async () => {
     const later = Date.UTC(2999, 0);
-    expect(await checkCertificate(`https://localhost:${port}`, later, STRAIGHT)).toMatchObject([
+    expect(await checkCertificate(`https://localhost:${port}`, later, DIRECT)).toMatchObject([
       { grade: 'failed', text: expect.stringMatching(/^of localhost:\d+ ended \d+d.* ago$/) },
     ]);
   });

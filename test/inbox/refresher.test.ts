@@ -5,10 +5,10 @@ import {
   type ReadRequest,
   type Refresher,
 } from '../../src/inbox/refresher.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';

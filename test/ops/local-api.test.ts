@@ -4,8 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createLocalApi } from '../../src/console/api.ts';
 import { localFile } from '../../src/console/ask.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { temporaryFolder } from '../support/store.ts';
 

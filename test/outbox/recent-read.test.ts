@@ -3,9 +3,9 @@
  * service between that read and the sending.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { ConflictError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import {
   completeRefresh,
   createRecentReads,

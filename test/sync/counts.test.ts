@@ -1,6 +1,6 @@
 /** Counts of the service that are off: for good, or because the list moves while it is read. */
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';

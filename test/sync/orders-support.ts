@@ -1,8 +1,8 @@
 /** Walks over the orders of a reference service, and the refresher that reads what they ask for. */
 import { onTestFinished } from 'vitest';
 import { createRefresher, REFRESHER_LIMITS } from '../../src/inbox/refresher.ts';
-import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
 import { testLogger } from '../support/house.ts';

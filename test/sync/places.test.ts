@@ -1,6 +1,6 @@
 /** Barcodes that are listed once for each season or brand, and names once for each brand. */
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';

@@ -4,10 +4,10 @@ import { createTransport, TRANSPORT_DEFAULTS } from '../../src/client/transport.
 import { createV1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
-import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createOutages } from '../../src/lib/log/outages.ts';
 import type { Logger } from '../../src/lib/log.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { createReadSequence } from '../../src/store/state.ts';

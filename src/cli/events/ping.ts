@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { createRelayApi, type RelayApi } from '../../client/relay-api.ts';
 import type { Config } from '../../config/schema.ts';
-import { wayOf } from '../../daemon/service.ts';
+import { routeOf } from '../../daemon/service.ts';
 import { arrivedAt, type EventRow, eventsFrom } from '../../inbox/overview.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
@@ -23,7 +23,7 @@ const TIMEOUT_MS_DEFAULT = 30_000;
 function relayOf({ relay, service }: Config, clock: Clock): RelayApi | undefined {
   const { apiUrl, token, application, endpoint } = relay;
   if (apiUrl === null || token === null) return undefined;
-  return createRelayApi({ apiUrl, token, application, endpoint, ...wayOf(service) }, clock);
+  return createRelayApi({ apiUrl, token, application, endpoint, ...routeOf(service) }, clock);
 }
 
 /** The first event that arrives from then on, or the one of this id; undefined when time is up. */

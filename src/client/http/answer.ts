@@ -125,14 +125,14 @@ export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
 }
 
 /** Truncates a foreign text and removes secrets. */
-function told({ scrub }: Asked, words: string, charsMax: number): string {
+function excerptOf({ scrub }: Asked, words: string, charsMax: number): string {
   const clean = scrub?.(words.slice(0, charsMax + SECRET_CHARS_MAX)) ?? words;
   return clean.slice(0, charsMax);
 }
 
 /** Error for a 2xx answer that cannot be parsed. */
 export function errorOfBrokenAnswer(asked: Asked, cause: unknown): SelvedgeError {
-  const why = told(asked, toError(cause).message, MESSAGE_CHARS_MAX);
+  const why = excerptOf(asked, toError(cause).message, MESSAGE_CHARS_MAX);
   const text = `${nameOf(asked)}: the answer cannot be understood: ${why}`;
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text, { cause });
   return new RetryLaterError('transport.broken_answer', text, { cause });
@@ -144,7 +144,7 @@ const PAGE_HINT =
 
 /** Error for a 2xx answer with a page or text instead of JSON: an intermediary's, for a while. */
 export function errorOfPage(asked: Asked, text: string): SelvedgeError {
-  const excerpt = told(asked, text.trim(), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+  const excerpt = excerptOf(asked, text.trim(), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
   const came = excerpt === '' ? 'nothing came in place of the answer' : undefined;
   const what = came ?? `a page came, not the answer of the service: ${excerpt}`;
   const message = `${nameOf(asked)}: ${what}`;
@@ -216,15 +216,15 @@ function isProof(status: number, said: Said | undefined): boolean {
 const LINES_TOLD = 5;
 
 /** Text of the answer, for a message. */
-function wordsOf(asked: Asked, said: Said | undefined, text: string): string {
+function messageOf(asked: Asked, said: Said | undefined, text: string): string {
   if (!said || said.kind === 'text') {
-    const excerpt = told(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+    const excerpt = excerptOf(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
     return excerpt.trim() === '' ? 'without a word' : excerpt;
   }
   const lines = said.lines.filter((line) => line !== said.message).slice(0, LINES_TOLD);
   const more = said.lines.length - lines.length > 1 ? ' …' : '';
   const all = lines.length === 0 ? said.message : `${said.message}: ${lines.join('; ')}${more}`;
-  return told(asked, all, MESSAGE_CHARS_MAX);
+  return excerptOf(asked, all, MESSAGE_CHARS_MAX);
 }
 
 function refusalOf(asked: Asked, code: string, said: Said | undefined, text: string): RefusedError {
@@ -237,7 +237,7 @@ function refusalOf(asked: Asked, code: string, said: Said | undefined, text: str
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
   const { status } = answer;
   const said = saidIn(asked, answer);
-  const text = `${nameOf(asked)}: HTTP ${status}: ${wordsOf(asked, said, answer.text)}`;
+  const text = `${nameOf(asked)}: HTTP ${status}: ${messageOf(asked, said, answer.text)}`;
   // An answer that is not the service's own says nothing about the write.
   if (!asked.safe && !isProof(status, said)) return new InDoubtError('transport.in_doubt', text);
   if (status === 401) return new LoginAgainError('service.unauthorized', text);

@@ -8,7 +8,7 @@
  */
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { createGathered, type Gathered } from './gathered.ts';
+import { type BodyBuffer, createBodyBuffer } from './body-buffer.ts';
 
 export interface Deadlines {
   readonly connectMs: number;
@@ -80,7 +80,7 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   readonly #options: ExchangeOptions;
   readonly #queue: Buffer[] = [];
   /** Buffer for a whole body; replaces the queue. */
-  #gathered: Gathered | undefined;
+  #buffer: BodyBuffer | undefined;
   readonly #total: Timer;
   readonly #onAbort: () => void;
   #resolveHead: (answer: RawAnswer) => void = () => undefined;
@@ -142,10 +142,10 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
       this.#fail('too_large');
       return;
     }
-    if (this.#gathered) {
+    if (this.#buffer) {
       this.#windowBytes += chunk.length;
-      this.#gathered.add(chunk);
-      if (this.#gathered.isOver()) this.#wake();
+      this.#buffer.add(chunk);
+      if (this.#buffer.isOver()) this.#wake();
       return;
     }
     this.#queue.push(chunk);
@@ -203,15 +203,15 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   }
 
   async whole(bytesMax: number): Promise<Buffer> {
-    const gathered = createGathered(headerText(this.headers, 'content-length'), bytesMax);
+    const buffer = createBodyBuffer(headerText(this.headers, 'content-length'), bytesMax);
     // Switches only after the queue is empty, because taking its last chunk may deliver the next at
     // once.
-    for (let chunk = this.#taken(); chunk; chunk = this.#taken()) gathered.add(chunk);
-    this.#gathered = gathered;
-    while (!this.#ended && !this.#failure && !gathered.isOver()) await this.#news();
+    for (let chunk = this.#taken(); chunk; chunk = this.#taken()) buffer.add(chunk);
+    this.#buffer = buffer;
+    while (!this.#ended && !this.#failure && !buffer.isOver()) await this.#news();
     if (this.#failure) throw this.#failure;
     if (!this.#ended) this.discard();
-    return gathered.end();
+    return buffer.end();
   }
 
   discard(): void {

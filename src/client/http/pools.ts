@@ -1,9 +1,9 @@
 /** undici's connection pools by origin: one for reads, one for writes. */
 import { Pool } from 'undici';
 import { ConfigError } from '../../lib/errors.ts';
-import { type OutgoingProxy, tlsOf, tunnelled, type Way } from './tunnel.ts';
+import { type OutgoingProxy, type Route, tlsOf, tunnelled } from './tunnel.ts';
 
-export interface PoolOptions extends Way {
+export interface PoolOptions extends Route {
   readonly connectionsMax: number;
   readonly connectMs: number;
 }
@@ -30,7 +30,7 @@ function requireSecrecy(origin: string): void {
 }
 
 /** Addresses of this machine never use the proxy. */
-export function proxyFor(origin: string, { proxy }: Way): OutgoingProxy | undefined {
+export function proxyFor(origin: string, { proxy }: Route): OutgoingProxy | undefined {
   return LOOPBACK.test(new URL(origin).hostname) ? undefined : proxy;
 }
 

@@ -4,7 +4,7 @@ import type { Asked } from './answer.ts';
 import { ACCEPTED_CODINGS } from './body/encoding.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
-import type { Tally } from './tally.ts';
+import type { Usage } from './usage.ts';
 
 type QueryValue = string | number | boolean;
 
@@ -25,7 +25,7 @@ export interface HttpRequest {
   /** False: answered with V1's envelope, never with V2's list of errors. */
   readonly listsErrors?: boolean | undefined;
   /** Usage counters. */
-  readonly tally?: Tally | undefined;
+  readonly usage?: Usage | undefined;
   /** Called with the status of each answer, also of an unreadable one. */
   readonly onStatus?: ((status: number) => void) | undefined;
   /** Called when the request gets its slot; throwing ends it before a byte was sent. */

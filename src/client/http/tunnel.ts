@@ -22,7 +22,7 @@ interface ClientCertificate {
 }
 
 /** Route to the remote side, with its trusted authorities. */
-export interface Way {
+export interface Route {
   /** PEM of the authorities to trust instead of the public ones. */
   readonly caText: string | undefined;
   /** Undefined: direct. */
@@ -31,7 +31,7 @@ export interface Way {
   readonly client?: ClientCertificate | undefined;
 }
 
-export const STRAIGHT: Way = { caText: undefined, proxy: undefined };
+export const DIRECT: Route = { caText: undefined, proxy: undefined };
 
 /**
  * No connection through the proxy. Must not carry undici's code for a broken socket, because the
@@ -67,12 +67,12 @@ const OWN_CERTIFICATE: Readonly<Record<string, string>> = {
 function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): ProxyFailure {
   const { code } = Object.assign({ code: '' }, cause);
   const isOdd = typeof code !== 'string' || code.startsWith('UND_ERR_SOCKET');
-  const text = `opens a way to ${target} that does not work: ${cause.message}`;
+  const text = `opens a route to ${target} that does not work: ${cause.message}`;
   return new ProxyFailure(proxy, text, isOdd ? 'PROXY_BROKEN' : code, cause);
 }
 
 /** Sets `rejectUnauthorized`, because otherwise an environment variable would decide. */
-export function tlsOf({ caText, client }: Pick<Way, 'caText' | 'client'>) {
+export function tlsOf({ caText, client }: Pick<Route, 'caText' | 'client'>) {
   return {
     rejectUnauthorized: true,
     ...(caText === undefined ? {} : { ca: caText }),
@@ -91,20 +91,20 @@ function headersOf({ credentials }: OutgoingProxy, target: string): Record<strin
 export async function openTunnel(
   proxy: OutgoingProxy,
   target: string,
-  way: Way,
+  route: Route,
   timeoutMs: number,
 ): Promise<Socket> {
   const client = new Client(proxy.url, {
     allowH2: false,
     headersTimeout: timeoutMs,
-    connect: { timeout: timeoutMs, ...tlsOf({ caText: way.caText }) },
+    connect: { timeout: timeoutMs, ...tlsOf({ caText: route.caText }) },
   });
   try {
     const { statusCode, socket } = await client
       .connect({ path: target, headers: headersOf(proxy, target) })
       .catch((error: unknown) => {
         const { message } = toError(error);
-        const text = `gives no way to ${target}: ${message}`;
+        const text = `gives no route to ${target}: ${message}`;
         const code = OWN_CERTIFICATE[errorCode(error)] ?? 'PROXY_UNREACHABLE';
         throw new ProxyFailure(proxy, text, code, error);
       });
@@ -120,14 +120,14 @@ export async function openTunnel(
 /** Connector for undici whose sockets go through the proxy. */
 export function tunnelled(
   proxy: OutgoingProxy,
-  way: Way,
+  route: Route,
   connectMs: number,
 ): buildConnector.connector {
-  const secure = buildConnector({ allowH2: false, timeout: connectMs, ...tlsOf(way) });
+  const secure = buildConnector({ allowH2: false, timeout: connectMs, ...tlsOf(route) });
   return (options, callback) => {
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;
     const target = `${host}:${options.port || 443}`;
-    openTunnel(proxy, target, way, connectMs).then(
+    openTunnel(proxy, target, route, connectMs).then(
       (httpSocket) => {
         secure({ ...options, httpSocket }, (...[error, socket]) => {
           if (error === null) callback(null, socket);

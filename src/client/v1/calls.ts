@@ -62,7 +62,7 @@ export function get(
     url: wire.options.baseUrl + path,
     priority: call?.priority ?? 'read',
     signal: call?.signal,
-    tally: call?.tally,
+    usage: call?.usage,
     beforeSend: call?.beforeSend,
     listsErrors: false,
     query,

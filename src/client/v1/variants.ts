@@ -25,7 +25,7 @@ import {
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { statusIn } from '../http/said.ts';
-import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
+import { assembleBatch, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
 import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
 
@@ -180,7 +180,7 @@ async function* streamed(
   let pending: RowSegment[] = [];
   let size = 0;
   const batch = (): RowBatch => {
-    const whole = gathered(pending, { offset: 0, startedAt: answer.startedAt });
+    const whole = assembleBatch(pending, { offset: 0, startedAt: answer.startedAt });
     const taken = { pages: 1, size, next: whole.firstRow + whole.rowCount };
     pending = [];
     size = 0;
@@ -242,7 +242,7 @@ async function fetchPage(
   const [answer] = await Promise.all([sending, knowing]);
   const { startedAt, value = scan(nothing(sender, request, answer)) } = answer;
   const { status, count } = envelopeOf(sender, request, answer, value.end);
-  const batch = gathered(value.segments, { offset, startedAt }, value.whole);
+  const batch = assembleBatch(value.segments, { offset, startedAt }, value.whole);
   const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };
 }

@@ -171,7 +171,7 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
     query: parametersOf(query, options.sparseFields ?? true),
     priority: call?.priority ?? priority,
     signal: call?.signal,
-    tally: call?.tally,
+    usage: call?.usage,
   });
   return {
     collection(type, query, call) {

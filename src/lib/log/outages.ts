@@ -14,7 +14,7 @@ export interface Outages<Key extends string | number = string> {
   over(key: Key): void;
 }
 
-export interface OutageWords {
+export interface OutageMessages {
   /** Log key of the subjects. */
   readonly of: string;
   readonly begins: string;
@@ -54,7 +54,7 @@ export function sharedReason(error: Error): string {
 
 export function createOutages<Key extends string | number = string>(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
-  { of, begins, over, hint }: OutageWords,
+  { of, begins, over, hint }: OutageMessages,
 ): Outages<Key> {
   /** By reason. */
   const outages = new Map<string, Outage<Key>>();

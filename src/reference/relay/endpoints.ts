@@ -1,7 +1,8 @@
 /** What the owner of endpoints may do with them. Refusals are `RefusedError`s with a code. */
-import { createId, type Random } from '../../lib/chance.ts';
+
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { createId, type Random } from '../../lib/random.ts';
 import { createSecret, isSecret } from './delivery/signature.ts';
 import type { TargetGuard } from './delivery/target.ts';
 import type { Endpoint } from './model.ts';

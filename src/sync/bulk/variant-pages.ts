@@ -5,7 +5,7 @@
  * them in order).
  */
 
-import type { WireCounts } from '../../client/http/tally.ts';
+import type { WireCounts } from '../../client/http/usage.ts';
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';

@@ -5,7 +5,7 @@
  * stream's clock.
  */
 import { sql } from 'kysely';
-import type { WireCounts } from '../../client/http/tally.ts';
+import type { WireCounts } from '../../client/http/usage.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { WriteCounts } from '../../mirror/entity.ts';
 import { type Drastic, drasticIn, sumOfDrastic } from '../../mirror/rows/drastic.ts';

@@ -8,7 +8,7 @@
  * page in between. A run without progress is aborted.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createTally, type WireTally } from '../../client/http/tally.ts';
+import { createUsageCounters, type UsageCounters } from '../../client/http/usage.ts';
 import {
   isStoreUnusable,
   RefusedError,
@@ -93,7 +93,7 @@ function watchProgress(deps: RunnerDeps, outer: AbortSignal) {
 
 interface ContextParts {
   readonly signal: AbortSignal;
-  readonly tally: WireTally;
+  readonly usage: UsageCounters;
   readonly writing: Queue;
   readonly onPage: (counts: PageCounts) => void;
   readonly progress: () => void;
@@ -101,22 +101,22 @@ interface ContextParts {
 
 function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamRun {
   const { store, clock } = deps;
-  const { signal, tally, writing, onPage, progress } = parts;
+  const { signal, usage, writing, onPage, progress } = parts;
   const notedBefore = countsIn(run.checkpoint.noted);
   const withNotes = (checkpoint: JsonObject): JsonObject => {
-    const noted = { ...notedBefore, ...tally.notes() };
+    const noted = { ...notedBefore, ...usage.notes() };
     return Object.keys(noted).length === 0 ? checkpoint : { ...checkpoint, noted };
   };
   const page: StreamRun['page'] = async (checkpoint: JsonObject, write) => {
     signal.throwIfAborted();
-    const { readSeq } = await asOldAs(store.db, run, tally.ageMs());
+    const { readSeq } = await asOldAs(store.db, run, usage.ageMs());
     const counts = await store.transaction(async (tx) => {
       const at = clock.now();
       const provenance = { source: `run:${run.runId}`, readSeq, at };
       const counts = await write(tx, provenance);
       // Lists of variants count the bytes of their rows themselves.
-      const written = { ...counts, bytes: counts.bytes + tally.takeBytes() };
-      await recordPage(tx, run, withNotes(checkpoint), { ...written, wire: tally.take() });
+      const written = { ...counts, bytes: counts.bytes + usage.takeBytes() };
+      await recordPage(tx, run, withNotes(checkpoint), { ...written, wire: usage.take() });
       return written;
     });
     onPage(counts);
@@ -125,7 +125,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
   };
   return {
     run,
-    call: { signal, priority: 'pull', tally },
+    call: { signal, priority: 'pull', usage },
     page,
     progress,
     async listPage(checkpoint, entity, segments) {
@@ -139,8 +139,8 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     known: (list) => deps.variants.known(run, list),
     async variantPage(checkpoint, list, batch) {
       signal.throwIfAborted();
-      const wire = tally.take();
-      const old = await asOldAs(store.db, run, tally.ageMs());
+      const wire = usage.take();
+      const old = await asOldAs(store.db, run, usage.ageMs());
       const page = { run: old, list, checkpoint: withNotes(checkpoint), batch, wire };
       await writing.add(deps.variants.write(page).then(onPage), openRowsOf(batch));
     },
@@ -242,7 +242,7 @@ async function pullAndSettle(
   const isLong = stream.list?.isLong ?? false;
   const watch = watchProgress(deps, signal);
   const writing = createQueue(UNDER_WAY);
-  const tally = createTally();
+  const usage = createUsageCounters();
   const { progress } = watch;
   const onPage = (counts: PageCounts): void => {
     progress();
@@ -254,12 +254,12 @@ async function pullAndSettle(
     // Not awaited: it continues while the first page is fetched.
     if (isLong) await writing.add(deps.variants.begin(run));
     else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
-    const parts = { signal: watch.signal, tally, writing, onPage, progress };
+    const parts = { signal: watch.signal, usage, writing, onPage, progress };
     const context = createContext(deps, run, parts);
     const pulled = await stream.pull(context);
     await writing.drain();
     if (isLong) await deps.variants.end(run.runId);
-    const ageMs = tally.ageMs();
+    const ageMs = usage.ageMs();
     const end = unlessTooOld(stream, pulled, ageMs);
     const old = await asOldAs(deps.store.db, run, ageMs);
     const settled = await settleRun(deps, stream, old, end, { ...state, call: context.call });
@@ -269,7 +269,7 @@ async function pullAndSettle(
     // Ignores a failure here: unchanged pages that were not recorded are read again.
     if (isLong) await deps.variants.end(run.runId).catch(() => undefined);
     watch.end();
-    await recordWire(deps.store, run.runId, tally.take());
+    await recordWire(deps.store, run.runId, usage.take());
   }
 }
 

@@ -41,7 +41,7 @@ export async function readBrands(
   return { names, doubts };
 }
 
-export interface Ways<T> {
+export interface Routes<T> {
   readonly whole: () => Promise<T>;
   readonly byBrand: () => Promise<T>;
   /** Rows of the first brand: tells whether naming a brand makes a difference. */
@@ -56,7 +56,9 @@ const NEITHER =
   'neither as a whole nor brand by brand is this list answered: ask the service which of the two ' +
   'this key may use, and set service.v1.perBrand: always or never';
 
-async function oneHasRows({ tryOne }: Pick<Ways<unknown>, 'tryOne'>): Promise<boolean | undefined> {
+async function oneHasRows({
+  tryOne,
+}: Pick<Routes<unknown>, 'tryOne'>): Promise<boolean | undefined> {
   try {
     return (await tryOne()) > 0;
   } catch (error) {
@@ -78,8 +80,8 @@ async function tellNeither(
   said: { readonly byBrand: RefusedError; readonly asAWhole?: RefusedError | undefined },
 ): Promise<never> {
   const detail = {
-    asAWhole: said.asAWhole?.words ?? 'not asked for',
-    byBrand: said.byBrand.words,
+    asAWhole: said.asAWhole?.fullMessage ?? 'not asked for',
+    byBrand: said.byBrand.fullMessage,
     hint: NEITHER,
     setting: 'service.v1.perBrand',
   };
@@ -88,7 +90,7 @@ async function tellNeither(
 }
 
 /** Returns the refusal, if the service refuses the list by brand. */
-async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | RefusedError> {
+async function askByBrand<T>({ byBrand }: Routes<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await byBrand() };
   } catch (error) {
@@ -99,7 +101,7 @@ async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | Refu
 }
 
 /** Returns the refusal, if the service calls the request invalid. */
-async function askWhole<T>({ whole }: Ways<T>): Promise<{ result: T } | RefusedError> {
+async function askWhole<T>({ whole }: Routes<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await whole() };
   } catch (error) {
@@ -108,32 +110,32 @@ async function askWhole<T>({ whole }: Ways<T>): Promise<{ result: T } | RefusedE
   }
 }
 
-async function firstWhole<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): Promise<T> {
+async function firstWhole<T>(traits: Traits, read: BrandedRead, routes: Routes<T>): Promise<T> {
   const { needs } = traits;
-  const whole = await askWhole(ways);
+  const whole = await askWhole(routes);
   if (!(whole instanceof RefusedError)) {
-    if (needs.mode === 'never' || !ways.isEmpty(whole.result)) return whole.result;
+    if (needs.mode === 'never' || !routes.isEmpty(whole.result)) return whole.result;
     // Some accounts answer with nothing when no brand is named.
-    if (!(await oneHasRows(ways))) return whole.result;
+    if (!(await oneHasRows(routes))) return whole.result;
   } else if (needs.mode === 'never') {
     throw wantsBrand(whole) ? withHint(whole, NEVER) : whole;
-  } else if (!wantsBrand(whole) && (await oneHasRows(ways)) === undefined) {
+  } else if (!wantsBrand(whole) && (await oneHasRows(routes)) === undefined) {
     // The refusal is not about brands, and naming one does not help.
     throw whole;
   }
   await needs.learn(read);
-  const found = await askByBrand(ways);
+  const found = await askByBrand(routes);
   if (!(found instanceof RefusedError)) return found.result;
   const asAWhole = whole instanceof RefusedError ? whole : undefined;
   return tellNeither(traits, read, { byBrand: found, asAWhole });
 }
 
-async function firstByBrand<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): Promise<T> {
+async function firstByBrand<T>(traits: Traits, read: BrandedRead, routes: Routes<T>): Promise<T> {
   const { needs } = traits;
-  const found = await askByBrand(ways);
+  const found = await askByBrand(routes);
   if (!(found instanceof RefusedError)) return found.result;
   if (needs.mode === 'always') return tellNeither(traits, read, { byBrand: found });
-  const whole = await askWhole(ways);
+  const whole = await askWhole(routes);
   if (whole instanceof RefusedError) {
     return tellNeither(traits, read, { byBrand: found, asAWhole: whole });
   }
@@ -145,11 +147,11 @@ async function firstByBrand<T>(traits: Traits, read: BrandedRead, ways: Ways<T>)
 export async function wholeOrByBrand<T>(
   traits: Traits | undefined,
   read: BrandedRead,
-  ways: Ways<T>,
+  routes: Routes<T>,
 ): Promise<T> {
-  if (!traits) return ways.whole();
+  if (!traits) return routes.whole();
   const first = traits.needs.isNeeded(read) ? firstByBrand : firstWhole;
-  const result = await first(traits, read, ways);
+  const result = await first(traits, read, routes);
   await traits.over({ kind: KIND, entity: 'list', key: read });
   return result;
 }

@@ -144,7 +144,7 @@ export async function pullParts(
       if (isOfBrand && isInvalid(error)) {
         refusal = error;
         refused.add(name);
-        doubts.add(`${part.what} is refused: ${error.words}`);
+        doubts.add(`${part.what} is refused: ${error.fullMessage}`);
         continue;
       }
       if (!isNotFound(error)) throw error;

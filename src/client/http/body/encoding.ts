@@ -6,8 +6,8 @@
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as zlib from 'node:zlib';
+import { createBodyBuffer } from '../body-buffer.ts';
 import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from '../exchange.ts';
-import { createGathered } from '../gathered.ts';
 import type { Note } from './charset.ts';
 
 /** Codings that every request accepts. */
@@ -165,12 +165,12 @@ export async function wholeBody(
   } else {
     chunks = streamedBody(answer, { bytesMax: Number.POSITIVE_INFINITY, note });
   }
-  const gathered = createGathered(undefined, bytesMax);
+  const buffer = createBodyBuffer(undefined, bytesMax);
   for await (const chunk of chunks) {
-    gathered.add(chunk);
-    if (!gathered.isOver()) continue;
+    buffer.add(chunk);
+    if (!buffer.isOver()) continue;
     if (mayCut) break;
     throw new ExchangeFailure('too_large', true, undefined);
   }
-  return gathered.end();
+  return buffer.end();
 }

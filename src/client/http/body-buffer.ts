@@ -1,6 +1,6 @@
 /** Buffer for a whole body, in memory of its own. */
 
-export interface Gathered {
+export interface BodyBuffer {
   /**
    * Copies at once, because chunks that wait become old, and the collector frees old ones only in
    * full collections.
@@ -15,7 +15,7 @@ export interface Gathered {
 const BYTES_FIRST = 65_536;
 
 /** `contentLength` is the answer's header. */
-export function createGathered(told: string | undefined, bytesMax: number): Gathered {
+export function createBodyBuffer(told: string | undefined, bytesMax: number): BodyBuffer {
   const bytesTold = Number(told ?? BYTES_FIRST);
   let whole = Buffer.allocUnsafeSlow(Math.min(bytesTold, bytesMax) || 0);
   let length = 0;

@@ -1,6 +1,6 @@
 /** Usage counters of a unit of work: retries and waits of its requests. */
 
-export interface Tally {
+export interface Usage {
   /** A request is repeated. */
   retried(): void;
   /** A request waited: for its slot, for a log-in, or before a retry. */
@@ -21,7 +21,7 @@ export interface WireCounts {
   readonly waitMs: number;
 }
 
-export interface WireTally extends Tally {
+export interface UsageCounters extends Usage {
   /** Counts since the last call. */
   take(): WireCounts;
   /** Bytes since its last call. */
@@ -35,7 +35,7 @@ export interface WireTally extends Tally {
 /** Shorter ones are scheduling delays, not waits. */
 const WAIT_MS_MIN = 1;
 
-export function createTally(): WireTally {
+export function createUsageCounters(): UsageCounters {
   let [retries, waits, waitMs, bytes, age] = [0, 0, 0, 0, 0];
   const notes = new Map<string, number>();
   return {

@@ -18,7 +18,7 @@ import {
 } from './http/exchange.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded } from './http/request.ts';
-import type { Way } from './http/tunnel.ts';
+import type { Route } from './http/tunnel.ts';
 
 export interface PlainRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -46,7 +46,7 @@ interface Pace {
   readonly requestsPerSecond: number;
 }
 
-export interface Asker extends AsyncDisposable {
+export interface ProbeClient extends AsyncDisposable {
   ask(request: PlainRequest): Promise<PlainAnswer>;
   /** Sends at once, whatever the answer is; several may run concurrently. */
   askOnce(request: PlainRequest): Promise<PlainAnswer>;
@@ -56,7 +56,7 @@ export interface Asker extends AsyncDisposable {
   pace(): Pace | undefined;
 }
 
-export interface AskerOptions extends Way {
+export interface ProbeClientOptions extends Route {
   readonly deadlines: Deadlines;
   /** Time between requests. */
   readonly gapMs: number;
@@ -97,7 +97,7 @@ function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: numbe
 }
 
 /** Sends one request and reads the whole answer. */
-function createSend(options: AskerOptions, clock: Clock, pools: Pools) {
+function createSend(options: ProbeClientOptions, clock: Clock, pools: Pools) {
   return async (request: PlainRequest): Promise<Sent> => {
     const { origin: at, pathname, searchParams } = new URL(request.url);
     const own = [...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)]);
@@ -135,7 +135,7 @@ function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: numb
 }
 
 /** Rate control: starts with a guess and follows the service. */
-function createPacer({ gapMs: gapFirstMs }: AskerOptions, clock: Clock) {
+function createPacer({ gapMs: gapFirstMs }: ProbeClientOptions, clock: Clock) {
   const times: number[] = [];
   let gapMs = gapFirstMs;
   let pace: Pace | undefined;
@@ -163,7 +163,7 @@ function createPacer({ gapMs: gapFirstMs }: AskerOptions, clock: Clock) {
   };
 }
 
-export function createAsker(options: AskerOptions, clock: Clock): Asker {
+export function createProbeClient(options: ProbeClientOptions, clock: Clock): ProbeClient {
   const { connections = 1, deadlines, bodyBytesMax } = options;
   const { connectMs } = deadlines;
   const pools = createPools({ ...options, connectionsMax: connections, connectMs });
