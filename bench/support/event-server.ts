@@ -5,7 +5,7 @@
  */
 import { createServer } from 'node:http';
 import { createAccess } from '../../src/inbox/access.ts';
-import { createJournal } from '../../src/inbox/journal.ts';
+import { createJournal } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
 import { createVerifier } from '../../src/inbox/signature.ts';

@@ -3,9 +3,23 @@
  * are kept with their row) and none is an error, but they are counted, so that the operator sees a
  * change of the service early.
  */
+
 import { z } from 'zod';
+import { STATUSES } from '../config/statuses.ts';
 import { isJsonObject } from '../lib/json.ts';
 import { acceptorOf } from './accept.ts';
+import {
+  brandSchema,
+  deliverySchema,
+  freightOptionSchema,
+  pendingRefundSchema,
+  refundSchema,
+  salesOrderSchema,
+  seasonSchema,
+  variantSchema,
+} from './v1/schemas.ts';
+import type { Included } from './v2/document.ts';
+import { type ResourceType, resourceSchemas } from './v2/resources.ts';
 
 /** A member that could not be read. */
 export interface Unreadable {
@@ -135,4 +149,56 @@ export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): D
       ),
     }),
   };
+}
+
+// Drift meter per V1 shape, with the values that the contract lists.
+
+const SCHEMAS = {
+  brand: brandSchema,
+  freightOption: freightOptionSchema,
+  season: seasonSchema,
+  variant: variantSchema,
+  salesOrder: salesOrderSchema,
+  delivery: deliverySchema,
+  refund: refundSchema,
+  pendingRefund: pendingRefundSchema,
+} as const;
+
+const REFUND_TYPES = [
+  'claim/credit',
+  'claim/replace',
+  'claim/price_reduction',
+  'return/credit',
+  'price_reduction/credit',
+] as const;
+
+const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
+  variant: { variantType: ['size', 'assortment'] },
+  salesOrder: { status: STATUSES.order },
+  delivery: { status: STATUSES.delivery },
+  refund: {
+    status: STATUSES.refund,
+    'refundedLineItems.refundType': REFUND_TYPES,
+  },
+  pendingRefund: {
+    status: STATUSES.pendingRefund,
+    'refundLineItems.refundType': REFUND_TYPES,
+  },
+};
+
+export function v1DriftMeter(kind: keyof typeof SCHEMAS): DriftMeter {
+  return createDriftMeter(SCHEMAS[kind], VALUES[kind]);
+}
+
+// Drift meter per V2 resource type, with the values that the contract lists.
+
+export function v2DriftMeter(type: ResourceType): DriftMeter {
+  const values = type === 'styleColor' ? { 'attributes.noosType': ['none', 'noos'] } : {};
+  return createDriftMeter(resourceSchemas[type], values);
+}
+
+/** Drift of a page's `included`: name → occurrences. */
+export function driftOfIncluded({ wasArray, unknownTypes }: Included): ReadonlyMap<string, number> {
+  const types = [...unknownTypes].map(([type, count]) => [`included.${type}`, count] as const);
+  return new Map([...(wasArray ? [['included=array', 1] as const] : []), ...types]);
 }

@@ -7,8 +7,8 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { errorOfFailure, retryAfterMs } from './http/answer.ts';
-import { looseTextOf } from './http/body/charset.ts';
-import { wholeBody } from './http/body/encoding.ts';
+import { looseTextOf } from './http/charset.ts';
+import { wholeBody } from './http/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,
@@ -128,7 +128,10 @@ function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: numb
   const text = looseTextOf(body, headerText(headers, 'content-type'));
   const dateMs = Date.parse(headerText(headers, 'date') ?? '');
   return {
-    ...{ status, headers, text, isCut },
+    status,
+    headers,
+    text,
+    isCut,
     json: isCut ? undefined : tryParseJson(text),
     clockOffsetMs: Number.isNaN(dateMs) ? undefined : dateMs - nowMs,
   };

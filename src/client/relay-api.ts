@@ -9,7 +9,7 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 import { connectHint } from './http/answer.ts';
-import { textOf } from './http/body/charset.ts';
+import { textOf } from './http/charset.ts';
 import { ExchangeFailure, exchange } from './http/exchange.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import type { Route } from './http/tunnel.ts';

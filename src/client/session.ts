@@ -44,8 +44,8 @@ function held(ms: number): RetryLaterError {
 }
 
 /**
- * Creates the one gate of a system key, shared by all its sessions. `stop` ends the waiting when the process
- * ends, because a log-in belongs to no single caller.
+ * Creates the one gate of a system key, shared by all its sessions. `stop` ends the waiting when
+ * the process ends, because a log-in belongs to no single caller.
  */
 export function createLoginGate(
   clock: Clock,

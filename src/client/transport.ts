@@ -7,15 +7,23 @@
  * arrive as UTF-8. Writes use their own connections, closed after a short idle time, because a
  * reset on an idle socket is the most common false doubt.
  */
+
 import pRetry from 'p-retry';
 import type { Clock } from '../lib/clock.ts';
-import { type LoginAgainError, RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
+import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { type Asked, errorOfAnswer, errorOfFailure, retryAfterMs } from './http/answer.ts';
-import { decodedWhole, textStream } from './http/body/body.ts';
-import { looseTextOf, textOf } from './http/body/charset.ts';
-import { wholeBody } from './http/body/encoding.ts';
+import {
+  type Asked,
+  errorOfAnswer,
+  errorOfBrokenAnswer,
+  errorOfFailure,
+  errorOfPage,
+  isNoJson,
+  retryAfterMs,
+} from './http/answer.ts';
+import { createToUtf8, looseTextOf, type Note, textOf, utf8Of } from './http/charset.ts';
+import { type BodyLimit, streamedBody, wholeBody } from './http/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,
@@ -24,11 +32,77 @@ import {
   headerText,
   type RawAnswer,
 } from './http/exchange.ts';
-import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
-import type { PaceDeps } from './http/pace.ts';
+import { createLimiter, type Limiter, type LimiterOptions, type PaceDeps } from './http/limiter.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
+import { isPage } from './http/said.ts';
 import { DIRECT, type Route } from './http/tunnel.ts';
+
+// Body of a 2xx answer for its readers: decompressed UTF-8, with failures mapped to errors.
+
+/** Converts the body to UTF-8. The answer to a write is read however damaged its text is. */
+function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Note): Buffer {
+  try {
+    return utf8Of(body, headerText(headers, 'content-type'), note);
+  } catch (error) {
+    if (safe) throw error;
+    note('charset=another (in the answer to a write)');
+    return Buffer.from(textOf(body));
+  }
+}
+
+/** Error for an answer that its reader cannot use. */
+function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Error {
+  if (error instanceof ExchangeFailure) return errorOfFailure(asked, error);
+  if (error instanceof SelvedgeError) return error;
+  const text = body && textOf(body);
+  if (text !== undefined && isNoJson(text)) return errorOfPage(asked, text);
+  return errorOfBrokenAnswer(asked, error);
+}
+
+/** Decodes the whole body; `decode` may throw the answer's meaning. */
+async function decodedWhole<T>(
+  answer: RawAnswer,
+  asked: Asked,
+  limit: BodyLimit,
+  decode: (body: Buffer) => T,
+): Promise<T> {
+  let body: Buffer | undefined;
+  try {
+    body = toUtf8(await wholeBody(answer, limit), answer, asked, limit.note);
+    return decode(body);
+  } catch (error) {
+    throw errorOfBody(asked, body, error);
+  }
+}
+
+/** Body as a stream; `onEnd` is called when it was read, or abandoned. */
+async function* textStream(
+  answer: RawAnswer,
+  asked: Asked,
+  limit: BodyLimit,
+  onEnd: () => void,
+): AsyncGenerator<Buffer, void, undefined> {
+  const transcoder = createToUtf8(headerText(answer.headers, 'content-type'), limit.note);
+  let isFirst = true;
+  try {
+    for await (const chunk of streamedBody(answer, limit)) {
+      const text = transcoder.push(chunk);
+      if (text.length === 0) continue;
+      if (isFirst && isPage(text.toString('latin1', 0, 64).replace(/^\xef\xbb\xbf/, ''))) {
+        throw errorOfPage(asked, textOf(text));
+      }
+      isFirst = false;
+      yield text;
+    }
+    const rest = transcoder.end();
+    if (rest.length > 0) yield rest;
+  } catch (error) {
+    throw errorOfBody(asked, undefined, error);
+  } finally {
+    onEnd();
+  }
+}
 
 export interface TransportOptions extends LimiterOptions, Route {
   readonly deadlines: Deadlines;

@@ -5,12 +5,12 @@ import type { RouteGroup } from '../console/api.ts';
 import { eventRoutes } from '../console/event-routes.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
-import { createJournal, type Journal } from '../inbox/journal.ts';
+import { createJournal, type Journal } from '../inbox/event-store.ts';
 import { acceptedDelivery } from '../inbox/known-delivery.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
-import { createRefresher, type ReadRequest, type Refresher } from '../inbox/refresher.ts';
+import { createRefresher, type ReadRequest, type Refresher } from '../inbox/order-refetcher.ts';
 import { createVerifier } from '../inbox/signature.ts';
 import {
   askingEvent,
@@ -24,7 +24,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
-import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refresh.ts';
+import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refetch-queue.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';

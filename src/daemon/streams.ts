@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
+import type { Traits } from '../sync/account-traits.ts';
 import type { PlannedStream } from '../sync/planner.ts';
 import type { ReadAlso } from '../sync/read-order.ts';
 import type { Stream } from '../sync/stream.ts';
@@ -18,7 +19,6 @@ import { createSeasonStream } from '../sync/streams/season.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { createShortListStream } from '../sync/streams/short-list.ts';
 import { createStockStream } from '../sync/streams/stock.ts';
-import type { Traits } from '../sync/traits/traits.ts';
 
 type Streams = Config['streams'];
 

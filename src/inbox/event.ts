@@ -113,7 +113,10 @@ export function readEvent(body: Buffer): EventHint {
   const named = known ? subjectOf(data) : null;
   const announced = named && announcedBy(named.subject);
   return {
-    ...{ json: true, type, known, orderId: named?.orderId ?? null },
+    json: true,
+    type,
+    known,
+    orderId: named?.orderId ?? null,
     refunds: type.startsWith(REFUND_EVENTS),
     urgent: type === URGENT_TYPE,
     announces: announced,

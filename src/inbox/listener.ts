@@ -7,18 +7,37 @@
  * event. 503 with `Retry-After` when the event cannot be stored now, so that the relay keeps it.
  * Never 410 (it would disable the endpoint) and never a redirect.
  */
+
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Access } from './access.ts';
-import { drainServer } from './drain.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from './event-store.ts';
 import type { Meter } from './meter.ts';
 import type { Verifier } from './signature.ts';
+
+// Stops an HTTP server without losing a request. `http.Server.close()` would also destroy accepted
+// connections without a request yet, so only the listening socket is closed first; the caller
+// answers later requests with `Connection: close`.
+
+/** Time for a fresh connection to send its request. */
+const GRACE_MS = 1_000;
+
+/** Resolves when the last connection has ended, after `deadlineMs` at the latest. */
+async function drainServer(server: Server, deadlineMs: number, clock: Clock): Promise<void> {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.once('close', resolve));
+  NetServer.prototype.close.call(server);
+  const idle = clock.after(Math.min(GRACE_MS, deadlineMs), () => server.closeIdleConnections());
+  const force = clock.after(deadlineMs, () => server.closeAllConnections());
+  await closed;
+  idle.cancel();
+  force.cancel();
+}
 
 export interface ListenerLimits {
   readonly bodyBytesMax: number;

@@ -8,7 +8,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
-import { requestRefreshes } from '../mirror/refresh.ts';
+import { requestRefreshes } from '../mirror/refetch-queue.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
@@ -119,7 +119,8 @@ async function requestAgain(store: Store, slice: Slice, now: number): Promise<vo
       await tx
         .updateTable('webhook_event')
         .set({
-          ...{ type: hint.type, order_id: hint.orderId },
+          type: hint.type,
+          order_id: hint.orderId,
           outcome: hint.orderId === null ? 'stored' : 'refresh',
         })
         .where('event_id', '=', row.event_id)

@@ -136,7 +136,8 @@ export async function traceEvent(db: Db, eventId: string): Promise<EventTrace | 
   return {
     ...event,
     changes: orderSince.filter(({ cause }) => cause === `refresh:event:${eventId}`),
-    ...{ orderSince, decisions },
+    orderSince,
+    decisions,
     waiting: waiting ?? null,
   };
 }

@@ -8,7 +8,7 @@ import { isNotFound } from '../client/http/answer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
-import { ORDERS_UNKNOWN } from '../mirror/refresh.ts';
+import { ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
 import { openDetail, updateIncident } from '../store/incidents.ts';
 import type { Db, Store } from '../store/store.ts';
 import { type EventHint, readEvent } from './event.ts';
@@ -91,7 +91,9 @@ export function createUnknownOrders(
       const detail = {
         count: isKnown ? count : count + 1,
         orders: isKnown || orders.length >= SHOWN_MAX ? orders : [...orders, orderId],
-        ...{ code, message, hint: HINT },
+        code,
+        message,
+        hint: HINT,
       };
       await updateIncident(db, { ...incident, detail }, clock.now());
     },

@@ -1,6 +1,7 @@
 /**
- * Defines one error class per reaction of the caller. `code` is stable (never reused once retired) and is
- * what programs test; `hint` gives the operator the next step; nothing decides by a message's text.
+ * Defines one error class per reaction of the caller. `code` is stable (never reused once retired)
+ * and is what programs test; `hint` gives the operator the next step; nothing decides by a
+ * message's text.
  */
 
 export interface ErrorDetail {

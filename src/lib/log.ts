@@ -4,7 +4,7 @@
  */
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { Scrubber } from './secret.ts';
-import { visible } from './text/visible.ts';
+import { visible } from './strings.ts';
 
 export type Logger = Pick<
   PinoLogger,

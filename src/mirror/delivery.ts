@@ -6,11 +6,22 @@ import { isDeepStrictEqual } from 'node:util';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
-import { membersOf } from './members.ts';
-import type { DeliveryRecord } from './records.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { membersOf, type OpenRecord } from './members.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
+
+interface DeliveryLineRecord extends OpenRecord {
+  readonly barcode: string | null;
+  readonly fulfilledQuantity: number | null;
+  readonly price?: number | null | undefined;
+}
+
+interface DeliveryRecord extends OpenRecord {
+  readonly orderDeliveryId: number;
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly fulfilledLineItems: readonly DeliveryLineRecord[] | null;
+}
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);
 

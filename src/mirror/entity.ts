@@ -4,9 +4,14 @@
  * earlier never overwrites one that started later, whatever the order in which they arrive.
  * Unmodelled members are kept in `extra` and count as content.
  */
+
 import { sql } from 'kysely';
+import { canonicalJson, tryParseJson } from '../lib/json.ts';
 import {
+  type BulkRows,
   deleteByKeys,
+  inKeys,
+  insertBulk,
   insertKeys,
   insertMissing,
   insertRows,
@@ -20,19 +25,153 @@ import {
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
-import { bulkOf, bulkOfRows, type Provenance } from './rows/bulk.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
-import { isSameExtra, selectWithExtra } from './rows/extra.ts';
 import {
   columnOf,
   type EntityDefinition,
   keysOf,
+  type ListTable,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
+  type Provenance,
   prepareRow,
+  type RowGroups,
 } from './rows/prepared.ts';
 import { noteShared } from './shared-number.ts';
+
+// Converts rows to the parameters of bulk statements.
+
+// Unmodelled members of variants: the sizes of one colour share them, and repeating them made up
+// three quarters of a variant's size. Neighbouring rows that agree refer to one entry of
+// `variant_extra`; views give every row its own. An entry counts its rows and is deleted with the
+// last one (by a trigger). Older rows keep their own copy until they change.
+
+/** Compares JSON regardless of member order, which carries no meaning. */
+function isSameExtra(old: SqlValue, now: SqlValue): boolean {
+  const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
+  return old === now || text(old) === text(now);
+}
+
+async function nextId(tx: Tx): Promise<number> {
+  const { last } = await tx
+    .selectFrom('variant_extra')
+    .select((eb) => eb.fn.max<number | null>('extra_id').as('last'))
+    .executeTakeFirstOrThrow();
+  return (last ?? 0) + 1;
+}
+
+/**
+ * Adds entries, a JSON array of `[extra, number of rows]`; returns the first id, the others follow.
+ */
+async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
+  const from = await nextId(tx);
+  await insertBulk(tx, {
+    table: 'variant_extra',
+    columns: ['extra', 'uses'],
+    jsonColumns: ['extra'],
+    numbered: { column: 'extra_id', from },
+    rows: extras,
+  });
+  return from;
+}
+
+/** Entry id of each row: its previous one if the content is the same, else a new one. */
+async function extraIdsOf(
+  tx: Tx,
+  rows: readonly PreparedRow[],
+  before: ReadonlyMap<SqlValue, SqlRow>,
+): Promise<readonly SqlValue[]> {
+  const kept = rows.map(({ key, extra }) => {
+    const old = before.get(key);
+    return old && isSameExtra(old.extra ?? null, extra) ? (old.extra_id ?? null) : null;
+  });
+  const uses = new Map<string, number>();
+  for (const [at, { extra }] of rows.entries()) {
+    if (kept[at] === null) uses.set(extra, (uses.get(extra) ?? 0) + 1);
+  }
+  if (uses.size === 0) return kept;
+  const entries = [...uses].map(([extra, count]) => `[${extra},${count}]`);
+  const first = await addExtras(tx, `[${entries.join(',')}]`);
+  const ids = new Map([...uses.keys()].map((extra, at) => [extra, first + at]));
+  return rows.map(({ extra }, at) => kept[at] ?? ids.get(extra) ?? null);
+}
+
+/** Rows of a variants table by key, with their shared members filled in. */
+async function selectWithExtra(
+  tx: Tx,
+  { table, key }: ListTable,
+  keys: readonly SqlValue[],
+): Promise<readonly SqlRow[]> {
+  const found = await sql<SqlRow>`select r.*, e.extra as shared from ${sql.table(table)} r
+    left join variant_extra e on e.extra_id = r.extra_id
+    where ${inKeys(`r.${key}`, keys)}`.execute(tx);
+  return found.rows.map(({ shared, ...row }) => ({ ...row, extra: shared ?? row.extra ?? null }));
+}
+
+/** Columns equal in all rows of one write. */
+function constantsOf({ at, readSeq, source }: Provenance): SqlRow {
+  const times = { first_seen_at: at, changed_at: at, deleted_at: null };
+  return { ...times, read_seq: readSeq, source };
+}
+
+/** For rows whose unmodelled members are stored in `variant_extra`. */
+const NO_EXTRA = { extra: '' };
+
+/** Values of {@link bulkOfRows} as a JSON array. */
+function textOf({ values, own, hash }: PreparedRow, extra: SqlValue): string {
+  const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
+  return `${values},${extra}${ownValues},"${hash}"]`;
+}
+
+/** `before`: stored versions of known rows. */
+async function bulkOfRows(
+  tx: Tx,
+  { table, columns, ownColumns }: EntityDefinition,
+  rows: readonly PreparedRow[],
+  before: ReadonlyMap<SqlValue, SqlRow>,
+  provenance: Provenance,
+): Promise<BulkRows> {
+  const extras = ownColumns ? await extraIdsOf(tx, rows, before) : rows.map(({ extra }) => extra);
+  const texts = rows.map((row, at) => textOf(row, extras[at] ?? null));
+  return {
+    table,
+    columns: [...columns, ownColumns ? 'extra_id' : 'extra', ...(ownColumns ?? []), 'content_hash'],
+    jsonColumns: ['extra'],
+    constants: { ...constantsOf(provenance), ...(ownColumns && NO_EXTRA) },
+    rows: `[${texts.join(',')}]`,
+  };
+}
+
+async function bulkOfGroups(
+  tx: Tx,
+  { table, columns, ownColumns = [] }: EntityDefinition,
+  { json, extras }: RowGroups,
+  provenance: Provenance,
+): Promise<BulkRows> {
+  return {
+    table,
+    columns: [...columns, ...ownColumns, 'content_hash'],
+    sharedColumns: columns.length,
+    numbered: { column: 'extra_id', from: await addExtras(tx, extras) },
+    constants: { ...constantsOf(provenance), ...NO_EXTRA },
+    rows: json,
+  };
+}
+
+const NONE_BEFORE: ReadonlyMap<SqlValue, SqlRow> = new Map();
+
+/** For rows none of which is known. */
+function bulkOf(
+  tx: Tx,
+  definition: EntityDefinition,
+  prepared: PreparedRows,
+  provenance: Provenance,
+): Promise<BulkRows> {
+  return 'groups' in prepared
+    ? bulkOfGroups(tx, definition, prepared.groups, provenance)
+    : bulkOfRows(tx, definition, prepared.rows, NONE_BEFORE, provenance);
+}
 
 export interface WriteCounts {
   readonly inserted: number;

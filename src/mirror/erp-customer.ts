@@ -8,8 +8,7 @@ import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
 import { markDeleted } from './list.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 
 export interface ErpCustomerRow {
   readonly accountNo: string;

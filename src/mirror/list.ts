@@ -17,11 +17,11 @@ import {
   keepPlaces,
   type Placed,
   twiceAmong,
-} from './catalog/places.ts';
+} from './catalog/duplicates.ts';
 import { writeNew, writePrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
-import type { Provenance } from './rows/bulk.ts';
 import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
+import type { Provenance } from './rows/prepared.ts';
 import {
   type EntityDefinition,
   keysOf,

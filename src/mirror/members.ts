@@ -4,6 +4,14 @@ import { amountUnits } from '../lib/money.ts';
 import { asItCame } from '../lib/reading/as-it-came.ts';
 import { timeOfText } from '../lib/reading/wire-time.ts';
 
+/**
+ * A record of the service. Results of the client fit such structural types, unknown members
+ * included, so that the mirror knows only the names of members. Null: the client could not read it.
+ */
+export interface OpenRecord {
+  readonly [member: string]: unknown;
+}
+
 export interface Members {
   /** Whether a member of this name is still left: present, but not of the requested type. */
   has(name: string): boolean;

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { Provenance } from './rows/bulk.ts';
+import type { Provenance } from './rows/prepared.ts';
 
 export interface RejectedRow {
   /** The received row: parsed, or text when it was not JSON. */

@@ -6,11 +6,23 @@ import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { contradicts } from './delivery.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
-import { membersOf } from './members.ts';
-import type { PendingRefundRecord, RefundRecord } from './records.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { membersOf, type OpenRecord } from './members.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
+
+interface RefundRecord extends OpenRecord {
+  readonly orderRefundId: number;
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly refundedLineItems: readonly OpenRecord[] | null;
+}
+
+interface PendingRefundRecord extends OpenRecord {
+  readonly pendingRefundId: number;
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly refundLineItems: readonly OpenRecord[] | null;
+}
 
 export const REFUND: EntityDefinition = {
   entity: 'refund',
@@ -50,7 +62,12 @@ export const PENDING_REFUND: EntityDefinition = {
   key: 'pending_refund_id',
   isOfOrder: true,
   columns: [
-    ...['pending_refund_id', 'order_id', 'reference', 'status', 'comment', 'created_at'],
+    'pending_refund_id',
+    'order_id',
+    'reference',
+    'status',
+    'comment',
+    'created_at',
     'unread',
   ],
   lines: {

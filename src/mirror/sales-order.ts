@@ -3,12 +3,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
-import { membersOf } from './members.ts';
-import type { OrderRecord } from './records.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { ListCensus } from './rows/census.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { membersOf, type OpenRecord } from './members.ts';
+import type { ListCensus } from './rows/full-diff.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
+
+interface OrderLineRecord extends OpenRecord {
+  readonly barcode: string | null;
+  readonly quantity: number | null;
+  readonly price?: number | null | undefined;
+}
+
+interface OrderRecord extends OpenRecord {
+  readonly orderId: number;
+  readonly status: string | null;
+  readonly orderLineItems: readonly OrderLineRecord[] | null;
+}
 
 export const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',

@@ -7,8 +7,7 @@
 import { sql } from 'kysely';
 import { inKeys, type SqlValue } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition } from './rows/prepared.ts';
+import type { EntityDefinition, Provenance } from './rows/prepared.ts';
 
 /** Notes orders whose row has the number of another order's row. */
 export async function noteShared(

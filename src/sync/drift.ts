@@ -3,9 +3,7 @@
  * does not list, in all. Read from stored rows, so that a restart loses nothing.
  */
 import { sql } from 'kysely';
-import type { DriftMeter, Unreadable } from '../client/drift.ts';
-import { v1DriftMeter } from '../client/v1/drift.ts';
-import { v2DriftMeter } from '../client/v2/drift.ts';
+import { type DriftMeter, type Unreadable, v1DriftMeter, v2DriftMeter } from '../client/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
 import { type OtherName, otherNames } from './other-names.ts';
@@ -66,7 +64,9 @@ function linesIn(table: string, order: string, member: string): Kept {
 }
 
 const ADDRESS: Kept = {
-  ...{ table: 'sales_order', column: 'shipping_address', order: 'changed_at' },
+  table: 'sales_order',
+  column: 'shipping_address',
+  order: 'changed_at',
   record: (shippingAddress) => ({ shippingAddress }),
 };
 
@@ -126,7 +126,9 @@ const WATCHED: Readonly<Record<string, Watched>> = {
 async function driftOf(db: Db, entity: string, watched: Watched): Promise<EntityDrift> {
   const meter = watched.meter();
   const own: Kept = {
-    ...{ table: entity, column: 'extra', order: 'changed_at' },
+    table: entity,
+    column: 'extra',
+    order: 'changed_at',
     record: (extra) => extra,
   };
   for (const { table, column, order, record } of [own, ...(watched.kept ?? [])]) {

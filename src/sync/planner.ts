@@ -3,10 +3,13 @@
  * time while the daemon was down runs once at the start; the cron pattern only gives the next time.
  * Streams run concurrently and never wait for each other.
  */
+
 import type { MemberName } from '../client/v1/dialect.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
 import type { Random } from '../lib/random.ts';
+import type { Store } from '../store/store.ts';
 import { ensureState, noteSettings } from './run/open.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -25,8 +28,10 @@ export interface PlannedStream {
 }
 
 export const PULLS: OutageMessages = {
-  ...{ of: 'stream', begins: 'cannot pull', over: 'pulls again' },
-  hint: 'further ones are told by: selvedge sync list',
+  of: 'stream',
+  begins: 'cannot pull',
+  over: 'pulls again',
+  hint: 'see all with: selvedge sync list',
 };
 
 export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
@@ -208,4 +213,39 @@ export function createPlanner(deps: PlannerDeps): Planner {
       if (failure) throw failure.error;
     },
   };
+}
+
+// Requests an early pull of a stream that something waits for; pauses still apply.
+
+interface RunRequestDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Wakes the planner. */
+  readonly nudge: () => void;
+}
+
+/** Minimum interval, so that a long list is not pulled over and over for whoever waits. */
+const AT_MOST_EVERY_MS = 900_000;
+
+export async function requestRun(
+  { store, clock, nudge }: RunRequestDeps,
+  stream: string,
+): Promise<void> {
+  const now = clock.now();
+  const row = await store.db
+    .selectFrom('stream_state as state')
+    .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
+    .select(['state.due_at', 'run.started_at'])
+    .where('state.stream', '=', stream)
+    .executeTakeFirst();
+  if (!row || row.due_at <= now) return;
+  const since = now - (row.started_at ?? Number.NEGATIVE_INFINITY);
+  if (since < AT_MOST_EVERY_MS) return;
+  await store.db
+    .updateTable('stream_state')
+    .set({ due_at: now })
+    .where('stream', '=', stream)
+    .where('due_at', '>', now)
+    .execute();
+  nudge();
 }

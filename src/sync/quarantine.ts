@@ -22,7 +22,7 @@ import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
 import { forgetDigests } from '../mirror/list.ts';
-import { requestRefreshes } from '../mirror/refresh.ts';
+import { requestRefreshes } from '../mirror/refetch-queue.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Store, Tx } from '../store/store.ts';
 

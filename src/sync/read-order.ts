@@ -21,16 +21,15 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
 import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
-import type { RecentReads } from '../mirror/refresh.ts';
+import type { RecentReads } from '../mirror/refetch-queue.ts';
 import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
-import type { Provenance } from '../mirror/rows/bulk.ts';
-import type { EntityDefinition } from '../mirror/rows/prepared.ts';
+import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import { forgetShared } from '../mirror/shared-number.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
+import type { LevelWatch } from './account-traits.ts';
 import { readSeqAsOf } from './run/answer-age.ts';
-import type { LevelWatch } from './traits/level-watch.ts';
 
 interface OrderRequest {
   /** Cause of the read, e.g. `event:msg_1` or `outbox:17`. */

@@ -4,16 +4,15 @@
  */
 import type { CallOptions } from '../client/calls.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
-import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
+import type { KnownSegments } from '../lib/json-rows/known.ts';
 import type { ListEntity, ListSegment } from '../mirror/list.ts';
-import type { Provenance } from '../mirror/rows/bulk.ts';
-import type { ListCensus } from '../mirror/rows/census.ts';
-import type { EntityDefinition } from '../mirror/rows/prepared.ts';
+import type { ListCensus } from '../mirror/rows/full-diff.ts';
+import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { VariantList } from './bulk/variant-list.ts';
 import type { VariantBatch } from './bulk/variant-pages.ts';
-import type { PageCounts, Run } from './run/ledger.ts';
+import type { PageCounts, Run } from './run/run-repository.ts';
 
 /** Deletions that a complete run may make unasked; more are held until a person has looked. */
 export interface Fuse {

@@ -1,12 +1,14 @@
 /** Pages that come as one batch. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RowBatch } from '../../src/client/row-batch.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
-import { VARIANT_LIST_DEFAULTS, type VariantListOptions } from '../../src/client/v1/variants.ts';
+import {
+  type RowBatch,
+  VARIANT_LIST_DEFAULTS,
+  type VariantListOptions,
+} from '../../src/client/v1/variants.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
-import { digestOf } from '../../src/lib/json-rows/known.ts';
-import type { KnownSegments } from '../../src/lib/json-rows/known-ahead.ts';
+import { digestOf, type KnownSegments } from '../../src/lib/json-rows/known.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { impatient, rejection, startFaulty } from './support.ts';
 import { readAll, v1Client } from './v1-support.ts';

@@ -3,7 +3,7 @@
  * free port, or on an inherited socket, and writes one line when it is ready. SIGTERM drains it.
  */
 import { createAccess } from '../../src/inbox/access.ts';
-import { createJournal } from '../../src/inbox/journal.ts';
+import { createJournal } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
 import { createVerifier } from '../../src/inbox/signature.ts';

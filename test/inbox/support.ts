@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { onTestFinished, vi } from 'vitest';
 import { type AccessRules, createAccess } from '../../src/inbox/access.ts';
-import { createJournal, type Journal } from '../../src/inbox/journal.ts';
+import { createJournal, type Journal } from '../../src/inbox/event-store.ts';
 import {
   createListener,
   LISTENER_LIMITS,

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { variantSchema } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeNew, writeRows } from '../../src/mirror/entity.ts';
@@ -18,7 +18,7 @@ import {
   type RefreshRequest,
   refreshBacklog,
   requestRefreshes,
-} from '../../src/mirror/refresh.ts';
+} from '../../src/mirror/refetch-queue.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
 import { prepareRow } from '../../src/mirror/rows/prepared.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';

@@ -12,7 +12,7 @@ import { type Clock, type ManualClock, manualClock, systemClock } from '../../sr
 import { StoreError } from '../../src/lib/errors.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
-import { createRecentReads } from '../../src/mirror/refresh.ts';
+import { createRecentReads } from '../../src/mirror/refetch-queue.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';

@@ -11,7 +11,7 @@ import {
   createRecentReads,
   dueRefreshes,
   requestRefreshes,
-} from '../../src/mirror/refresh.ts';
+} from '../../src/mirror/refetch-queue.ts';
 import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import {
   createDeliveryStatusKind,

@@ -1,14 +1,13 @@
 /** Accounts that give variants and seasons brand by brand only (`service.v1.perBrand`). */
 import { expect, it, onTestFinished } from 'vitest';
-import type { BrandNeeds } from '../../src/client/v1/brands.ts';
-import { createBrandNeeds } from '../../src/client/v1/brands.ts';
+import { type BrandNeeds, createBrandNeeds } from '../../src/client/v1/brands.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
+import { createTraits } from '../../src/sync/account-traits.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { readSeasons } from '../../src/sync/streams/seasons.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { createTraits } from '../../src/sync/traits/traits.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { testLogger } from '../support/house.ts';
 import { NEWEST } from '../support/levels.ts';

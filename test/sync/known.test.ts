@@ -1,6 +1,6 @@
 /** What a run knows of its list from the last one. */
 import { expect, it } from 'vitest';
-import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import type { VariantBatch } from '../../src/sync/bulk/variant-pages.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';

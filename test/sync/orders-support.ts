@@ -1,6 +1,6 @@
 /** Walks over the orders of a reference service, and the refresher that reads what they ask for. */
 import { onTestFinished } from 'vitest';
-import { createRefresher, REFRESHER_LIMITS } from '../../src/inbox/refresher.ts';
+import { createRefresher, REFRESHER_LIMITS } from '../../src/inbox/order-refetcher.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';

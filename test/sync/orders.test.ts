@@ -4,7 +4,11 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
-import { dueRefreshes, ORDER_UNREADABLE, requestRefreshes } from '../../src/mirror/refresh.ts';
+import {
+  dueRefreshes,
+  ORDER_UNREADABLE,
+  requestRefreshes,
+} from '../../src/mirror/refetch-queue.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openIncident } from '../../src/store/incidents.ts';

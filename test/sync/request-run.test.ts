@@ -1,7 +1,7 @@
 /** A pull that something waits for comes soon, and not again and again. */
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { requestRun } from '../../src/sync/request-run.ts';
+import { requestRun } from '../../src/sync/planner.ts';
 import { temporaryStore } from '../support/store.ts';
 
 async function startStock() {

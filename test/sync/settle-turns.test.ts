@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import { deleteRows } from '../../src/sync/run/settle.ts';
+import { deleteRows } from '../../src/sync/run/assess-completeness.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';

@@ -1,12 +1,12 @@
 /** Every stream that there is, for tests that hold them all to the same. */
 import { BRAND, FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
+import type { Traits } from '../../src/sync/account-traits.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { readSeasons } from '../../src/sync/streams/seasons.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import type { Traits } from '../../src/sync/traits/traits.ts';
 import { type Clients, FUSE } from './pull.ts';
 
 /** Written down once more than in the program: a stream that it forgets must not be missed here. */

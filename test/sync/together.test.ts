@@ -4,8 +4,8 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { StoreError } from '../../src/lib/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import type { PageCounts, Run } from '../../src/sync/run/ledger.ts';
 import { openRun } from '../../src/sync/run/open.ts';
+import type { PageCounts, Run } from '../../src/sync/run/run-repository.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const SEGMENT_ROWS = 4;

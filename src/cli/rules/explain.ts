@@ -6,7 +6,7 @@ import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
 import { leftAlone, presentSubject } from '../../decisions/simulation/present.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { visible } from '../../lib/strings.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Facts } from '../../rules/facts/plain.ts';

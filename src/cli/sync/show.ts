@@ -4,7 +4,7 @@ import { streamsNotAtLevel } from '../../config/level.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';

@@ -1,7 +1,7 @@
 /** A request as the API clients state it, and as undici takes it. */
 import type { Dispatcher } from 'undici';
 import type { Asked } from './answer.ts';
-import { ACCEPTED_CODINGS } from './body/encoding.ts';
+import { ACCEPTED_CODINGS } from './encoding.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
 import type { Usage } from './usage.ts';

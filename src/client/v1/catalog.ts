@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
+import type { KnownSegments } from '../../lib/json-rows/known.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';

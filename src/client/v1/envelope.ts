@@ -29,7 +29,13 @@ function wordOf(value: unknown): unknown {
 
 /** Members of the envelope; others are data. */
 const OWN: ReadonlySet<string> = new Set([
-  ...['status', 'message', 'success', 'code', 'errors', 'error', 'invalid_data'],
+  'status',
+  'message',
+  'success',
+  'code',
+  'errors',
+  'error',
+  'invalid_data',
 ]);
 
 interface Opened {

@@ -61,7 +61,11 @@ const PAGES_MAX = 100_000;
 
 /** Answers to a request with an expired token. */
 const DEAD_TOKEN_CODES = new Set([
-  ...['service.bad_request', 'service.not_found', 'service.gone', NO_SUCH_PAGE, NOT_FOUND_BARE],
+  'service.bad_request',
+  'service.not_found',
+  'service.gone',
+  NO_SUCH_PAGE,
+  NOT_FOUND_BARE,
 ]);
 
 function isPaging(name: string): boolean {

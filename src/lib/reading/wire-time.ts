@@ -40,8 +40,14 @@ const DAY_MS = 86_400_000;
 /** Returns the zone's offset from UTC at a time, in ms. */
 function offsetsOf(timeZone: string): (at: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
-    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
   });
   return (at) => {
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));

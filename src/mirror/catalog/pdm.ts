@@ -4,7 +4,7 @@ import type { Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
 import { forgetList, type ListEntity } from '../list.ts';
 import { type Members, membersOf } from '../members.ts';
-import type { Provenance } from '../rows/bulk.ts';
+import type { Provenance } from '../rows/prepared.ts';
 
 type Columns = (attributes: Members, relationships: Members) => SqlRow;
 

@@ -1,5 +1,5 @@
 /** Looks up variants by barcodes that orders and the ERP may spell differently than the lists. */
-import { nameKey, spellingsOf } from '../../lib/text/same-name.ts';
+import { nameKey, spellingsOf } from '../../lib/strings.ts';
 
 interface Row {
   readonly barcode: string;

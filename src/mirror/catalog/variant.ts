@@ -158,7 +158,9 @@ export function seasonVariants(seasonName: string): VariantEntity {
     guarded: GUARDED,
     ownValues: ({ barcode, quantity, size }) => [
       seasonBarcode(seasonName, barcode),
-      ...[barcode, quantity, size],
+      barcode,
+      quantity,
+      size,
     ],
     toRow(record) {
       const members = membersOfOwn(record);

@@ -18,6 +18,14 @@ export interface MirrorRow {
   readonly lines?: readonly SqlRow[];
 }
 
+/** Origin of rows: the read's sequence number, and its cause. */
+export interface Provenance {
+  readonly source: string;
+  readonly readSeq: number;
+  /** Epoch ms. */
+  readonly at: number;
+}
+
 export interface EntityDefinition {
   /** Name in the change feed. */
   readonly entity: string;

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { openWish, type RecentReads } from '../../mirror/refresh.ts';
+import { openWish, type RecentReads } from '../../mirror/refetch-queue.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {

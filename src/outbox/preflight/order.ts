@@ -5,7 +5,7 @@
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import { formatAmount } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
-import { currencyOf } from '../../lib/text/told.ts';
+import { currencyOf } from '../../lib/strings.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';

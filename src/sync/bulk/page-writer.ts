@@ -6,18 +6,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { distrustApart } from '../../mirror/catalog/apart.ts';
-import { joinPlaces } from '../../mirror/catalog/places.ts';
-import { distrustTwice } from '../../mirror/catalog/twice.ts';
+import { distrustTwice, joinPlaces } from '../../mirror/catalog/duplicates.ts';
+import { distrustApart } from '../../mirror/catalog/out-of-band.ts';
 import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
-import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
+import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/full-diff.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { type PageCounts, type Run, recordJoined, recordPage } from '../run/ledger.ts';
+import {
+  type PageCounts,
+  type Run,
+  recordJoined,
+  recordPage,
+  sumOfPages,
+} from '../run/run-repository.ts';
 import { pageBeforeFailed } from './attempts.ts';
 import type { RowsOfPage } from './page-reader.ts';
-import { sumOf } from './proved.ts';
 import { entityOfList, entityOfStream, type VariantList } from './variant-list.ts';
 
 /** Plain data, because it is sent between threads. */
@@ -85,7 +89,7 @@ async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise
   const read = { ...page, segments, prepared };
   const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
   const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
-  await recordPage(tx, run, checkpoint, sumOf(before, counts));
+  await recordPage(tx, run, checkpoint, sumOfPages(before, counts));
   return counts;
 }
 

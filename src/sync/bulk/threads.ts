@@ -7,11 +7,11 @@
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
-import type { ListCensus } from '../../mirror/rows/census.ts';
+import type { ListCensus } from '../../mirror/rows/full-diff.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
-import type { PageCounts, Run } from '../run/ledger.ts';
+import type { PageCounts, Run } from '../run/run-repository.ts';
 import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
 import { createThread } from './thread.ts';

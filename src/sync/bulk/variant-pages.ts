@@ -9,9 +9,8 @@ import type { WireCounts } from '../../client/http/usage.ts';
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { digestOf } from '../../lib/json-rows/known.ts';
-import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
-import { hasApart } from '../../mirror/catalog/apart.ts';
+import { digestOf, type KnownSegments } from '../../lib/json-rows/known.ts';
+import { hasApart } from '../../mirror/catalog/out-of-band.ts';
 import {
   knownSegments,
   type ListPlace,
@@ -19,12 +18,55 @@ import {
   unchangedCounts,
 } from '../../mirror/list.ts';
 import type { Db, Store } from '../../store/store.ts';
-import { mayBeMixed, type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import {
+  mayBeMixed,
+  type PageCounts,
+  type Run,
+  recordPage,
+  sumOfPages,
+} from '../run/run-repository.ts';
 import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
 import { type PageReader, readerHere } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
-import { createProvedPages, type Proved } from './proved.ts';
 import { partOfList, type VariantList } from './variant-list.ts';
+
+// Holds unchanged pages until the next write, because their checkpoint alone is not worth a
+// transaction, which waits for the disk and blocks other writers. A kill loses only the
+// comparison; the pages are read again.
+
+/** Rows after which the checkpoint is written anyway: a third of a second's work. */
+const ROWS_MAX = 20_000;
+
+interface Proved {
+  readonly run: Run;
+  readonly checkpoint: JsonObject;
+  readonly counts: PageCounts;
+}
+
+interface ProvedPages {
+  /** Adds a page; returns what must be written now if too many rows have gathered. */
+  add(page: Proved): Proved | undefined;
+  /** Removes and returns what is held for the run. */
+  take(runId: number): Proved | undefined;
+}
+
+function createProvedPages(): ProvedPages {
+  const waiting = new Map<number, Proved>();
+  const take = (runId: number): Proved | undefined => {
+    const proved = waiting.get(runId);
+    waiting.delete(runId);
+    return proved;
+  };
+  return {
+    take,
+    add(page) {
+      const { runId } = page.run;
+      const counts = sumOfPages(waiting.get(runId)?.counts, page.counts);
+      waiting.set(runId, { ...page, counts });
+      return counts.rows < ROWS_MAX ? undefined : take(runId);
+    },
+  };
+}
 
 /** Part of the client's batches that is needed here. */
 export interface VariantBatch {
@@ -171,7 +213,13 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const { segments, ...rows } = await reading;
     turn.goOn();
     const writing = writer.write({
-      ...{ run, list, place, checkpoint, ...rows, common, attempt: turn.attempt.number },
+      run,
+      list,
+      place,
+      checkpoint,
+      ...rows,
+      common,
+      attempt: turn.attempt.number,
       page: {
         ...page,
         segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? NOTHING) })),

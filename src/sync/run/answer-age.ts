@@ -6,7 +6,7 @@
 import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
 import type { Stream, StreamEnd } from '../stream.ts';
-import type { Run, RunEnd } from './ledger.ts';
+import type { Run, RunEnd } from './run-repository.ts';
 
 /** Older answers are reported with the run. */
 const TOLD_MS = 60_000;

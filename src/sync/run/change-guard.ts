@@ -21,8 +21,8 @@ import { type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
 import { READING_VERSION } from '../upgrade.ts';
-import type { ChangesEnd, Run } from './ledger.ts';
-import type { SettleDeps } from './settle.ts';
+import type { SettleDeps } from './assess-completeness.ts';
+import type { ChangesEnd, Run } from './run-repository.ts';
 
 /**
  * Up to this many rows may change in any way; the index of `sync_run.rows_drastic` uses the same
@@ -99,7 +99,9 @@ async function openRuns(db: Db, { stream, runId }: Run): Promise<readonly OpenRu
     .execute();
   return rows.map((row) => ({
     ...countedOf(row),
-    ...{ runId: row.run_id, from: row.feed_from, to: row.feed_to ?? row.feed_from },
+    runId: row.run_id,
+    from: row.feed_from,
+    to: row.feed_to ?? row.feed_from,
   }));
 }
 

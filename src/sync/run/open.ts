@@ -4,7 +4,7 @@ import { forgetDigests } from '../../mirror/list.ts';
 import { lastChange } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
-import { type Run, restartRun } from './ledger.ts';
+import { type Run, restartRun } from './run-repository.ts';
 
 export interface RunRequest {
   readonly stream: string;

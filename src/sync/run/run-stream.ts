@@ -25,7 +25,9 @@ import type { Store } from '../../store/store.ts';
 import { openRowsOf } from '../bulk/variant-pages.ts';
 import { countsIn, type Stream, type StreamRun } from '../stream.ts';
 import { asOldAs, unlessTooOld, withAge } from './answer-age.ts';
+import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './assess-completeness.ts';
 import { judgeChanges, readingOf } from './change-guard.ts';
+import { openRun } from './open.ts';
 import {
   endRun,
   mayBeMixed,
@@ -36,9 +38,7 @@ import {
   recordWire,
   restartRun,
   runTotals,
-} from './ledger.ts';
-import { openRun } from './open.ts';
-import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './settle.ts';
+} from './run-repository.ts';
 
 export interface RunnerDeps extends SettleDeps {
   readonly log: Logger;

@@ -6,9 +6,8 @@
 import type { V1Client } from '../../client/v1/client.ts';
 import { type Capability, doubtOfLevel } from '../../config/level.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { isNoAddress, type Traits } from '../account-traits.ts';
 import type { Stream, StreamRun } from '../stream.ts';
-import { isNoAddress } from '../traits/level-watch.ts';
-import type { Traits } from '../traits/traits.ts';
 import { firstRows } from './parts.ts';
 
 type LevelClient = Pick<V1Client, 'orders' | 'brands' | 'freight' | 'stock'>;

@@ -7,7 +7,7 @@ import type { CallOptions } from '../../client/calls.ts';
 import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { Traits } from '../traits/traits.ts';
+import type { Traits } from '../account-traits.ts';
 
 export interface BrandList {
   readonly names: readonly string[];

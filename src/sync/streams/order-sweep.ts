@@ -12,10 +12,10 @@ import {
   type RefreshBacklog,
   refreshBacklog,
   requestRefreshes,
-} from '../../mirror/refresh.ts';
+} from '../../mirror/refetch-queue.ts';
 import { type OrderSlice, orderSlices, ordersCensus } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
-import type { Run } from '../run/ledger.ts';
+import type { Run } from '../run/run-repository.ts';
 import type { StreamRun } from '../stream.ts';
 import { countOpen, type OrderPart, type PartCount } from './order-parts.ts';
 

@@ -12,13 +12,13 @@ import type { V1Client } from '../../client/v1/client.ts';
 import { descentOf, isOrderNumber, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
-import { endUnlisted } from '../../mirror/refresh.ts';
+import { endUnlisted } from '../../mirror/refetch-queue.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { writeWalk } from '../../mirror/walks.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { ReadAlso } from '../read-order.ts';
-import type { Run } from '../run/ledger.ts';
+import type { Run } from '../run/run-repository.ts';
 import {
   doubtsIn,
   type Fuse,

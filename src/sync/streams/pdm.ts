@@ -3,8 +3,9 @@
  * shift between pages; an expired token restarts the run. Only mirrored fields are requested, and
  * no related resources: those are streams of their own.
  */
+
+import { driftOfIncluded } from '../../client/drift.ts';
 import type { V2Client } from '../../client/v2/client.ts';
-import { driftOfIncluded } from '../../client/v2/drift.ts';
 import type { V2Page } from '../../client/v2/pages.ts';
 import { modelledFields, type ResourceType } from '../../client/v2/resources.ts';
 import { canonicalJson } from '../../lib/json.ts';

@@ -9,8 +9,8 @@ import { barcodeOfKey, seasonOfKey, seasonVariants } from '../../mirror/catalog/
 import { writeRows } from '../../mirror/entity.ts';
 import { copied } from '../../mirror/members.ts';
 import type { SqlValue } from '../../store/bulk.ts';
+import type { Traits } from '../account-traits.ts';
 import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
-import type { Traits } from '../traits/traits.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { endOfParts, firstRows, type ListPart, pullParts } from './parts.ts';
 import { countsOfSeasons, namedSeasons, readSeasons } from './seasons.ts';

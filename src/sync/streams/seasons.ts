@@ -9,8 +9,8 @@ import { seasonNameOf } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Season } from '../../client/v1/schemas.ts';
 import { SEASON } from '../../mirror/catalog/names.ts';
+import type { Traits } from '../account-traits.ts';
 import type { PartCount } from '../stream.ts';
-import type { Traits } from '../traits/traits.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { withoutNameless } from './short-list.ts';
 

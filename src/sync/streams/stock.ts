@@ -3,16 +3,33 @@
  * arrives in batches, each a page with a checkpoint. An account that wants it by brand has a part
  * per brand.
  */
+
+import { sql } from 'kysely';
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import { writeStockVariants } from '../../mirror/catalog/apart.ts';
-import { rowsByBrand } from '../../mirror/catalog/brand-rows.ts';
+import { writeStockVariants } from '../../mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
+import type { SqlValue } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import { isNoAddress, type Traits } from '../account-traits.ts';
 import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
-import { isNoAddress } from '../traits/level-watch.ts';
-import type { Traits } from '../traits/traits.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { countOfPull, endOfParts, firstRows, pullParts } from './parts.ts';
+
+// Stock variants by brand.
+
+/** Counts the barcodes per brand; those without a brand are left out. */
+async function rowsByBrand(
+  db: Db,
+  barcodes: readonly SqlValue[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await sql<{ readonly brand: string; readonly n: number }>`
+    select brand_name brand, count(*) n from stock_variant_row
+    where brand_name is not null
+      and barcode in (select value from json_each(${JSON.stringify(barcodes)}))
+    group by brand_name`.execute(db);
+  return new Map(rows.map(({ brand, n }) => [brand, n]));
+}
 
 export interface ListPaging {
   readonly mode: 'stream' | 'pages';

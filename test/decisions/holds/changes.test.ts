@@ -1,6 +1,6 @@
 /** Rules wait for people where most rows of a stream that they read have changed at once. */
 import { describe, expect, it } from 'vitest';
-import { acceptChange } from '../../../src/sync/accept.ts';
+import { acceptChange } from '../../../src/sync/operations.ts';
 import { createCourt, DAY, settingsWith, UNLUCKY } from '../reject/support.ts';
 import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { writeStockVariants } from '../../../src/mirror/catalog/apart.ts';
 import { FREIGHT_OPTION, SEASON } from '../../../src/mirror/catalog/names.ts';
+import { writeStockVariants } from '../../../src/mirror/catalog/out-of-band.ts';
 import { writeRows } from '../../../src/mirror/entity.ts';
 import { orderAsSpelt, refundAsSpelt } from '../../../src/outbox/preflight/spelt.ts';
 import { temporaryStore } from '../../support/store.ts';

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { type Announced, noteAnnounced } from '../mirror/announced.ts';
-import { requestRefreshes } from '../mirror/refresh.ts';
+import { requestRefreshes } from '../mirror/refetch-queue.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import { type EventHint, readEvent } from './event.ts';

@@ -46,6 +46,26 @@ export interface PageCounts {
   readonly wire?: WireCounts;
 }
 
+/** Adds the counts of two pages, of which `a` counts unchanged ones. */
+export function sumOfPages(a: PageCounts | undefined, b: PageCounts): PageCounts {
+  if (!a) return b;
+  const of = (name: 'rows' | 'changed' | 'unchanged' | 'quarantined' | 'bytes'): number =>
+    a[name] + b[name];
+  const wireOf = (name: 'retries' | 'waits' | 'waitMs'): number =>
+    (a.wire?.[name] ?? 0) + (b.wire?.[name] ?? 0);
+  return {
+    rows: of('rows'),
+    changed: of('changed'),
+    inserted: b.inserted ?? 0,
+    ...(b.drastic ? { drastic: b.drastic } : {}),
+    unchanged: of('unchanged'),
+    quarantined: of('quarantined'),
+    bytes: of('bytes'),
+    pages: (a.pages ?? 1) + (b.pages ?? 1),
+    wire: { retries: wireOf('retries'), waits: wireOf('waits'), waitMs: wireOf('waitMs') },
+  };
+}
+
 type EndedOutcome = Exclude<RunOutcome, 'running'>;
 
 export interface RunEnd {

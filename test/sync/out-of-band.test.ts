@@ -1,14 +1,14 @@
 /** Rows that are written apart from their list while a run of it is under way. */
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
+import { SEASON } from '../../src/mirror/catalog/names.ts';
 import {
   distrustApart,
   ORDERED_SOURCE,
   writeSeasonVariants,
   writeShortList,
   writeStockVariants,
-} from '../../src/mirror/catalog/apart.ts';
-import { SEASON } from '../../src/mirror/catalog/names.ts';
+} from '../../src/mirror/catalog/out-of-band.ts';
 import { PDM, writeStyle } from '../../src/mirror/catalog/pdm.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import type { SqliteStore, Store } from '../../src/store/store.ts';

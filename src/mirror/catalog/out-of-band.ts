@@ -11,9 +11,9 @@ import { type WriteCounts, writeRows } from '../entity.ts';
 import { forgetList, type ListEntity, RESPELLED_KEYS, unitedByKey } from '../list.ts';
 import { copied } from '../members.ts';
 import { quarantineRows, type RejectedRow } from '../quarantine.ts';
-import type { Provenance } from '../rows/bulk.ts';
+import type { Provenance } from '../rows/prepared.ts';
+import { twiceAmong } from './duplicates.ts';
 import { FREIGHT_OPTION, SEASON } from './names.ts';
-import { twiceAmong } from './places.ts';
 import { STOCK_VARIANT, seasonVariants } from './variant.ts';
 
 /** Source of rows that were read because they were ordered. */

@@ -19,7 +19,7 @@ import {
   nextRefreshAt,
   POSTPONE_MS_MAX,
   postponeRefresh,
-} from '../mirror/refresh.ts';
+} from '../mirror/refetch-queue.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ReadRequest {
@@ -67,8 +67,10 @@ export const REFRESHER_LIMITS: RefresherLimits = {
 };
 
 const READS: OutageMessages = {
-  ...{ of: 'orderId', begins: 'read failed', over: 'orders are read again' },
-  hint: 'further ones for this reason are told once an hour',
+  of: 'orderId',
+  begins: 'read failed',
+  over: 'orders are read again',
+  hint: 'further ones for this reason are logged once an hour',
 };
 
 /**

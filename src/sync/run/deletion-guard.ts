@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
-import type { ListCensus } from '../../mirror/rows/census.ts';
+import type { ListCensus } from '../../mirror/rows/full-diff.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { isBeyond, isBeyondShare, type Stream } from '../stream.ts';

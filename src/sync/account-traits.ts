@@ -4,7 +4,9 @@
  * opens one incident that names the setting and the likely level. The incident stores this over
  * restarts, and an answer ends it.
  */
-import { isPerhapsNotFound, NO_SUCH_PAGE } from '../../client/http/answer.ts';
+
+import { isPerhapsNotFound, NO_SUCH_PAGE } from '../client/http/answer.ts';
+import type { BrandNeeds } from '../client/v1/brands.ts';
 import {
   type Capability,
   doubtOfLevel,
@@ -12,13 +14,19 @@ import {
   isCapability,
   oldestOf,
   refusalAtLevel,
-} from '../../config/level.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { RefusedError } from '../../lib/errors.ts';
-import { parseJsonObject } from '../../lib/json.ts';
-import type { Logger } from '../../lib/log.ts';
-import { endIncidents, openDetail, updateIncident } from '../../store/incidents.ts';
-import type { Store } from '../../store/store.ts';
+} from '../config/level.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import { parseJsonObject } from '../lib/json.ts';
+import type { Logger } from '../lib/log.ts';
+import {
+  endIncidents,
+  type Incident,
+  openDetail,
+  openIncident,
+  updateIncident,
+} from '../store/incidents.ts';
+import type { Store } from '../store/store.ts';
 
 const LEVEL_TOO_HIGH = {
   kind: 'level_too_high',
@@ -117,6 +125,28 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
       const { hint, looksLike } = doubtOfLevel(level, capability);
       log.error({ level, looksLike, hint, said: error.message }, 'the level is set too high');
       await write(error.message);
+    },
+  };
+}
+
+// Traits of an account, learned while pulling.
+
+export interface Traits {
+  readonly needs: BrandNeeds;
+  readonly levels: LevelWatch;
+  /** Opens an incident, until it is over. */
+  readonly tell: (incident: Incident) => Promise<void>;
+  readonly over: (incident: Omit<Incident, 'detail'>) => Promise<void>;
+}
+
+export async function createTraits(deps: LevelWatchDeps, needs: BrandNeeds): Promise<Traits> {
+  const { store, clock } = deps;
+  return {
+    needs,
+    levels: await createLevelWatch(deps),
+    tell: (incident) => openIncident(store.db, incident, clock.now()),
+    async over(incident) {
+      await endIncidents(store.db, incident, [incident.key], clock.now());
     },
   };
 }

@@ -4,13 +4,13 @@ import {
   REFRESHER_LIMITS,
   type ReadRequest,
   type Refresher,
-} from '../../src/inbox/refresher.ts';
+} from '../../src/inbox/order-refetcher.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
-import { requestRefreshes } from '../../src/mirror/refresh.ts';
+import { requestRefreshes } from '../../src/mirror/refetch-queue.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { followClock } from '../support/clock-guard.ts';
 import { notePlans, type Planned } from '../support/plans.ts';

@@ -5,7 +5,7 @@ import { fstatSync } from 'node:fs';
  * Compares the file too, because the variable is set for a whole unit, even when output was
  * redirected to a terminal or a file (systemd.exec(5)).
  */
-export function isJournal(
+export function isJournald(
   { JOURNAL_STREAM }: Readonly<Record<string, string | undefined>>,
   descriptor: number,
 ): boolean {

@@ -6,9 +6,9 @@
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as zlib from 'node:zlib';
-import { createBodyBuffer } from '../body-buffer.ts';
-import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from '../exchange.ts';
+import { createBodyBuffer } from './body-buffer.ts';
 import type { Note } from './charset.ts';
+import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from './exchange.ts';
 
 /** Codings that every request accepts. */
 export const ACCEPTED_CODINGS = 'gzip, br';
@@ -40,7 +40,12 @@ const DECODERS: Readonly<Record<string, (first: number) => Transform>> = {
 
 /** Registered codings that are not supported. */
 const OTHERS: ReadonlySet<string> = new Set([
-  ...['aes128gcm', 'compress', 'dcb', 'dcz', 'exi', 'pack200-gzip'],
+  'aes128gcm',
+  'compress',
+  'dcb',
+  'dcz',
+  'exi',
+  'pack200-gzip',
 ]);
 
 /** Codings in the order in which they were applied. Throws for an unsupported one. */

@@ -8,11 +8,12 @@
  * was read to its end, because a row that moved would count twice before. Writes `key_twice`,
  * `key_place` and, through entity.ts, the rows.
  */
+
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys, insertRows, type SqlRow, type SqlValue } from '../../store/bulk.ts';
-import type { Db, Tx } from '../../store/store.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writePrepared } from '../entity.ts';
-import type { Provenance } from '../rows/bulk.ts';
+import type { Provenance } from '../rows/prepared.ts';
 import {
   columnOf,
   type EntityDefinition,
@@ -114,8 +115,12 @@ export async function keepPlaces(
   const rows = placed.map(({ firstRow, at, row }): SqlRow => {
     const value = (column: string): SqlValue => columnOf(definition, row, column);
     return {
-      ...{ first_row: firstRow, at, key: row.key, quantity: value('quantity') },
-      ...{ season_name: value('season_name'), brand_name: value('brand_name') },
+      first_row: firstRow,
+      at,
+      key: row.key,
+      quantity: value('quantity'),
+      season_name: value('season_name'),
+      brand_name: value('brand_name'),
       prepared: JSON.stringify(row),
     };
   });
@@ -217,4 +222,55 @@ export async function countPlaces(db: Db | Tx, stream: string): Promise<number> 
   const { rows } = await sql<{ readonly n: number }>`
     select count(*) - count(distinct key) n from (${placesOf(stream)})`.execute(db);
   return rows[0]?.n ?? 0;
+}
+
+// Finds keys that occur more than once in a list: because the list moved while it was read,
+// because an interrupted run left new chunks beside old ones, or permanently (places.ts). The
+// mirror has the last version; the digest of another place would prove nothing, so it is cleared.
+
+/** Keys per query; a list may have each of a million rows twice. */
+const SCAN_SLICE = 20_000;
+
+/** Duplicate keys after `after`, in order. */
+async function twiceBehind(store: Store, stream: string, after: string): Promise<string[]> {
+  const { rows } = await sql<{ readonly key: string }>`select k.value key
+    from segment, json_each(segment.keys) k where stream = ${stream} and k.value > ${after}
+    group by 1 having count(*) > 1 order by 1 limit ${SCAN_SLICE}`.execute(store.db);
+  return rows.map(({ key }) => key);
+}
+
+async function distrustKeys(
+  store: Store,
+  stream: string,
+  keys: readonly string[],
+  isSummed: boolean,
+): Promise<void> {
+  const { rows } = await sql<{ readonly part: string; readonly first_row: number }>`
+    select distinct part, first_row from segment, json_each(segment.keys) k
+    where stream = ${stream} and ${inKeys('k.value', keys)}`.execute(store.db);
+  const places = JSON.stringify(rows.map(({ part, first_row }) => [part, first_row]));
+  await store.transaction(async (tx) => {
+    await sql`update segment set digest = null where stream = ${stream} and (part, first_row)
+      in (select value->>0, value->>1 from json_each(${places}))`.execute(tx);
+    if (!isSummed) return;
+    await sql`insert into key_twice (stream, key, is_due)
+      select ${stream}, value, 1 from json_each(${JSON.stringify(keys)}) where true
+      on conflict do nothing`.execute(tx);
+  });
+}
+
+/**
+ * Clears the digests of chunks that share a row. Scans the keys of all chunks. `isSummed`: from now
+ * on the rows of such keys are kept as places.
+ */
+export async function distrustTwice(
+  store: Store,
+  stream: string,
+  isSummed: boolean,
+): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const keys: readonly string[] = await twiceBehind(store, stream, after);
+    if (keys.length > 0) await distrustKeys(store, stream, keys, isSummed);
+    after = keys.length < SCAN_SLICE ? undefined : keys.at(-1);
+  }
 }

@@ -4,18 +4,19 @@
  * `suspicious`: the list cannot be right (empty where it was not, or more deletions than the
  * deletion guard allows); nothing is deleted until a person releases the run.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isNotFound } from '../../client/http/answer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasTwice } from '../../mirror/catalog/places.ts';
+import { hasTwice } from '../../mirror/catalog/duplicates.ts';
 import { endList, markDeleted } from '../../mirror/list.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
-import type { ListCensus } from '../../mirror/rows/census.ts';
+import type { ListCensus } from '../../mirror/rows/full-diff.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
-import type { SqlValue } from '../../store/bulk.ts';
+import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
 import type { SeenBy, Stream, StreamEnd, StreamRun } from '../stream.ts';
-import { forgetAbsences, missingTwice, noteAbsences } from './absences.ts';
 import {
   type AcceptedCounts,
   acceptedCounts,
@@ -24,9 +25,103 @@ import {
   isSmallShift,
   TWICE,
 } from './counts.ts';
-import { beyondFuse } from './fuse.ts';
-import { type Run, type RunEnd, runBefore } from './ledger.ts';
-import { askForMissed, toldOfMissed, tooManyMissed } from './missed.ts';
+import { beyondFuse } from './deletion-guard.ts';
+import { type Run, type RunEnd, runBefore } from './run-repository.ts';
+
+// Verifies rows that the mirror has and a run did not see, when the list moved while it was read
+// page by page and they may have slipped. Each is requested at its own address: a row that exists
+// is written, the others count as missing.
+
+/** Most rows requested one by one; beyond that the list is read again. */
+const MISSED_MAX = 300;
+
+interface Missed {
+  /** Undefined: too many rows to request one by one. */
+  readonly missing: readonly SqlValue[] | undefined;
+  readonly asked: number;
+}
+
+function tooManyMissed(rows: number): string {
+  const why = `more than the ${MISSED_MAX} that are asked for one by one`;
+  return `the list moved while it was read, and ${rows} rows did not come: ${why}`;
+}
+
+function toldOfMissed(asked: number): string {
+  return `the list moved while it was read: ${asked} rows were asked for one by one`;
+}
+
+export async function askForMissed(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { lookUp }: List,
+  run: Run,
+  missing: readonly SqlValue[],
+  call: StreamRun['call'],
+): Promise<Missed> {
+  if (missing.length === 0) return { missing, asked: 0 };
+  if (!lookUp || missing.length > MISSED_MAX) return { missing: undefined, asked: 0 };
+  const gone: SqlValue[] = [];
+  for (const key of missing) {
+    try {
+      const { write, isSoldOut } = await lookUp(String(key), call);
+      const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
+      await store.transaction((tx) => write(tx, provenance));
+      // An unlisted row with no stock is sold out, hence gone.
+      if (isSoldOut) gone.push(key);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      gone.push(key);
+    }
+  }
+  return { missing: gone, asked: missing.length };
+}
+
+// Rows that one run did not see although they may have slipped between pages; they count as gone
+// only when the next run does not see them either.
+
+/** Notes rows that the run did not see, for the next run to confirm. */
+async function noteAbsences(
+  tx: Tx,
+  { runId }: Run,
+  list: string,
+  keys: readonly SqlValue[],
+): Promise<void> {
+  const absent = { stream: list, run_id: runId };
+  await insertKeys(tx, 'absence', 'key', keys.map(String), absent);
+}
+
+/** Returns the missing rows that the previous run missed as well; notes the others. */
+async function missingTwice(
+  store: Store,
+  run: Run,
+  list: string,
+  missing: readonly SqlValue[],
+): Promise<readonly SqlValue[]> {
+  return store.transaction(async (tx) => {
+    // Only consecutive runs can confirm: a run in between may have seen the row.
+    const last = await runBefore(tx, run);
+    const known = await tx
+      .selectFrom('absence')
+      .select('key')
+      .where('stream', '=', list)
+      .where('run_id', '=', last?.runId ?? 0)
+      .execute();
+    const before = new Set(known.map(({ key }) => key));
+    await tx.deleteFrom('absence').where('stream', '=', list).execute();
+    await noteAbsences(
+      tx,
+      run,
+      list,
+      missing.filter((one) => !before.has(String(one))),
+    );
+    return missing.filter((key) => before.has(String(key)));
+  });
+}
+
+async function forgetAbsences(store: Store, run: Run): Promise<void> {
+  await store.transaction(async (tx) => {
+    await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
+  });
+}
 
 export interface SettleDeps {
   readonly store: Store;

@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { countPlaces, placesOf } from '../catalog/places.ts';
+import { countPlaces, placesOf } from '../catalog/duplicates.ts';
 import type { ListTable } from './prepared.ts';
 
 export interface ListCensus {

@@ -2,13 +2,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { hasApart, ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import {
+  hasApart,
+  ORDERED_SOURCE,
+  writeStockVariants,
+} from '../../src/mirror/catalog/out-of-band.ts';
 import type { SqliteStore, Store } from '../../src/store/store.ts';
 import { type PageReader, readerHere } from '../../src/sync/bulk/page-reader.ts';
 import { createPageWriter, type PageWriter } from '../../src/sync/bulk/page-writer.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import type { Run } from '../../src/sync/run/ledger.ts';
 import { openRun } from '../../src/sync/run/open.ts';
+import type { Run } from '../../src/sync/run/run-repository.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
 import { FUSE } from './pull.ts';

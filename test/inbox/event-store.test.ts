@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { createJournal, JOURNAL_LIMITS, type Journal } from '../../src/inbox/journal.ts';
+import { createJournal, JOURNAL_LIMITS, type Journal } from '../../src/inbox/event-store.ts';
 import { createMeter, type Meter } from '../../src/inbox/meter.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { dueRefreshes, requestRefreshes } from '../../src/mirror/refresh.ts';
+import { dueRefreshes, requestRefreshes } from '../../src/mirror/refetch-queue.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { deliveryCreated } from './support.ts';
