@@ -225,7 +225,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...{ clock: pulse.clockOf('sync'), threadsClock: clock },
     mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => inbox.coverage.pace(),
-    onRefreshRequested: () => inbox.refresher.nudge(),
+    onRefetchRequested: () => inbox.refresher.wakeUp(),
     onRunEnded(result) {
       decisions.nudge();
       causes.nudge();
@@ -235,10 +235,10 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     onAccepted: () => decisions.nudge(),
   });
   guard.onKnown(() => {
-    for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
+    for (const wakeUp of [sync.wakeUp, inbox.refresher.wakeUp, outbox.nudge]) wakeUp();
   });
   pauses.onChanged(() => {
-    for (const { nudge } of [sync, decisions, outbox]) nudge();
+    for (const wakeUp of [sync.wakeUp, decisions.nudge, outbox.nudge]) wakeUp();
   });
   const listening = Promise.withResolvers<void>();
   let isOpen = false;

@@ -28,7 +28,7 @@ export interface StreamSources {
   readonly v1: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
-  readonly onRefreshRequested: () => void;
+  readonly onRefetchRequested: () => void;
   /** What is learned of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
   /** Milliseconds between two sweeps while events are missed; undefined: as scheduled. */
@@ -58,8 +58,8 @@ export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service
 
 function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { streams } = config;
-  const { store, v1, clock, onRefreshRequested } = sources;
-  const deps = { v1, clock, db: () => store.db, onRefreshRequested };
+  const { store, v1, clock, onRefetchRequested } = sources;
+  const deps = { v1, clock, db: () => store.db, onRefetchRequested };
   const { orders, ordersFull } = streams;
   const { fuse, closedOrders } = ordersFull;
   const options = { fuse, closedOrders, also: readAlso(config) };

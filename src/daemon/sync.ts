@@ -32,7 +32,7 @@ export interface SyncDeps {
   /** False while the stream is paused, or all must wait because the disk is nearly full. */
   readonly mayPull: (stream: string) => boolean;
   readonly sweepPace: () => number | undefined;
-  readonly onRefreshRequested: () => void;
+  readonly onRefetchRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;
   /** A person has accepted what decisions waited for. */
   readonly onAccepted: () => void;
@@ -41,7 +41,7 @@ export interface SyncDeps {
 export interface Sync {
   readonly planner: Worker;
   /** Something may be pulled again. */
-  nudge(): void;
+  wakeUp(): void;
   /** What a person may ask of it. */
   readonly routes: RouteGroup;
   /** Has a stream pulled soon, for what waits for it. */
@@ -75,26 +75,26 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   const operations = createSyncOperations({
     ...{ store, clock, names, variants, notAtLevel: streamsNotAtLevel(config) },
     streams: streams.map(({ stream }) => stream),
-    nudge: planner.nudge,
+    wakeUp: planner.wakeUp,
     onAccepted: deps.onAccepted,
   });
-  const { nudge } = planner;
+  const { wakeUp } = planner;
   return {
     planner: withThreads(planner, threads),
-    nudge,
+    wakeUp,
     routes: syncRoutes(operations),
-    requestRun: (stream) => requestRun({ store, clock, nudge }, stream),
+    requestRun: (stream) => requestRun({ store, clock, wakeUp }, stream),
   };
 }
 
 /** For the command line while no daemon runs. */
 export function operationsAlone({ config, clock, store, service }: Alone): SyncOperations {
-  const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
+  const sources = { store, clock, ...service, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const names = config.service.v1.members;
   const variants = createVariantPages({ store, clock, names });
-  const nudge = (): void => undefined;
+  const wakeUp = (): void => undefined;
   const notAtLevel = streamsNotAtLevel(config);
   const common = { store, clock, names, variants, streams, notAtLevel };
-  return createSyncOperations({ ...common, nudge, onAccepted: nudge });
+  return createSyncOperations({ ...common, wakeUp, onAccepted: wakeUp });
 }

@@ -10,13 +10,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { type Announced, noteAnnounced } from '../mirror/announced.ts';
-import { requestRefreshes } from '../mirror/refetch-queue.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
-import { type EventHint, readEvent } from './event.ts';
+import { type ParsedEvent, parseEvent } from './event.ts';
 import type { Meter } from './meter.ts';
 
-export interface JournalLimits {
+export interface EventStoreLimits {
   /** Events that wait for a commit. */
   readonly queueEventsMax: number;
   /** Events per commit. */
@@ -25,7 +25,7 @@ export interface JournalLimits {
   readonly deadlineMs: number;
 }
 
-export const JOURNAL_LIMITS: JournalLimits = {
+export const EVENT_STORE_LIMITS: EventStoreLimits = {
   queueEventsMax: 1_024,
   groupEventsMax: 256,
   deadlineMs: 5_000,
@@ -45,15 +45,15 @@ interface SignedEvent {
   readonly body: Buffer;
 }
 
-export interface Journal {
+export interface EventStore {
   /**
    * Resolves when the event is durable: a new row, or a counted duplicate, and in both cases a
    * request to read the order again. Rejects with a RetryLaterError.
    */
-  accept(event: SignedEvent): Promise<EventHint>;
+  accept(event: SignedEvent): Promise<ParsedEvent>;
 }
 
-export interface JournalDeps {
+export interface EventStoreDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly meter: Meter;
@@ -65,7 +65,7 @@ export interface JournalDeps {
 
 interface Waiting {
   readonly event: SignedEvent;
-  readonly hint: EventHint;
+  readonly parsed: ParsedEvent;
   readonly receivedAt: number;
   readonly settle: (error?: Error) => void;
 }
@@ -78,26 +78,26 @@ function rowsOf(group: readonly Waiting[]) {
     if (known) known.times += 1;
     else byId.set(waiting.event.eventId, { first: waiting, times: 1 });
   }
-  return [...byId.values()].map(({ first: { event, hint, receivedAt }, times }) => ({
+  return [...byId.values()].map(({ first: { event, parsed, receivedAt }, times }) => ({
     event_id: event.eventId,
     received_at: receivedAt,
     sent_at: event.sentAt,
-    type: hint.type,
-    order_id: hint.orderId,
+    type: parsed.type,
+    order_id: parsed.orderId,
     body: event.body,
     secret_name: event.secretName,
     duplicates: times - 1,
     last_duplicate_at: times > 1 ? receivedAt : null,
-    outcome: hint.orderId === null ? ('stored' as const) : ('refresh' as const),
+    outcome: parsed.orderId === null ? ('stored' as const) : ('refresh' as const),
   }));
 }
 
 /** Announcements of the group, the latest of each. */
 function announcedBy(group: readonly Waiting[]): readonly Announced[] {
   const latest = new Map<string, Announced>();
-  for (const { event, hint } of group) {
-    if (hint.announces === null || hint.orderId === null) continue;
-    const one = { ...hint.announces, orderId: hint.orderId, sentAt: event.sentAt };
+  for (const { event, parsed } of group) {
+    if (parsed.announces === null || parsed.orderId === null) continue;
+    const one = { ...parsed.announces, orderId: parsed.orderId, sentAt: event.sentAt };
     const name = `${one.thing} ${one.id} ${one.orderId}`;
     if ((latest.get(name)?.sentAt ?? 0) <= one.sentAt) latest.set(name, one);
   }
@@ -123,24 +123,27 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
     const counts = new Map(rows.map((row) => [row.event_id, row.duplicates]));
     duplicates += written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0)).length;
   }
-  const requests = group.flatMap(({ event, hint: { orderId, refunds, urgent } }) => {
+  const requests = group.flatMap(({ event, parsed: { orderId, refunds, urgent } }) => {
     if (orderId === null) return [];
     const headStartMs = urgent ? HEAD_START_MS : 0;
     return [{ orderId, cause: `event:${event.eventId}`, refunds, headStartMs }];
   });
-  await requestRefreshes(tx, requests, now);
+  await requestRefetches(tx, requests, now);
   await noteAnnounced(tx, announcedBy(group), now);
   return duplicates;
 }
 
-export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL_LIMITS): Journal {
+export function createEventStore(
+  deps: EventStoreDeps,
+  limits: EventStoreLimits = EVENT_STORE_LIMITS,
+): EventStore {
   const { store, clock, meter, systemKeys } = deps;
-  const readByAccount = (body: Buffer): EventHint => {
-    const hint = readEvent(body);
-    const { systemKey } = hint;
-    if (systemKey === null || !systemKeys?.isForeign(systemKey)) return hint;
+  const readByAccount = (body: Buffer): ParsedEvent => {
+    const parsed = parseEvent(body);
+    const { systemKey } = parsed;
+    if (systemKey === null || !systemKeys?.isForeign(systemKey)) return parsed;
     systemKeys.skipped(systemKey);
-    return { ...hint, orderId: null, announces: null };
+    return { ...parsed, orderId: null, announces: null };
   };
   const queue: Waiting[] = [];
   let writing = false;
@@ -148,14 +151,14 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
   const commit = async (group: readonly Waiting[]): Promise<void> => {
     try {
       const duplicates = await store.transaction((tx) => writeGroup(tx, group, clock.now()));
-      const hints = group.map(({ hint }) => hint);
+      const events = group.map(({ parsed }) => parsed);
       meter.committed({
         accepted: group.length,
         duplicates,
-        unknownType: hints.filter((hint) => hint.json && !hint.known).length,
+        unknownType: events.filter((parsed) => parsed.json && !parsed.known).length,
       });
       for (const waiting of group) waiting.settle();
-      const orderIds = hints.flatMap(({ orderId }) => orderId ?? []);
+      const orderIds = events.flatMap(({ orderId }) => orderId ?? []);
       if (orderIds.length > 0) deps.onAccepted(orderIds);
     } catch (cause) {
       meter.commitFailed(cause, group.length);
@@ -179,7 +182,7 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
       if (queue.length >= limits.queueEventsMax) {
         return Promise.reject(new RetryLaterError('inbox.queue_full', 'too many events wait'));
       }
-      const hint = readByAccount(event.body);
+      const parsed = readByAccount(event.body);
       return new Promise((resolve, reject) => {
         const deadline = clock.after(limits.deadlineMs, () =>
           // The event may still be committed: the relay's next attempt is then a duplicate.
@@ -188,9 +191,9 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
         const settle = (error?: Error): void => {
           deadline.cancel();
           if (error) reject(error);
-          else resolve(hint);
+          else resolve(parsed);
         };
-        queue.push({ event, hint, receivedAt: clock.now(), settle });
+        queue.push({ event, parsed, receivedAt: clock.now(), settle });
         if (!writing) void writeGroups();
       });
     },

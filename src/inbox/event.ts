@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 
-export interface EventHint {
+export interface ParsedEvent {
   /** False: a signed body that is not JSON. */
   readonly json: boolean;
   readonly type: string | null;
@@ -93,7 +93,7 @@ function textOf(given: unknown): string | null {
   return typeof given === 'string' && given !== '' && given.length <= NAME_CHARS_MAX ? given : null;
 }
 
-export function readEvent(body: Buffer): EventHint {
+export function parseEvent(body: Buffer): ParsedEvent {
   const value = isUtf8(body) ? tryParseJson(body.toString('utf8')) : undefined;
   const none = { announces: null, systemKey: null, reference: null, delivery: null } as const;
   const nothing = {

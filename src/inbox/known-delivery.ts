@@ -6,7 +6,7 @@ import { rowReader } from '../client/rows.ts';
 import { deliverySchema } from '../client/v1/schemas.ts';
 import { isMirroredContent } from '../mirror/delivery.ts';
 import type { Db } from '../store/store.ts';
-import type { EventHint } from './event.ts';
+import type { ParsedEvent } from './event.ts';
 
 const readDelivery = rowReader(deliverySchema);
 
@@ -16,7 +16,7 @@ const readDelivery = rowReader(deliverySchema);
  */
 export async function acceptedDelivery(
   db: Db,
-  { type, orderId, announces, delivery }: EventHint,
+  { type, orderId, announces, delivery }: ParsedEvent,
 ): Promise<number | undefined> {
   if (type !== 'sales_order.delivery_updated' || announces?.status !== 'accepted') return undefined;
   const read = readDelivery(delivery);

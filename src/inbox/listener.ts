@@ -16,7 +16,7 @@ import { RetryLaterError } from '../lib/errors.ts';
 import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Access } from './access.ts';
-import type { Journal } from './event-store.ts';
+import type { EventStore } from './event-store.ts';
 import type { Meter } from './meter.ts';
 import type { Verifier } from './signature.ts';
 
@@ -71,7 +71,7 @@ export interface ListenerDeps {
   /** Decides which requests are examined at all. */
   readonly access: Access;
   readonly verifier: Verifier;
-  readonly journal: Journal;
+  readonly eventStore: EventStore;
   readonly meter: Meter;
   readonly clock: Clock;
   readonly log: Logger;
@@ -198,7 +198,7 @@ export function createListener(
   deps: ListenerDeps,
   limits: ListenerLimits = LISTENER_LIMITS,
 ): Listener {
-  const { access, verifier, journal, meter, clock } = deps;
+  const { access, verifier, eventStore, meter, clock } = deps;
   const budget = createBodyBudget(limits);
   let stopping = false;
 
@@ -212,15 +212,15 @@ export function createListener(
 
   const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-    const verdict = verifier.verify(request.headers, body, clock.now());
-    if (verdict.secretName && verdict.sentAt) meter.signed(verdict.sentAt);
-    if (!verdict.ok) {
-      const { reason, secretName } = verdict;
+    const verification = verifier.verify(request.headers, body, clock.now());
+    if (verification.secretName && verification.sentAt) meter.signed(verification.sentAt);
+    if (!verification.ok) {
+      const { reason, secretName } = verification;
       refuse(reply, { status: reason === 'malformed' ? 400 : 401, reason, secretName });
       return;
     }
     try {
-      await journal.accept({ ...verdict, body });
+      await eventStore.accept({ ...verification, body });
       reply.code(204).send();
     } catch (error) {
       if (!(error instanceof RetryLaterError)) throw error;

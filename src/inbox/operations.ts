@@ -8,12 +8,12 @@ import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
-import { requestRefreshes } from '../mirror/refetch-queue.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
-import { KNOWN_TYPES, readEvent } from './event.ts';
+import { KNOWN_TYPES, parseEvent } from './event.ts';
 
 /** By id; by arrival (epoch ms); all that led to no read. */
 export type Selection =
@@ -39,7 +39,7 @@ export interface EventOperationsDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** Wakes the order refetcher. */
-  readonly nudge: () => void;
+  readonly wakeUp: () => void;
 }
 
 const EVENTS_PER_COMMIT = 200;
@@ -104,32 +104,32 @@ function eventsOf(db: Db, selection: Selection): AsyncGenerator<readonly Row[]> 
 /** Stored events of the selection, each parsed again. */
 async function* slicesOf(db: Db, selection: Selection) {
   for await (const rows of eventsOf(db, selection)) {
-    if (rows.length > 0) yield rows.map((row) => ({ row, hint: readEvent(row.body) }));
+    if (rows.length > 0) yield rows.map((row) => ({ row, parsed: parseEvent(row.body) }));
     // The driver is synchronous: yields, so that the listener gets its turn.
     await nextTurn();
   }
 }
 
-type Slice = readonly { readonly row: Row; readonly hint: ReturnType<typeof readEvent> }[];
+type Slice = readonly { readonly row: Row; readonly parsed: ReturnType<typeof parseEvent> }[];
 
 async function requestAgain(store: Store, slice: Slice, now: number): Promise<void> {
   await store.transaction(async (tx) => {
-    for (const { row, hint } of slice) {
-      if (hint.type === row.type && hint.orderId === row.order_id) continue;
+    for (const { row, parsed } of slice) {
+      if (parsed.type === row.type && parsed.orderId === row.order_id) continue;
       await tx
         .updateTable('webhook_event')
         .set({
-          type: hint.type,
-          order_id: hint.orderId,
-          outcome: hint.orderId === null ? 'stored' : 'refresh',
+          type: parsed.type,
+          order_id: parsed.orderId,
+          outcome: parsed.orderId === null ? 'stored' : 'refresh',
         })
         .where('event_id', '=', row.event_id)
         .execute();
     }
-    const requests = slice.flatMap(({ row, hint }) =>
-      hint.orderId === null ? [] : [{ orderId: hint.orderId, cause: `replay:${row.event_id}` }],
+    const requests = slice.flatMap(({ row, parsed }) =>
+      parsed.orderId === null ? [] : [{ orderId: parsed.orderId, cause: `replay:${row.event_id}` }],
     );
-    await requestRefreshes(tx, requests, now);
+    await requestRefetches(tx, requests, now);
   });
 }
 
@@ -143,12 +143,12 @@ export async function replayEvents(
   const seen = new Set<string>();
   const count = { events: 0, withoutOrder: 0, newlyUnderstood: 0 };
   for await (const slice of slicesOf(store.db, selection)) {
-    for (const { row, hint } of slice) {
+    for (const { row, parsed } of slice) {
       count.events += 1;
       if ('ids' in selection) seen.add(row.event_id);
-      if (hint.orderId === null) count.withoutOrder += 1;
-      else orders.add(hint.orderId);
-      if (hint.orderId !== null && row.outcome === 'stored') count.newlyUnderstood += 1;
+      if (parsed.orderId === null) count.withoutOrder += 1;
+      else orders.add(parsed.orderId);
+      if (parsed.orderId !== null && row.outcome === 'stored') count.newlyUnderstood += 1;
     }
     if (options.write) await requestAgain(store, slice, options.now);
   }
@@ -162,7 +162,7 @@ export async function replayEvents(
 }
 
 export function createEventOperations(deps: EventOperationsDeps): EventOperations {
-  const { store, clock, nudge } = deps;
+  const { store, clock, wakeUp } = deps;
   return {
     async replay(selection, asker) {
       const now = clock.now();
@@ -172,7 +172,7 @@ export function createEventOperations(deps: EventOperationsDeps): EventOperation
       const detail = { ...selection, ...result };
       const act = { action: 'events.replay', subject: 'events', detail };
       await writeAudit(store.db, { ...asker, ...act }, now);
-      nudge();
+      wakeUp();
       return result;
     },
   };

@@ -2,7 +2,7 @@
  * The order refetcher: reads again the orders named by events and sweeps. Ten requests for one
  * order are one row and one read; a request during the read causes one more. It never gives up: a
  * failed read is postponed, longer each time, and an order that the service refuses to show leaves
- * the queue and is reported. Uses the refetch queue (table `refresh`) through the mirror; the
+ * the queue and is reported. Uses the refetch queue (table `refetch`) through the mirror; the
  * caller supplies the read itself. When the database fails, `run` rejects and the supervisor
  * restarts it.
  */
@@ -13,12 +13,12 @@ import { createOutages, type OutageMessages, sharedReason } from '../lib/log/out
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import {
-  completeRefresh,
-  type DueRefresh,
-  dueRefreshes,
-  nextRefreshAt,
+  completeRefetch,
+  type DueRefetch,
+  dueRefetches,
+  nextRefetchAt,
   POSTPONE_MS_MAX,
-  postponeRefresh,
+  postponeRefetch,
 } from '../mirror/refetch-queue.ts';
 import type { Store } from '../store/store.ts';
 
@@ -33,7 +33,7 @@ export interface ReadRequest {
   readonly signal: AbortSignal;
 }
 
-export interface RefresherDeps {
+export interface OrderRefetcherDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -44,12 +44,12 @@ export interface RefresherDeps {
   readonly onRead: (orderId: number) => void;
   /** Called when the service refuses to show the order (deleted, or of another account). */
   readonly onRefused: (
-    due: Pick<DueRefresh, 'orderId' | 'cause'>,
+    due: Pick<DueRefetch, 'orderId' | 'cause'>,
     error: RefusedError,
   ) => Promise<void>;
 }
 
-export interface RefresherLimits {
+export interface OrderRefetcherLimits {
   readonly concurrency: number;
   /** Delay after the first failure; doubles with each further one. */
   readonly firstDelayMs: number;
@@ -58,7 +58,7 @@ export interface RefresherLimits {
   readonly idleMsMax: number;
 }
 
-export const REFRESHER_LIMITS: RefresherLimits = {
+export const ORDER_REFETCHER_LIMITS: OrderRefetcherLimits = {
   // Enough to use up the request limit while some reads wait for the database.
   concurrency: 8,
   firstDelayMs: 1_000,
@@ -79,24 +79,24 @@ const READS: OutageMessages = {
  */
 const FOUND_MAX = 64;
 
-interface RefresherStats {
+interface OrderRefetcherStats {
   readonly reading: number;
   readonly read: number;
   readonly failed: number;
   readonly refused: number;
 }
 
-export interface Refresher {
+export interface OrderRefetcher {
   readonly name: 'refresher';
   /** Works until the signal aborts; resolves when the last read has ended. */
   run(signal: AbortSignal): Promise<void>;
   /** Looks for due reads at once. */
-  nudge(): void;
-  stats(): RefresherStats;
+  wakeUp(): void;
+  stats(): OrderRefetcherStats;
 }
 
-interface Bell {
-  ring(): void;
+interface WakeUp {
+  call(): void;
   /** Resolves after `ms`, at the next wake-up or when the signal aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
@@ -105,16 +105,16 @@ interface Bell {
  * A wake-up signal that remembers one call, so that a call between a lookup and a sleep is not
  * lost.
  */
-function createBell(clock: Clock): Bell {
-  let rung = false;
+function createWakeUp(clock: Clock): WakeUp {
+  let isPending = false;
   let wake = (): void => undefined;
   return {
-    ring() {
-      rung = true;
+    call() {
+      isPending = true;
       wake();
     },
     async wait(ms, signal) {
-      if (!rung && !signal.aborted) {
+      if (!isPending && !signal.aborted) {
         await new Promise<void>((resolve) => {
           const timer = clock.after(ms, () => wake());
           wake = () => {
@@ -125,7 +125,7 @@ function createBell(clock: Clock): Bell {
           signal.addEventListener('abort', wake, { once: true });
         });
       }
-      rung = false;
+      isPending = false;
     },
   };
 }
@@ -139,7 +139,7 @@ function priorityOf(cause: string): ReadRequest['priority'] {
 function delayAfter(
   failures: number,
   least: number,
-  limits: RefresherLimits,
+  limits: OrderRefetcherLimits,
   random: Random,
 ): number {
   const full = Math.min(limits.firstDelayMs * 2 ** Math.min(failures, 30), limits.delayMsMax);
@@ -154,29 +154,29 @@ interface Counts {
 
 /** Makes one read and updates the queue; rejects only when the database fails. */
 function createReader(
-  deps: RefresherDeps,
-  limits: RefresherLimits,
+  deps: OrderRefetcherDeps,
+  limits: OrderRefetcherLimits,
   count: Counts,
-): (due: DueRefresh, signal: AbortSignal) => Promise<void> {
+): (due: DueRefetch, signal: AbortSignal) => Promise<void> {
   const { store, clock, random, log } = deps;
   const outages = createOutages<number>(deps, READS);
 
-  const putOff = async (due: DueRefresh, error: Error): Promise<void> => {
+  const putOff = async (due: DueRefetch, error: Error): Promise<void> => {
     count.failed += 1;
     const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
     const { orderId, cause } = due;
     const fields = { err: error, cause, attempt: due.attempts + 1, delayMs };
     outages.note(orderId, sharedReason(error), fields);
-    await store.transaction((tx) => postponeRefresh(tx, due, clock.now() + delayMs, error.message));
+    await store.transaction((tx) => postponeRefetch(tx, due, clock.now() + delayMs, error.message));
   };
 
-  const refused = async (due: DueRefresh, error: RefusedError): Promise<void> => {
+  const refused = async (due: DueRefetch, error: RefusedError): Promise<void> => {
     count.refused += 1;
     log.warn({ err: error, orderId: due.orderId, cause: due.cause }, 'order refused');
     outages.over(due.orderId);
     await deps.onRefused(due, error);
-    await store.transaction((tx) => completeRefresh(tx, due));
+    await store.transaction((tx) => completeRefetch(tx, due));
   };
 
   return async (due, signal) => {
@@ -195,22 +195,22 @@ function createReader(
     }
     count.read += 1;
     outages.over(due.orderId);
-    await store.transaction((tx) => completeRefresh(tx, due));
+    await store.transaction((tx) => completeRefetch(tx, due));
     deps.onRead(due.orderId);
   };
 }
 
-export function createRefresher(
-  deps: RefresherDeps,
-  limits: RefresherLimits = REFRESHER_LIMITS,
-): Refresher {
+export function createOrderRefetcher(
+  deps: OrderRefetcherDeps,
+  limits: OrderRefetcherLimits = ORDER_REFETCHER_LIMITS,
+): OrderRefetcher {
   const { store, clock } = deps;
-  const bell = createBell(clock);
+  const wakeUp = createWakeUp(clock);
   const reading = new Map<number, { readonly isSweep: boolean; readonly done: Promise<void> }>();
   // Sweeps leave one slot for reads after events.
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
-  let found: readonly DueRefresh[] = [];
+  let found: readonly DueRefetch[] = [];
   /** Requests arrived since the last lookup and may go first. */
   let isOutdated = true;
   const readOne = createReader(deps, limits, count);
@@ -224,30 +224,30 @@ export function createRefresher(
     if (isOutdated || found.every(({ orderId }) => reading.has(orderId))) {
       isOutdated = false;
       // Rows in progress are still in the queue, so the limit exceeds their number.
-      found = await dueRefreshes(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
+      found = await dueRefetches(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
     }
     let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;
-    for (const refresh of found.filter(({ orderId }) => !reading.has(orderId))) {
-      const isSweep = priorityOf(refresh.cause) === 'pull';
+    for (const refetch of found.filter(({ orderId }) => !reading.has(orderId))) {
+      const isSweep = priorityOf(refetch.cause) === 'pull';
       if (reading.size >= limits.concurrency || (isSweep && sweeps >= sweepsMax)) break;
       if (isSweep) sweeps += 1;
-      const done = readOne(refresh, signal)
+      const done = readOne(refetch, signal)
         .catch(fail)
         .finally(() => {
-          reading.delete(refresh.orderId);
-          const { orderId, generation } = refresh;
+          reading.delete(refetch.orderId);
+          const { orderId, generation } = refetch;
           found = found.filter((one) => one.orderId !== orderId || one.generation > generation);
-          bell.ring();
+          wakeUp.call();
         });
-      reading.set(refresh.orderId, { isSweep, done });
+      reading.set(refetch.orderId, { isSweep, done });
     }
   };
 
   return {
     name: 'refresher',
-    nudge() {
+    wakeUp() {
       isOutdated = true;
-      bell.ring();
+      wakeUp.call();
     },
     stats: () => ({ reading: reading.size, ...count }),
     async run(signal) {
@@ -258,9 +258,9 @@ export function createRefresher(
         await startDue(now, signal, (error) => {
           failure ??= { error };
         });
-        const next = await nextRefreshAt(store.db, now);
+        const next = await nextRefetchAt(store.db, now);
         const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
-        await bell.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
+        await wakeUp.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
       }
       await Promise.all([...reading.values()].map(({ done }) => done));
       if (failure) throw failure.error;

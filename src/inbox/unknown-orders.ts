@@ -11,7 +11,7 @@ import { tryParseJson } from '../lib/json.ts';
 import { ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
 import { openDetail, updateIncident } from '../store/incidents.ts';
 import type { Db, Store } from '../store/store.ts';
-import { type EventHint, readEvent } from './event.ts';
+import { type ParsedEvent, parseEvent } from './event.ts';
 
 /** Time after its event within which a missing order may only be late. */
 const PATIENCE_MS = 30_000;
@@ -26,7 +26,7 @@ const HINT =
   'ask for one with: "selvedge api GET /orders/ID"';
 
 export interface AskingEvent {
-  readonly hint: EventHint;
+  readonly parsed: ParsedEvent;
   readonly receivedAt: number;
 }
 
@@ -38,7 +38,7 @@ export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | 
     .select(['body', 'received_at'])
     .where('event_id', '=', cause.slice('event:'.length))
     .executeTakeFirst();
-  return row && { hint: readEvent(row.body), receivedAt: row.received_at };
+  return row && { parsed: parseEvent(row.body), receivedAt: row.received_at };
 }
 
 export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
@@ -84,7 +84,7 @@ export function createUnknownOrders(
       return new RetryLaterError('inbox.order_not_shown', text, { cause: error });
     },
     async tell(orderId, { code, message }, event) {
-      const incident = { ...ORDERS_UNKNOWN, key: event?.hint.systemKey ?? NO_KEY };
+      const incident = { ...ORDERS_UNKNOWN, key: event?.parsed.systemKey ?? NO_KEY };
       const open = detailSchema.safeParse(tryParseJson((await openDetail(db, incident)) ?? ''));
       const { count = 0, orders = [] } = open.data ?? {};
       const isKnown = orders.includes(orderId);

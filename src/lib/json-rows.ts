@@ -1,8 +1,8 @@
 /**
  * Splits a streamed JSON document into the rows of one array in it, for example the million
  * elements of `data.variants`, without ever holding or parsing the whole. Rows come out as chunks:
- * the bytes of a few neighbouring rows, separators included, so that a chunk is digested at once
- * and `[` + chunk + `]` is JSON. Everything around the array is kept and parsed at the end, with
+ * the bytes of a few neighbouring rows, separators included, so that a input is digested at once
+ * and `[` + input + `]` is JSON. Everything around the array is kept and parsed at the end, with
  * the array empty. Input may break anywhere. A row that is too long is shortened
  * (json-rows/long-row.ts). The scanner verifies structure only: brackets match, strings end, commas
  * separate, nothing is cut off. Whether a row is valid JSON is found when it is parsed
@@ -10,7 +10,7 @@
  */
 
 import { withoutNames } from './json-rows/keyed.ts';
-import { KnownRows, type KnownSegment } from './json-rows/known.ts';
+import { type KnownChunk, KnownRows } from './json-rows/known.ts';
 import { LongRow } from './json-rows/long-row.ts';
 import { RestScanner } from './json-rows/rest-scanner.ts';
 import {
@@ -26,7 +26,7 @@ import {
 } from './json-rows/structure.ts';
 import { ValueScanner } from './json-rows/value-scanner.ts';
 
-export interface RowSegment {
+export interface RowChunk {
   /** Index of its first row in the whole array, from 0. */
   readonly firstRow: number;
   readonly rowCount: number;
@@ -45,20 +45,20 @@ export interface RowScanOptions {
    */
   readonly others?: readonly (readonly string[])[] | undefined;
   /** Chunks end where the row index is a multiple of this. */
-  readonly rowsPerSegment: number;
+  readonly rowsPerChunk: number;
   /** Longer rows are shortened. */
   readonly rowBytesMax: number;
   /** Limit for everything around the array. */
   readonly restBytesMax: number;
   /** Rows before this one are checked but not returned. */
   readonly skipRows?: number | undefined;
-  /** Stored chunk that begins with this row of the array. */
-  readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
+  /** Stored input that begins with this row of the array. */
+  readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
 }
 
 export interface RowScanEnd {
   /** Chunks held back because they might have matched a stored one. */
-  readonly segments: readonly RowSegment[];
+  readonly chunks: readonly RowChunk[];
   /** The document with the array empty. */
   readonly rest: unknown;
   /** Whether the array exists. */
@@ -75,7 +75,7 @@ export interface RowScanner {
   /** Rows completed so far. */
   readonly rows: number;
   /** Returns the chunks completed by this input. Throws {@link JsonRowsError}. */
-  push(chunk: Buffer): RowSegment[];
+  push(input: Buffer): RowChunk[];
   /** After the last input: remaining chunks and the rest. Throws {@link JsonRowsError}. */
   end(): RowScanEnd;
 }
@@ -95,7 +95,7 @@ type Place =
   | 'after_name'
   | 'row_value';
 
-class ChunkedRows implements RowScanner {
+class StreamedRows implements RowScanner {
   readonly #options: RowScanOptions;
   readonly #rest: RestScanner;
   readonly #value = new ValueScanner();
@@ -104,21 +104,21 @@ class ChunkedRows implements RowScanner {
   #found = false;
   #markBytes = 0;
   #rows = 0;
-  /** Open chunk: its earlier buffers, and its start in this one (-1: none open). */
+  /** Open input: its earlier buffers, and its start in this one (-1: none open). */
   #parts: Buffer[] = [];
   #partsBytes = 0;
-  #segmentAt = -1;
-  #segmentFirst = 0;
-  /** Offsets in the open chunk: start of the current row, and end of the last complete one. */
+  #chunkAt = -1;
+  #chunkFirst = 0;
+  /** Offsets in the open input: start of the current row, and end of the last complete one. */
   #rowAt = 0;
   #lastEnd = 0;
   /** Set when the current row is too long: its bytes are not kept. */
   #long: LongRow | undefined;
-  /** Stored chunk to compare, and bytes of earlier buffers that may belong to it. */
-  #expected: KnownSegment | undefined;
+  /** Stored input to compare, and bytes of earlier buffers that may belong to it. */
+  #expected: KnownChunk | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  #out: RowSegment[] = [];
+  #out: RowChunk[] = [];
 
   constructor(options: RowScanOptions) {
     this.#options = options;
@@ -130,18 +130,18 @@ class ChunkedRows implements RowScanner {
     return this.#rows;
   }
 
-  push(chunk: Buffer): RowSegment[] {
+  push(input: Buffer): RowChunk[] {
     this.#out = [];
-    this.#scan(chunk, this.#skipMark(chunk));
+    this.#scan(input, this.#skipMark(input));
     return this.#out;
   }
 
-  #scan(chunk: Buffer, from: number): void {
+  #scan(input: Buffer, from: number): void {
     let at = from;
-    while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
-    if (this.#segmentAt >= 0) {
-      this.#keep(chunk.subarray(this.#segmentAt));
-      this.#segmentAt = 0;
+    while (at >= 0 && at < input.length) at = this.#step(input, at);
+    if (this.#chunkAt >= 0) {
+      this.#keep(input.subarray(this.#chunkAt));
+      this.#chunkAt = 0;
       const reading = this.#place === 'in_row' || this.#place === 'in_scalar';
       if (reading) this.#checkRow();
     }
@@ -159,13 +159,13 @@ class ChunkedRows implements RowScanner {
       throw new JsonRowsError('malformed', 'outside of the rows');
     }
     const { foundAt: at, isKeyed } = this.#rest;
-    return { segments: this.#out, rest, found: this.#found, at, isKeyed, rows: this.#rows };
+    return { chunks: this.#out, rest, found: this.#found, at, isKeyed, rows: this.#rows };
   }
 
-  #skipMark(chunk: Buffer): number {
+  #skipMark(input: Buffer): number {
     let at = 0;
-    while (this.#markBytes < BYTE_ORDER_MARK.length && at < chunk.length) {
-      if (chunk[at] !== BYTE_ORDER_MARK[this.#markBytes]) {
+    while (this.#markBytes < BYTE_ORDER_MARK.length && at < input.length) {
+      if (input[at] !== BYTE_ORDER_MARK[this.#markBytes]) {
         if (this.#markBytes > 0) throw new JsonRowsError('malformed', 'at the very beginning');
         this.#markBytes = BYTE_ORDER_MARK.length;
       } else {
@@ -177,26 +177,26 @@ class ChunkedRows implements RowScanner {
   }
 
   /** Advances from `at` to the next state; returns its index, or -1 at the end of the buffer. */
-  #step(chunk: Buffer, at: number): number {
+  #step(input: Buffer, at: number): number {
     switch (this.#place) {
       case 'rest':
-        return this.#enterArray(this.#rest.scan(chunk, at));
+        return this.#enterArray(this.#rest.scan(input, at));
       case 'in_row': {
-        const end = this.#value.scan(chunk, at);
-        if (end >= 0) this.#endRow(chunk, end);
+        const end = this.#value.scan(input, at);
+        if (end >= 0) this.#endRow(input, end);
         return end;
       }
       case 'in_scalar':
-        return this.#scanScalar(chunk, at);
+        return this.#scanScalar(input, at);
       case 'in_known':
-        return this.#prove(chunk, at);
+        return this.#prove(input, at);
       case 'in_name': {
-        const end = this.#value.scan(chunk, at);
+        const end = this.#value.scan(input, at);
         if (end >= 0) this.#place = 'after_name';
         return end;
       }
       default:
-        return this.#betweenRows(chunk, at);
+        return this.#betweenRows(input, at);
     }
   }
 
@@ -208,21 +208,21 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  #scanScalar(chunk: Buffer, from: number): number {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at];
+  #scanScalar(input: Buffer, from: number): number {
+    for (let at = from; at < input.length; at += 1) {
+      const byte = input[at];
       if (byte === COMMA || byte === CLOSE_ARRAY || isSpace(byte)) {
-        this.#endRow(chunk, at);
+        this.#endRow(input, at);
         return at;
       }
     }
     return -1;
   }
 
-  #betweenRows(chunk: Buffer, from: number): number {
+  #betweenRows(input: Buffer, from: number): number {
     let at = from;
-    while (at < chunk.length && isSpace(chunk[at])) at += 1;
-    const byte = chunk[at];
+    while (at < input.length && isSpace(input[at])) at += 1;
+    const byte = input[at];
     if (byte === undefined) return -1;
     const { isKeyed } = this.#rest;
     const isEnd = byte === (isKeyed ? CLOSE_OBJECT : CLOSE_ARRAY);
@@ -237,7 +237,7 @@ class ChunkedRows implements RowScanner {
     } else if (this.#place !== 'first_row') {
       throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
     }
-    if (this.#segmentAt >= 0) this.#endSegment(chunk);
+    if (this.#chunkAt >= 0) this.#endChunk(input);
     this.#place = 'rest';
     return at;
   }
@@ -256,7 +256,7 @@ class ChunkedRows implements RowScanner {
 
   /** Returns the index to continue from. */
   #beginRow(first: number, at: number): number {
-    const mayBeKnown = this.#segmentAt < 0 && !this.#rest.isKeyed;
+    const mayBeKnown = this.#chunkAt < 0 && !this.#rest.isKeyed;
     this.#expected = mayBeKnown ? this.#known.expectedAt(this.#rows) : undefined;
     if (this.#expected) {
       this.#place = 'in_known';
@@ -268,44 +268,44 @@ class ChunkedRows implements RowScanner {
     const bracketed = first === OPEN_OBJECT || first === OPEN_ARRAY || first === QUOTE;
     if (bracketed) this.#value.begin(first);
     this.#place = bracketed ? 'in_row' : 'in_scalar';
-    if (this.#segmentAt < 0) {
-      this.#segmentAt = at;
-      this.#segmentFirst = this.#rows;
+    if (this.#chunkAt < 0) {
+      this.#chunkAt = at;
+      this.#chunkFirst = this.#rows;
     }
-    this.#rowAt = this.#partsBytes + at - this.#segmentAt;
+    this.#rowAt = this.#partsBytes + at - this.#chunkAt;
     return at + 1;
   }
 
   /**
-   * Compares a stored chunk; returns like {@link #step}. The byte after the chunk is part of the
+   * Compares a stored input; returns like {@link #step}. The byte after the input is part of the
    * check.
    */
-  #prove(chunk: Buffer, at: number): number {
+  #prove(input: Buffer, at: number): number {
     const known = this.#expected;
     const end = at + (known?.size ?? 0) - this.#heldBytes;
-    const next = chunk[end];
+    const next = input[end];
     if (!known || next === undefined) {
-      const part = chunk.subarray(at);
+      const part = input.subarray(at);
       this.#held.push(part);
       this.#heldBytes += part.length;
       return -1;
     }
-    const here = chunk.subarray(at, end);
+    const here = input.subarray(at, end);
     const bytes = this.#held.length === 0 ? here : Buffer.concat([...this.#held, here]);
-    if (!this.#known.isProved(known, bytes, next)) {
+    if (!this.#known.isUnchanged(known, bytes, next)) {
       this.#scanHeld();
       return at;
     }
     this.#dropHeld();
     const { rowCount } = known;
-    const segment = { firstRow: this.#rows, rowCount, bytes, isKnown: true };
+    const chunk = { firstRow: this.#rows, rowCount, bytes, isKnown: true };
     this.#rows += rowCount;
     this.#place = 'after_row';
-    if (this.#rows > (this.#options.skipRows ?? 0)) this.#out.push(segment);
+    if (this.#rows > (this.#options.skipRows ?? 0)) this.#out.push(chunk);
     return end;
   }
 
-  /** Scans the held bytes, because they do not match the stored chunk. */
+  /** Scans the held bytes, because they do not match the stored input. */
   #scanHeld(): void {
     const held = this.#dropHeld();
     // A later row starts in the same way as the first.
@@ -345,48 +345,48 @@ class ChunkedRows implements RowScanner {
   }
 
   /** Replaces the row ending at `at` by a short one, if it was too long. */
-  #shorten(chunk: Buffer, at: number): void {
-    const size = this.#partsBytes + at - this.#segmentAt - this.#rowAt;
+  #shorten(input: Buffer, at: number): void {
+    const size = this.#partsBytes + at - this.#chunkAt - this.#rowAt;
     if (!this.#long && size <= this.#options.rowBytesMax) return;
-    this.#keep(chunk.subarray(this.#segmentAt, at));
-    this.#segmentAt = at;
+    this.#keep(input.subarray(this.#chunkAt, at));
+    this.#chunkAt = at;
     this.#checkRow();
     const short = this.#long?.end();
     this.#long = undefined;
     if (short) this.#keep(short);
   }
 
-  #endRow(chunk: Buffer, at: number): void {
-    this.#shorten(chunk, at);
-    this.#lastEnd = this.#partsBytes + at - this.#segmentAt;
+  #endRow(input: Buffer, at: number): void {
+    this.#shorten(input, at);
+    this.#lastEnd = this.#partsBytes + at - this.#chunkAt;
     this.#rows += 1;
     this.#place = 'after_row';
     const skipped = this.#rows <= (this.#options.skipRows ?? 0);
-    if (skipped) this.#dropSegment();
-    else if (this.#rows % this.#options.rowsPerSegment === 0) this.#endSegment(chunk);
+    if (skipped) this.#dropChunk();
+    else if (this.#rows % this.#options.rowsPerChunk === 0) this.#endChunk(input);
   }
 
-  #endSegment(chunk: Buffer): void {
+  #endChunk(input: Buffer): void {
     // The last row may have ended in an earlier buffer, so that nothing of this one belongs to it.
     const lengthHere = Math.max(0, this.#lastEnd - this.#partsBytes);
-    const here = chunk.subarray(this.#segmentAt, this.#segmentAt + lengthHere);
+    const here = input.subarray(this.#chunkAt, this.#chunkAt + lengthHere);
     const bytes =
       this.#parts.length === 0
         ? here
         : Buffer.concat([...this.#parts, here]).subarray(0, this.#lastEnd);
-    const rowCount = this.#rows - this.#segmentFirst;
+    const rowCount = this.#rows - this.#chunkFirst;
     const rows = this.#rest.isKeyed ? withoutNames(bytes) : bytes;
-    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes: rows, isKnown: false });
-    this.#dropSegment();
+    this.#out.push({ firstRow: this.#chunkFirst, rowCount, bytes: rows, isKnown: false });
+    this.#dropChunk();
   }
 
-  #dropSegment(): void {
+  #dropChunk(): void {
     this.#parts = [];
     this.#partsBytes = 0;
-    this.#segmentAt = -1;
+    this.#chunkAt = -1;
   }
 }
 
 export function createRowScanner(options: RowScanOptions): RowScanner {
-  return new ChunkedRows(options);
+  return new StreamedRows(options);
 }

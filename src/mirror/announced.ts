@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
-import { putAside } from './quarantine.ts';
+import { quarantinedAmong } from './quarantine.ts';
 
 export interface Announced {
   readonly thing: 'delivery' | 'refund';
@@ -61,7 +61,7 @@ async function isSeen(db: Db, orderId: number, waiting: Waiting, now: number): P
   const [row] = rows;
   const id = String(waiting.thing_id);
   // A quarantined row proves that it exists.
-  if (!row) return (await putAside(db, [waiting.thing], member, [id])).has(id);
+  if (!row) return (await quarantinedAmong(db, [waiting.thing], member, [id])).has(id);
   const isOver = now - waiting.since > STATUS_MS_MAX;
   return waiting.status === null || waiting.status === row.status || isOver;
 }

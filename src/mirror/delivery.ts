@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
 import { membersOf, type OpenRecord } from './members.ts';
 import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
@@ -101,7 +101,7 @@ export function writeDeliveries(
   records: readonly DeliveryRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, DELIVERY, records.map(toRow), provenance);
+  return upsertRows(tx, DELIVERY, records.map(toRow), provenance);
 }
 
 /**

@@ -21,7 +21,7 @@ import {
   selectByKeys,
   selectMarks,
   setContentHashes,
-  upsertRows,
+  upsertBulk,
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
@@ -344,14 +344,14 @@ async function splitContradictions(
 }
 
 /** Writes the rows of one answer. */
-export function writeRows(
+export function upsertRows(
   tx: Tx,
   definition: EntityDefinition,
   rows: readonly MirrorRow[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
   const prepared = rows.map((row) => prepareRow(definition, row));
-  return writePrepared(tx, definition, prepared, provenance);
+  return upsertPrepared(tx, definition, prepared, provenance);
 }
 
 interface Comparison extends Before {
@@ -417,7 +417,7 @@ function drasticIn(
 }
 
 /** Writes rows that were encoded before the transaction began. */
-export async function writePrepared(
+export async function upsertPrepared(
   tx: Tx,
   definition: EntityDefinition,
   rows: readonly PreparedRow[],
@@ -430,7 +430,7 @@ export async function writePrepared(
   const written = await splitContradictions(tx, definition, ofOwn, provenance.at);
   if (written.length > 0) {
     const bulk = await bulkOfRows(tx, definition, written, compared.rows, provenance);
-    await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
+    await upsertBulk(tx, definition.key, ['first_seen_at'], bulk);
   }
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
@@ -459,7 +459,7 @@ export async function writePrepared(
  * Inserts rows without lines that are most likely all new, without looking them up first. Returns
  * undefined and writes nothing when one of them exists.
  */
-export async function writeNew(
+export async function insertAll(
   tx: Tx,
   definition: EntityDefinition,
   prepared: PreparedRows,

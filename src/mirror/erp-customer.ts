@@ -6,7 +6,7 @@
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
 import { markDeleted } from './list.ts';
 import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 
@@ -67,7 +67,7 @@ export function writeErpCustomers(
   rows: readonly ErpCustomerRow[],
   now: number,
 ): Promise<WriteCounts> {
-  return writeRows(tx, ERP_CUSTOMER, rows.map(toRow), provenanceAt(now));
+  return upsertRows(tx, ERP_CUSTOMER, rows.map(toRow), provenanceAt(now));
 }
 
 /**

@@ -70,7 +70,7 @@ export async function releaseRows(
 }
 
 /** Filters the values to those that occur in quarantined rows. */
-export async function putAside(
+export async function quarantinedAmong(
   db: Db | Tx,
   entities: readonly string[],
   member: string,
@@ -97,7 +97,7 @@ interface WholeRead extends Pick<Provenance, 'source'> {
 /**
  * Removes quarantined rows that a complete read no longer met: they were corrected, or are gone.
  */
-export async function forgetUnmet(
+export async function clearResolvedQuarantine(
   tx: Tx,
   entity: string,
   { source, startedAt, orderId }: WholeRead,
@@ -105,10 +105,10 @@ export async function forgetUnmet(
   // Written exactly as in the index.
   const ofOrder = sql<boolean>`
     case when json_valid(raw) then raw->>'orderId' end = ${orderId ?? 0}`;
-  const unmet = tx
+  const resolved = tx
     .deleteFrom('quarantine')
     .where('entity', '=', entity)
     .where('source', '!=', source)
     .where('last_seen_at', '<', startedAt);
-  await (orderId === undefined ? unmet : unmet.where(ofOrder)).execute();
+  await (orderId === undefined ? resolved : resolved.where(ofOrder)).execute();
 }

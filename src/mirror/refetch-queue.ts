@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import type { Db, Tx } from '../store/store.ts';
 
-export interface DueRefresh {
+export interface DueRefetch {
   readonly orderId: number;
   readonly generation: number;
   readonly attempts: number;
@@ -17,7 +17,7 @@ export interface DueRefresh {
   readonly refunds: boolean;
 }
 
-export interface RefreshRequest {
+export interface RefetchRequest {
   readonly orderId: number;
   /** Reason: `event:<id>`, `replay:<id>` or `sweep:…`; becomes part of the provenance. */
   readonly cause: string;
@@ -85,12 +85,12 @@ const REQUESTS_PER_STATEMENT = 16;
  * Requests a read of each order, due now; also brings forward a row waiting after a failure. The
  * last request's cause wins, unless it is a sweep.
  */
-export async function requestRefreshes(
+export async function requestRefetches(
   tx: Tx,
-  requests: readonly RefreshRequest[],
+  requests: readonly RefetchRequest[],
   now: number,
 ): Promise<void> {
-  const wanted = new Map<number, RefreshRequest & { readonly count: number }>();
+  const wanted = new Map<number, RefetchRequest & { readonly count: number }>();
   for (const request of requests) {
     const other = wanted.get(request.orderId);
     const refunds = request.refunds !== false || other?.refunds === true;
@@ -140,7 +140,7 @@ export async function requestRefreshes(
 }
 
 /** Due reads: events before sweeps, untried before failed, then the oldest request first. */
-export async function dueRefreshes(db: Db, now: number, limit: number): Promise<DueRefresh[]> {
+export async function dueRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
   const rows = await db
     .selectFrom('refresh')
     .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds'])
@@ -161,7 +161,7 @@ export async function dueRefreshes(db: Db, now: number, limit: number): Promise<
   }));
 }
 
-export interface RefreshBacklog {
+export interface RefetchBacklog {
   readonly untried: number;
   /** Reads that failed and wait for their next attempt. */
   readonly failed: number;
@@ -169,7 +169,7 @@ export interface RefreshBacklog {
 }
 
 /** Remaining reads of those requested at `requestedUpTo` (epoch ms) or before. */
-export async function refreshBacklog(db: Db, requestedUpTo: number): Promise<RefreshBacklog> {
+export async function refetchBacklog(db: Db, requestedUpTo: number): Promise<RefetchBacklog> {
   const row = await db
     .selectFrom('refresh')
     .select((eb) => [
@@ -183,7 +183,7 @@ export async function refreshBacklog(db: Db, requestedUpTo: number): Promise<Ref
 }
 
 /** Time of the next due read after `after`. */
-export async function nextRefreshAt(db: Db, after = 0): Promise<number | undefined> {
+export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefined> {
   const row = await db
     .selectFrom('refresh')
     .select((eb) => eb.fn.min('due_at').as('due_at'))
@@ -193,7 +193,7 @@ export async function nextRefreshAt(db: Db, after = 0): Promise<number | undefin
 }
 
 /** Removes a read order from the queue, unless another request arrived during the read. */
-export async function completeRefresh(tx: Tx, done: DueRefresh): Promise<void> {
+export async function completeRefetch(tx: Tx, done: DueRefetch): Promise<void> {
   await tx
     .deleteFrom('refresh')
     .where('order_id', '=', done.orderId)
@@ -202,9 +202,9 @@ export async function completeRefresh(tx: Tx, done: DueRefresh): Promise<void> {
 }
 
 /** Postpones a failed read until `dueAt`. */
-export async function postponeRefresh(
+export async function postponeRefetch(
   tx: Tx,
-  failed: DueRefresh,
+  failed: DueRefetch,
   dueAt: number,
   error: string,
 ): Promise<void> {
@@ -217,7 +217,7 @@ export async function postponeRefresh(
 }
 
 /** Pending request to read the order, with its attempts. */
-export async function openWish(
+export async function pendingRefetch(
   db: Db,
   orderId: number,
 ): Promise<{ readonly attempts: number } | undefined> {

@@ -5,7 +5,7 @@
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { contradicts } from './delivery.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
 import { membersOf, type OpenRecord } from './members.ts';
 import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
@@ -138,7 +138,7 @@ export function writeRefunds(
   records: readonly RefundRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, REFUND, records.map(refundRow), provenance);
+  return upsertRows(tx, REFUND, records.map(refundRow), provenance);
 }
 
 export function writePendingRefunds(
@@ -146,5 +146,5 @@ export function writePendingRefunds(
   records: readonly PendingRefundRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, PENDING_REFUND, records.map(pendingRefundRow), provenance);
+  return upsertRows(tx, PENDING_REFUND, records.map(pendingRefundRow), provenance);
 }

@@ -2,9 +2,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
 import { membersOf, type OpenRecord } from './members.ts';
-import type { ListCensus } from './rows/full-diff.ts';
+import type { ListDiff } from './rows/full-diff.ts';
 import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
 
@@ -106,7 +106,7 @@ export function writeOrders(
   records: readonly OrderRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, SALES_ORDER, records.map(toRow), provenance);
+  return upsertRows(tx, SALES_ORDER, records.map(toRow), provenance);
 }
 
 /** Notes that a read which started at `at` covered the order with all its parts. */
@@ -160,7 +160,7 @@ async function notUnderstood(db: Db, { startedAt }: Walk): Promise<ReadonlySet<n
   return new Set(rows.map(({ key }) => key));
 }
 
-interface OrdersCensus extends ListCensus {
+interface OrdersDiff extends ListDiff {
   readonly missing: readonly number[];
 }
 
@@ -168,8 +168,8 @@ interface OrdersCensus extends ListCensus {
  * Diffs a walk over all orders with the mirror. Orders seen by the walk, or later, have its
  * `readSeq` or a higher one; quarantined orders count as seen. Orders below `from` are left out.
  */
-export async function ordersCensus(db: Db, walk: Walk, from = 0): Promise<OrdersCensus> {
-  const met = await notUnderstood(db, walk);
+export async function diffAgainstWalk(db: Db, walk: Walk, from = 0): Promise<OrdersDiff> {
+  const quarantined = await notUnderstood(db, walk);
   const missing: number[] = [];
   let live = 0;
   for await (const slice of orderSlices(db, from)) {
@@ -180,7 +180,7 @@ export async function ordersCensus(db: Db, walk: Walk, from = 0): Promise<Orders
         and deleted_at is null`.execute(db);
     live += rows[0]?.n ?? 0;
     const unseen: readonly number[] = JSON.parse(rows[0]?.unseen ?? '[]');
-    missing.push(...unseen.filter((orderId) => !met.has(orderId)));
+    missing.push(...unseen.filter((orderId) => !quarantined.has(orderId)));
   }
   return { live, duplicates: 0, missing: missing.sort((a, b) => a - b) };
 }

@@ -9,16 +9,21 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
-import type { ListCensus } from '../mirror/rows/full-diff.ts';
+import type { ListDiff } from '../mirror/rows/full-diff.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { endIncidents } from '../store/incidents.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { retryQuarantine } from './quarantine.ts';
-import { censusOf, deleteRows, type SettleDeps } from './run/assess-completeness.ts';
-import { type CountsOff, TWICE, toldOfOff, writeAcceptedCounts } from './run/counts.ts';
-import { beyondFuse } from './run/deletion-guard.ts';
+import { type AssessDeps, deleteRows, listDiffOf } from './run/assess-completeness.ts';
+import {
+  type CountsOff,
+  DUPLICATES,
+  describeDifferences,
+  writeAcceptedCounts,
+} from './run/counts.ts';
+import { deletionGuardReason } from './run/deletion-guard.ts';
 import { ensureState } from './run/open.ts';
 import { MASS_CHANGE } from './run/run-repository.ts';
 import { countsIn, type SeenBy, type Stream } from './stream.ts';
@@ -158,18 +163,18 @@ export function acceptCount(
       .execute();
     const act = { action: 'sync.accept_count', subject: `stream:${run.stream}` };
     await writeAudit(tx, { ...asker, ...act, detail: { runId, off } }, now);
-    return { stream: run.stream, runId, accepted: toldOfOff(off) };
+    return { stream: run.stream, runId, accepted: describeDifferences(off) };
   });
 }
 
-export interface OperationsDeps extends SettleDeps {
+export interface OperationsDeps extends AssessDeps {
   /** Configured streams that the account's level lacks, each with that level. */
   readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
   /** Member names of the account. */
   readonly names?: readonly MemberName[];
   /** Wakes the planner because a stream is due. */
-  readonly nudge: () => void;
+  readonly wakeUp: () => void;
   /** Called when decisions no longer wait for an accepted change. */
   readonly onAccepted: () => void;
 }
@@ -257,9 +262,9 @@ async function heldRun(db: Db | Tx, runId: number) {
 async function requireLittle(
   deps: OperationsDeps,
   stream: Stream & { readonly list: NonNullable<Stream['list']> },
-  census: ListCensus,
+  diff: ListDiff,
 ): Promise<void> {
-  const tooMuch = await beyondFuse(deps, stream, stream.list, census, new Map());
+  const tooMuch = await deletionGuardReason(deps, stream, stream.list, diff, new Map());
   if (tooMuch === undefined) return;
   throw new RefusedError('sync.beyond_fuse', tooMuch, {
     hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
@@ -275,15 +280,15 @@ async function missingOf(
 ): Promise<readonly SqlValue[]> {
   const { list } = stream;
   if (!list) return [];
-  const census = await censusOf(deps, stream, seenBy);
-  if (!off) return census.missing;
-  if (census.duplicates > (off[TWICE] ?? 0)) {
-    throw new RefusedError('sync.rows_twice', `${census.duplicates} rows came twice`, {
+  const diff = await listDiffOf(deps, stream, seenBy);
+  if (!off) return diff.missing;
+  if (diff.duplicates > (off[DUPLICATES] ?? 0)) {
+    throw new RefusedError('sync.rows_twice', `${diff.duplicates} rows came twice`, {
       hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
     });
   }
-  await requireLittle(deps, { ...stream, list }, census);
-  return census.missing;
+  await requireLittle(deps, { ...stream, list }, diff);
+  return diff.missing;
 }
 
 async function release(deps: OperationsDeps, runId: number, asker: Asker): Promise<Released> {
@@ -351,7 +356,7 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
         const action = full ? 'sync.run_full' : 'sync.run';
         await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
       });
-      deps.nudge();
+      deps.wakeUp();
     },
     release: (runId, asker) => release(deps, runId, asker),
     async acceptChange(runId, asker) {
@@ -362,14 +367,14 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
     async acceptCount(which, asker) {
       if (!/^\d+$/.test(which)) known(deps, which);
       const accepted = await acceptCount(deps, which, asker);
-      deps.nudge();
+      deps.wakeUp();
       return accepted;
     },
     async retryQuarantine(asker) {
       const result = await retryQuarantine(deps);
       const act = { action: 'sync.retry_quarantine', subject: 'quarantine', detail: result };
       await store.transaction((tx) => writeAudit(tx, { ...asker, ...act }, clock.now()));
-      deps.nudge();
+      deps.wakeUp();
       return result;
     },
   };

@@ -62,7 +62,7 @@ function alike(ours: string, theirs: readonly string[]): string | undefined {
 }
 
 /** Describes the choice for a person. */
-export function toldOfName({ ours, theirs }: OtherName): string {
+export function describeOtherName({ ours, theirs }: OtherName): string {
   return `${ours} never comes, and every row has ${theirs.join(', ')}`;
 }
 

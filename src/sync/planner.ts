@@ -47,7 +47,7 @@ export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
 export interface Planner {
   readonly name: string;
   /** Looks at the due times and pauses again at once. */
-  nudge(): void;
+  wakeUp(): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
   let wake = new AbortController();
   return {
     name: 'sync',
-    nudge: () => wake.abort(),
+    wakeUp: () => wake.abort(),
     async run(signal) {
       let openedAt = clock.now();
       for (const { stream } of deps.streams) {
@@ -221,14 +221,14 @@ interface RunRequestDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** Wakes the planner. */
-  readonly nudge: () => void;
+  readonly wakeUp: () => void;
 }
 
 /** Minimum interval, so that a long list is not pulled over and over for whoever waits. */
 const AT_MOST_EVERY_MS = 900_000;
 
 export async function requestRun(
-  { store, clock, nudge }: RunRequestDeps,
+  { store, clock, wakeUp }: RunRequestDeps,
   stream: string,
 ): Promise<void> {
   const now = clock.now();
@@ -247,5 +247,5 @@ export async function requestRun(
     .where('stream', '=', stream)
     .where('due_at', '>', now)
     .execute();
-  nudge();
+  wakeUp();
 }

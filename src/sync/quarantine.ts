@@ -21,8 +21,8 @@ import { variantReader } from '../client/v1/variant-form.ts';
 import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
-import { forgetDigests } from '../mirror/list.ts';
-import { requestRefreshes } from '../mirror/refetch-queue.ts';
+import { invalidateDigests } from '../mirror/list.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Store, Tx } from '../store/store.ts';
 
@@ -89,9 +89,9 @@ async function readAgain(tx: Tx, rows: readonly Understood[], now: number): Prom
   const ids = rows.map(({ id }) => id);
   await tx.deleteFrom('quarantine').where(inKeys('id', ids)).execute();
   const requests = rows.flatMap(orderOf).map((orderId) => ({ orderId, cause: 'sweep:quarantine' }));
-  await requestRefreshes(tx, requests, now);
+  await requestRefetches(tx, requests, now);
   for (const stream of new Set(rows.flatMap(({ source }) => source.stream ?? []))) {
-    await forgetDigests(tx, stream);
+    await invalidateDigests(tx, stream);
     await tx
       .updateTable('stream_state')
       .set({ due_at: now })

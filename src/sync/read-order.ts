@@ -20,7 +20,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
-import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
+import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
 import type { RecentReads } from '../mirror/refetch-queue.ts';
 import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
@@ -209,7 +209,7 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
     await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
       // `clearResolvedQuarantine` keeps rows quarantined at this very time.
-      const met = { source: '', startedAt: provenance.at, orderId };
+      const wholeRead = { source: '', startedAt: provenance.at, orderId };
       const keep = async <T>(
         definition: EntityDefinition,
         list: Listing<T> | undefined,
@@ -220,12 +220,12 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
         const { entity } = definition;
         await write(tx, list.rows, provenance);
         await quarantineRows(tx, entity, list.rejects, provenance);
-        await forgetUnmet(tx, entity, met);
+        await clearResolvedQuarantine(tx, entity, wholeRead);
         if (list.rejects.length > 0) return;
         await forgetShared(tx, definition, orderId, list.rows.map(numberOf));
       };
       await writeOrders(tx, [order.value], provenance);
-      await forgetUnmet(tx, 'sales_order', met);
+      await clearResolvedQuarantine(tx, 'sales_order', wholeRead);
       await keep(DELIVERY, deliveries, writeDeliveries, (row) => row.orderDeliveryId);
       await keep(REFUND, refunds, writeRefunds, (row) => row.orderRefundId);
       const pendingIdOf = (row: PendingRefund) => row.pendingRefundId;

@@ -4,9 +4,9 @@
  */
 import type { CallOptions } from '../client/calls.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
-import type { KnownSegments } from '../lib/json-rows/known.ts';
-import type { ListEntity, ListSegment } from '../mirror/list.ts';
-import type { ListCensus } from '../mirror/rows/full-diff.ts';
+import type { KnownChunks } from '../lib/json-rows/known.ts';
+import type { ListChunk, ListEntity } from '../mirror/list.ts';
+import type { ListDiff } from '../mirror/rows/full-diff.ts';
 import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -15,7 +15,7 @@ import type { VariantBatch } from './bulk/variant-pages.ts';
 import type { PageCounts, Run } from './run/run-repository.ts';
 
 /** Deletions that a complete run may make unasked; more are held until a person has looked. */
-export interface Fuse {
+export interface DeletionGuard {
   readonly absolute: number;
   /** Share of the existing rows, 0 to 1. */
   readonly share: number;
@@ -25,11 +25,11 @@ export interface Fuse {
  * Divides instead of multiplying: 29 of 100 rows are a share of 0.29, but 0.29 * 100 is less than
  * 29.
  */
-export function isBeyondShare({ share }: Fuse, rows: number, of: number): boolean {
+export function isBeyondShare({ share }: DeletionGuard, rows: number, of: number): boolean {
   return rows > 0 && rows / of > share;
 }
 
-export function isBeyond(fuse: Fuse, rows: number, of: number): boolean {
+export function isBeyond(fuse: DeletionGuard, rows: number, of: number): boolean {
   return rows > fuse.absolute || isBeyondShare(fuse, rows, of);
 }
 
@@ -58,13 +58,9 @@ export interface StreamRun {
     write: (tx: Tx, provenance: Provenance) => Promise<PageCounts>,
   ): Promise<void>;
   /** Writes a parsed page of an undivided list. */
-  listPage(
-    checkpoint: JsonObject,
-    entity: ListEntity,
-    segments: readonly ListSegment[],
-  ): Promise<void>;
+  listPage(checkpoint: JsonObject, entity: ListEntity, chunks: readonly ListChunk[]): Promise<void>;
   /** Stored digests of a list of variants. */
-  known(list: VariantList): KnownSegments;
+  known(list: VariantList): KnownChunks;
   /** Writes a page of variants off the main thread; takes the batch's bytes. */
   variantPage(checkpoint: JsonObject, list: VariantList, batch: VariantBatch): Promise<void>;
   /** Reports progress without a written page, so that the run does not count as stuck. */
@@ -123,7 +119,7 @@ export interface Stream {
   /** Set when the list is seen as a whole, so that a row missing from it is gone. */
   readonly list?: {
     readonly entity: EntityDefinition;
-    readonly fuse: Fuse;
+    readonly fuse: DeletionGuard;
     /** Rows can slip between pages: only two consecutive complete runs prove a row gone. */
     readonly isPaged: boolean;
     /** Written off the main thread: a list of variants. */
@@ -136,7 +132,7 @@ export interface Stream {
     /** Minimum of rows below which a unit's share is ignored: one of five sold out is no alarm. */
     readonly partRowsMin?: number;
     /** Replaces the diff by the chunks' keys. */
-    readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
+    readonly diff?: (db: Db, run: SeenBy) => Promise<ListDiff>;
     /**
      * Requests one row at its own address, by its mirror key; throws when it does not exist. Needed
      * where rows can slip between pages.

@@ -1,5 +1,5 @@
 /** Rereads data when a new program version or setting reads the service differently. */
-import { forgetDigests } from '../mirror/list.ts';
+import { invalidateDigests } from '../mirror/list.ts';
 import { readState, writeState } from '../store/state.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
 
@@ -19,7 +19,7 @@ export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   if ((await readState(store.db, READING_KEY)) === reading) return false;
   await retryQuarantine(deps);
   await store.transaction(async (tx) => {
-    await forgetDigests(tx);
+    await invalidateDigests(tx);
     await writeState(tx, READING_KEY, reading, clock);
   });
   return true;

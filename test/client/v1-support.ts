@@ -68,7 +68,7 @@ export async function readAll(pull: VariantPull): Promise<WholePull> {
 }
 
 function variantsIn(batch: RowBatch): Variant[] {
-  return batch.segments.flatMap(({ start, end }) => [
+  return batch.chunks.flatMap(({ start, end }) => [
     ...variantsOf(batch.bytes.subarray(start, end)).rows,
   ]);
 }

@@ -9,7 +9,7 @@ import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import type { Store } from '../../src/store/store.ts';
 import { answerJson, envelope, type Handler, rejection, startFaulty } from '../client/support.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
@@ -187,7 +187,7 @@ it('remembers which lists want a brand, as long as address and level stay', asyn
   const from = { source: 'run:1', readSeq: 1, at: 0 };
   await store.transaction(async (tx) => {
     const brands = ['North', 'South'].map((brandName) => BRAND.toRow({ brandName }));
-    await writeRows(tx, BRAND, brands, from);
+    await upsertRows(tx, BRAND, brands, from);
     const variant = { barcode: '1', quantity: 1, details: { brandName: 'South' } };
     await writeStockVariants(tx, [variant], from);
   });

@@ -20,7 +20,7 @@ async function planned(said: Readonly<Record<string, unknown>>) {
   const { transport, v1, v2 } = clientsOf({ v1Url: url, v2Url: url, credentials });
   onTestFinished(() => transport[Symbol.asyncDispose]());
   const store = await temporaryStore();
-  const sources = { store, clock: systemClock(), v1, v2, onRefreshRequested: () => undefined };
+  const sources = { store, clock: systemClock(), v1, v2, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, { ...sources, sweepPace: () => 7 });
   return { config, streams, of: (name: string) => streams.find((one) => one.stream.name === name) };
 }

@@ -6,7 +6,7 @@ import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { DELIVERY } from '../../src/mirror/delivery.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../src/mirror/list.ts';
 import { openIncident } from '../../src/store/incidents.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -310,7 +310,7 @@ rules:
 `);
   const write = (entity: ListEntity, record: object) =>
     house.store.transaction((tx) =>
-      writeRows(tx, entity, [entity.toRow(structuredClone(record))], {
+      upsertRows(tx, entity, [entity.toRow(structuredClone(record))], {
         ...{ source: 'run:1', readSeq: 1, at: house.clock.now() },
       }),
     );

@@ -1,23 +1,27 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { createJournal, JOURNAL_LIMITS, type Journal } from '../../src/inbox/event-store.ts';
+import {
+  createEventStore,
+  EVENT_STORE_LIMITS,
+  type EventStore,
+} from '../../src/inbox/event-store.ts';
 import { createMeter, type Meter } from '../../src/inbox/meter.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { dueRefreshes, requestRefreshes } from '../../src/mirror/refetch-queue.ts';
+import { dueRefetches, requestRefetches } from '../../src/mirror/refetch-queue.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { deliveryCreated } from './support.ts';
 
 interface Bench {
-  readonly journal: Journal;
+  readonly journal: EventStore;
   readonly meter: Meter;
   readonly store: SqliteStore;
   readonly clock: ManualClock;
   readonly nudges: number[];
 }
 
-async function bench(limits: Partial<typeof JOURNAL_LIMITS> = {}): Promise<Bench> {
+async function bench(limits: Partial<typeof EVENT_STORE_LIMITS> = {}): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const meter = createMeter(clock, silentLogger());
@@ -26,11 +30,11 @@ async function bench(limits: Partial<typeof JOURNAL_LIMITS> = {}): Promise<Bench
     nudges.push(meter.stats().accepted);
   };
   const deps = { store, clock, meter, onAccepted };
-  const journal = createJournal(deps, { ...JOURNAL_LIMITS, ...limits });
+  const journal = createEventStore(deps, { ...EVENT_STORE_LIMITS, ...limits });
   return { journal, meter, store, clock, nudges };
 }
 
-function event(id: string, body: string | Buffer): Parameters<Journal['accept']>[0] {
+function event(id: string, body: string | Buffer): Parameters<EventStore['accept']>[0] {
   return { eventId: id, sentAt: 1_767_600_000_000, secretName: 'current', body: Buffer.from(body) };
 }
 
@@ -128,11 +132,11 @@ describe('the journal', () => {
     const b = await bench();
     const body = JSON.stringify({ type, data: { [subject]: { orderId: 5 } } });
     await b.journal.accept(event('msg_1', body));
-    const [due] = await dueRefreshes(b.store.db, b.clock.now(), 10);
+    const [due] = await dueRefetches(b.store.db, b.clock.now(), 10);
     expect(due).toMatchObject({ orderId: 5, refunds });
     // What one event wants is not forgotten for the next one.
     await b.journal.accept(event('msg_2', deliveryCreated(5)));
-    const [again] = await dueRefreshes(b.store.db, b.clock.now(), 10);
+    const [again] = await dueRefetches(b.store.db, b.clock.now(), 10);
     expect(again).toMatchObject({ orderId: 5, refunds });
   });
 
@@ -185,7 +189,7 @@ describe('the journal', () => {
     const blocking = b.store.transaction(() => blocker.promise);
     const accepted = b.journal.accept(event('msg_1', '{}'));
     const refused = expect(accepted).rejects.toMatchObject({ code: 'inbox.deadline' });
-    await b.clock.advance(JOURNAL_LIMITS.deadlineMs);
+    await b.clock.advance(EVENT_STORE_LIMITS.deadlineMs);
     await refused;
     blocker.resolve();
     await blocking;
@@ -205,9 +209,9 @@ describe('the list of orders to read', () => {
   it('has packed deliveries first, then the oldest wish, and sweeps last', async () => {
     const b = await bench();
     const due = async (): Promise<number[]> =>
-      (await dueRefreshes(b.store.db, b.clock.now(), 10)).map(({ orderId }) => orderId);
+      (await dueRefetches(b.store.db, b.clock.now(), 10)).map(({ orderId }) => orderId);
     const sweep = { orderId: 1, cause: 'sweep:1' };
-    await b.store.transaction((tx) => requestRefreshes(tx, [sweep], b.clock.now()));
+    await b.store.transaction((tx) => requestRefetches(tx, [sweep], b.clock.now()));
     for (const orderId of [2, 3]) {
       await b.clock.advance(1_000);
       await b.journal.accept(event(`msg_${orderId}`, update(orderId)));
@@ -219,7 +223,7 @@ describe('the list of orders to read', () => {
     expect(await due()).toEqual([3, 4, 2, 1]);
     // The next sweep goes by: what an event asked for stays before it.
     const next = [1, 2].map((orderId) => ({ orderId, cause: 'sweep:2' }));
-    await b.store.transaction((tx) => requestRefreshes(tx, next, b.clock.now()));
+    await b.store.transaction((tx) => requestRefetches(tx, next, b.clock.now()));
     expect(await due()).toEqual([3, 4, 2, 1]);
     const causes = await b.store.db
       .selectFrom('refresh')
@@ -235,7 +239,7 @@ describe('the list of orders to read', () => {
     await b.journal.accept(event('msg_1', update(1)));
     await b.clock.advance(31_000);
     await b.journal.accept(event('msg_2', deliveryCreated(2)));
-    const [first] = await dueRefreshes(b.store.db, b.clock.now(), 10);
+    const [first] = await dueRefetches(b.store.db, b.clock.now(), 10);
     expect(first).toMatchObject({ orderId: 1 });
   });
 });

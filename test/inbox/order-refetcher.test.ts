@@ -1,23 +1,23 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
-  createRefresher,
-  REFRESHER_LIMITS,
+  createOrderRefetcher,
+  ORDER_REFETCHER_LIMITS,
+  type OrderRefetcher,
   type ReadRequest,
-  type Refresher,
 } from '../../src/inbox/order-refetcher.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
-import { requestRefreshes } from '../../src/mirror/refetch-queue.ts';
+import { requestRefetches } from '../../src/mirror/refetch-queue.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { followClock } from '../support/clock-guard.ts';
 import { notePlans, type Planned } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { eventually } from './support.ts';
 
-const LIMITS = { ...REFRESHER_LIMITS, concurrency: 4 };
+const LIMITS = { ...ORDER_REFETCHER_LIMITS, concurrency: 4 };
 
 type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
 
@@ -26,7 +26,7 @@ interface Bench {
   /** What the refresher asks of it. */
   readonly planned: Planned;
   readonly clock: ManualClock;
-  readonly refresher: Refresher;
+  readonly refresher: OrderRefetcher;
   /** Orders in the sequence in which their reads were started. */
   readonly started: number[];
   readonly read: number[];
@@ -56,7 +56,7 @@ async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promi
   const store = await temporaryStore(clock);
   const planned = notePlans(store);
   const [started, read, refused]: [number[], number[], number[]] = [[], [], []];
-  const refresher = createRefresher(
+  const refresher = createOrderRefetcher(
     {
       store: planned.store,
       clock,
@@ -82,8 +82,8 @@ async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promi
   onTestFinished(stop);
   const request = async (...orderIds: number[]): Promise<void> => {
     const requests = orderIds.map((orderId) => ({ orderId, cause: `event:msg_${orderId}` }));
-    await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
-    refresher.nudge();
+    await store.transaction((tx) => requestRefetches(tx, requests, clock.now()));
+    refresher.wakeUp();
   };
   return { store, planned, clock, refresher, started, read, refused, request, stop };
 }
@@ -197,12 +197,12 @@ describe('the refresher', () => {
       requests.push(request);
     });
     const sweep = [{ orderId: 1, cause: 'sweep' }];
-    await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
-    bench.refresher.nudge();
+    await bench.store.transaction((tx) => requestRefetches(tx, sweep, bench.clock.now()));
+    bench.refresher.wakeUp();
     await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
     const event = [{ orderId: 2, cause: 'event:1' }];
-    await bench.store.transaction((tx) => requestRefreshes(tx, event, bench.clock.now()));
-    bench.refresher.nudge();
+    await bench.store.transaction((tx) => requestRefetches(tx, event, bench.clock.now()));
+    bench.refresher.wakeUp();
     await eventually(() => expect(requests[1]).toMatchObject({ priority: 'read' }));
   });
 
@@ -212,8 +212,8 @@ describe('the refresher', () => {
     });
     const ids = Array.from({ length: 200 }, (_, index) => index + 1);
     const sweep = ids.filter((id) => id !== 7).map((orderId) => ({ orderId, cause: 'sweep' }));
-    await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
-    bench.refresher.nudge();
+    await bench.store.transaction((tx) => requestRefetches(tx, sweep, bench.clock.now()));
+    bench.refresher.wakeUp();
     await eventually(() => expect(bench.read).toHaveLength(200));
     expect(bench.started.indexOf(7)).toBeLessThan(110);
     expect(bench.planned.times(/^select "order_id".* from "refresh"/)).toBeLessThan(12);
@@ -224,8 +224,8 @@ describe('the refresher', () => {
     const { readOrder, open } = gate();
     const bench = await startRefresher(readOrder);
     const sweep = [1, 2, 3, 4, 5, 6].map((orderId) => ({ orderId, cause: 'sweep:1' }));
-    await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
-    bench.refresher.nudge();
+    await bench.store.transaction((tx) => requestRefetches(tx, sweep, bench.clock.now()));
+    bench.refresher.wakeUp();
     await eventually(() => expect(bench.started).toEqual([1, 2, 3]));
     await bench.request(9);
     await eventually(() => expect(bench.started).toEqual([1, 2, 3, 9]));
@@ -291,7 +291,7 @@ describe('the refresher', () => {
     await followClock(bench);
     bench.clock.step(-3_600_000);
     await followClock(bench);
-    await bench.clock.advance(REFRESHER_LIMITS.idleMsMax);
+    await bench.clock.advance(ORDER_REFETCHER_LIMITS.idleMsMax);
     await eventually(() => expect(bench.read).toEqual([7]));
     expect(await left(bench)).toEqual([]);
   });
@@ -390,8 +390,8 @@ describe('the refresher', () => {
     const bench = await startRefresher(async () => undefined);
     await eventually(() => expect(bench.clock.pending()).toBe(1));
     const requests = [{ orderId: 7, cause: 'replay' }];
-    await bench.store.transaction((tx) => requestRefreshes(tx, requests, bench.clock.now()));
-    await bench.clock.advance(REFRESHER_LIMITS.idleMsMax);
+    await bench.store.transaction((tx) => requestRefetches(tx, requests, bench.clock.now()));
+    await bench.clock.advance(ORDER_REFETCHER_LIMITS.idleMsMax);
     await eventually(() => expect(bench.read).toEqual([7]));
   });
 
@@ -412,7 +412,7 @@ describe('the refresher', () => {
       const [, fail, message] = of;
       const clock = manualClock();
       const store = await temporaryStore(clock);
-      const refresher = createRefresher({
+      const refresher = createOrderRefetcher({
         store,
         clock,
         random: seededRandom(1),
@@ -424,7 +424,7 @@ describe('the refresher', () => {
         onRefused: async () => undefined,
       });
       const requests = [{ orderId: 7, cause: 'event:1' }];
-      await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
+      await store.transaction((tx) => requestRefetches(tx, requests, clock.now()));
       const stop = new AbortController();
       let ended = '';
       const done = refresher.run(stop.signal).catch((error: Error) => {

@@ -14,7 +14,7 @@ function row(barcode: string, quantity: number, season: string, brandName = 'Fjo
   return { barcode, quantity, seasonName: season, details: { brandName, styleNo: 'S1' } };
 }
 
-/** Rows around those that a test is about, so that they are in different segments. */
+/** Rows around those that a test is about, so that they are in different chunks. */
 function filler(count: number, from = 0): Row[] {
   return Array.from({ length: count }, (_, at) => row(`f${from + at}`, 1, 'SS27'));
 }
@@ -73,7 +73,7 @@ describe.each(MODES)('a barcode that is listed once for each season, mode %s', (
     expect(await rowIn(store, 'x')).toMatchObject({ quantity: 4, season_name: 'AW26' });
     // As any other by now.
     const places = await store.db.selectFrom('key_place').select('key').execute();
-    const twice = await store.db.selectFrom('key_twice').select('key').execute();
+    const twice = await store.db.selectFrom('duplicate_key').select('key').execute();
     expect([places, twice]).toEqual([[], []]);
     list.rows = list.rows.map((one) => (one.barcode === 'x' ? row('x', 9, 'AW26') : one));
     await run();

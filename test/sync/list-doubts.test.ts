@@ -1,7 +1,7 @@
 /** What keeps a list from being complete, over stops and beside other streams. */
 import { describe, expect, it } from 'vitest';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
-import { forgetUnmet, quarantineRows } from '../../src/mirror/quarantine.ts';
+import { clearResolvedQuarantine, quarantineRows } from '../../src/mirror/quarantine.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -147,8 +147,8 @@ it('a bad row of another list is not let go', async () => {
     }
     // It was met, before the clock was set back.
     await quarantineRows(tx, 'season', bad, at('run:2', 20));
-    await forgetUnmet(tx, 'brand', { source: 'run:2', startedAt: 30 });
-    await forgetUnmet(tx, 'season', { source: 'run:2', startedAt: 30 });
+    await clearResolvedQuarantine(tx, 'brand', { source: 'run:2', startedAt: 30 });
+    await clearResolvedQuarantine(tx, 'season', { source: 'run:2', startedAt: 30 });
   });
   const left = await store.db.selectFrom('quarantine').select('entity').orderBy('id').execute();
   expect(left.map(({ entity }) => entity)).toEqual(['stock_variant', 'season']);

@@ -242,8 +242,8 @@ describe('the stock stream', () => {
     await store.transaction((tx) => quarantineRows(tx, 'stock_variant', [reject], provenance));
     expect(await lookAgainAfterUpgrade(deps)).toBe(true);
     expect(await store.db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
-    const segments = await store.db.selectFrom('segment').select('digest').execute();
-    expect(segments.filter(({ digest }) => digest !== null)).toEqual([]);
+    const chunks = await store.db.selectFrom('chunk').select('digest').execute();
+    expect(chunks.filter(({ digest }) => digest !== null)).toEqual([]);
     expect(await lookAgainAfterUpgrade(deps)).toBe(false);
   });
 

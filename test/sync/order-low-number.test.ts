@@ -28,8 +28,8 @@ function startWrong(wrong: number, says: number, more: object = closed) {
 async function walked({ v1 }: Clients) {
   const store = await temporaryStore(systemClock());
   // Nobody reads the orders again here.
-  const onRefreshRequested = (): void => void store.db.deleteFrom('refresh').execute();
-  const deps = { v1, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const onRefetchRequested = (): void => void store.db.deleteFrom('refresh').execute();
+  const deps = { v1, db: () => store.db, clock: systemClock(), onRefetchRequested };
   const also = { refunds: false, pendingRefunds: false };
   const runs = runsOn(runnerOf(store));
   const ended = [];
@@ -69,11 +69,11 @@ it.each(['walk', 'sweep'])('is not forgotten by a run that is cut off in its %s'
     if (where === 'walk' && before !== undefined && before < 20) cut();
     return v1.orders(before, call);
   };
-  const onRefreshRequested = (): void => {
+  const onRefetchRequested = (): void => {
     if (where === 'sweep') cut();
     void store.db.deleteFrom('refresh').execute();
   };
-  const parts = { db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const parts = { db: () => store.db, clock: systemClock(), onRefetchRequested };
   const deps = { v1: { ...v1, orders }, ...parts };
   const also = { refunds: false, pendingRefunds: false };
   const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;

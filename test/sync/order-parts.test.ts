@@ -120,7 +120,7 @@ describe('the release of a run that missed deliveries', () => {
     });
     const asked = () => Promise.reject(new Error('asked'));
     const v1 = { orders: asked, delivery: asked, refund: asked, pendingRefund: asked };
-    const deps = { v1, db: () => store.db, clock: manualClock(), onRefreshRequested() {} };
+    const deps = { v1, db: () => store.db, clock: manualClock(), onRefetchRequested() {} };
     const also = { refunds: true, pendingRefunds: true };
     const options = { name: 'orders', fuse: FUSE, closedOrders: 0, also } as const;
     const { run_id } = await store.db

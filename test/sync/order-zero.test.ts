@@ -27,8 +27,8 @@ it.each([
   const { v1 } = await startZero(odd);
   const store = await temporaryStore(systemClock());
   // Nobody reads the orders again here.
-  const onRefreshRequested = (): void => void store.db.deleteFrom('refresh').execute();
-  const deps = { v1, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const onRefetchRequested = (): void => void store.db.deleteFrom('refresh').execute();
+  const deps = { v1, db: () => store.db, clock: systemClock(), onRefetchRequested };
   const also = { refunds: false, pendingRefunds: false };
   const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;
   const ended = await runsOn(runnerOf(store)).run(createOrdersStream(deps, options));

@@ -5,9 +5,9 @@ import { RefusedError } from '../../src/lib/errors.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
-  dueRefreshes,
+  dueRefetches,
   ORDER_UNREADABLE,
-  requestRefreshes,
+  requestRefetches,
 } from '../../src/mirror/refetch-queue.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
@@ -63,7 +63,7 @@ describe('a walk over the orders', () => {
     expect(first.every((orderId) => isOpen.get(orderId))).toBe(true);
     expect(first).toEqual([...first].sort((a, b) => a - b));
     expect(read.every(({ cause }) => cause.startsWith('sweep:'))).toBe(true);
-    expect(await dueRefreshes(store.db, systemClock().now(), 1)).toEqual([]);
+    expect(await dueRefetches(store.db, systemClock().now(), 1)).toEqual([]);
     const deliveries = await store.db.selectFrom('delivery').selectAll().execute();
     expect(deliveries).toHaveLength(book.deliveries.all.length);
     const refunds = await store.db.selectFrom('refund').selectAll().execute();
@@ -476,7 +476,7 @@ describe('a walk to the first order', () => {
     expect(kept).toHaveLength(PAGE);
   });
 
-  it('is not held for a person when it went astray: a release would delete the rest', async () => {
+  it('is not held for a person when it went outOfOrder: a release would delete the rest', async () => {
     const { reference, v1, runOrders, store } = await start();
     await runOrders();
     // Deliveries are gone as well, of the orders that are read.
@@ -484,8 +484,8 @@ describe('a walk to the first order', () => {
     reference.knobs.patch({ faults: [{ kind: 'emptyList', path: '*/deliveries' }] });
     const newer = Array.from({ length: 20 }, (_, index) => 9_000_001 + index);
     await inventOrders(store, newer);
-    const astray = { orders: (_before?: number, call = {}) => v1.orders(undefined, call) };
-    const ended = await runOrders({ v1: astray, full: true, closedOrders: 3 });
+    const outOfOrder = { orders: (_before?: number, call = {}) => v1.orders(undefined, call) };
+    const ended = await runOrders({ v1: outOfOrder, full: true, closedOrders: 3 });
     const reason = 'the list of orders does not go down';
     expect(ended).toMatchObject({ outcome: 'partial', reason });
   });
@@ -529,17 +529,17 @@ describe('a walk to the first order', () => {
 
 describe('the read of an order', () => {
   it('brings refunds along only when they are wanted', async () => {
-    const { reference, store, nudge, requests, read } = await start();
+    const { reference, store, wakeUp, requests, read } = await start();
     const [order] = reference.world.book.orders.all;
     const orderId = order?.orderId ?? 0;
     const ask = async (refunds: boolean): Promise<string[]> => {
       reference.edge.journal.clear();
       read.length = 0;
       const request = { orderId, cause: 'event:msg_1', refunds };
-      await store.transaction((tx) => requestRefreshes(tx, [request], systemClock().now()));
-      nudge();
+      await store.transaction((tx) => requestRefetches(tx, [request], systemClock().now()));
+      wakeUp();
       await until('the read', async () => {
-        const left = await dueRefreshes(store.db, systemClock().now(), 1);
+        const left = await dueRefetches(store.db, systemClock().now(), 1);
         return left.length === 0 && read.length > 0 ? true : undefined;
       });
       return requests(/\/orders\//)

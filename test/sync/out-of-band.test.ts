@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
 import {
-  distrustApart,
+  invalidateOutOfBand,
   ORDERED_SOURCE,
   writeSeasonVariants,
   writeShortList,
@@ -97,8 +97,8 @@ it('a variant that is read apart while a run begins is for the next one to see',
       return store.transaction(work);
     },
   };
-  await distrustApart(slow);
-  const noted = store.db.selectFrom('stock_apart').select('barcode');
+  await invalidateOutOfBand(slow);
+  const noted = store.db.selectFrom('stock_out_of_band').select('barcode');
   expect(await noted.execute()).toEqual([{ barcode: 'b0030' }]);
 });
 

@@ -101,7 +101,7 @@ export function runsOn(deps: RunnerDeps) {
     operations: (streams: readonly Stream[]) =>
       createSyncOperations({
         ...{ ...deps, streams },
-        ...{ nudge: () => undefined, onAccepted: () => undefined },
+        ...{ wakeUp: () => undefined, onAccepted: () => undefined },
       }),
     lastRun: (stream: string) =>
       store.db

@@ -33,11 +33,11 @@ async function startHeld(styles = 8) {
 function withAfterLook(stream: Stream, missing: readonly string[], then: () => Promise<unknown>) {
   const { list } = stream;
   if (!list) throw new Error('no list');
-  const census = async () => {
+  const diff = async () => {
     await then();
     return { live: missing.length, duplicates: 0, missing };
   };
-  return { ...stream, list: { ...list, census } };
+  return { ...stream, list: { ...list, diff } };
 }
 
 describe('a release', () => {

@@ -15,7 +15,7 @@ async function startStock() {
     .execute();
   const nudges: string[] = [];
   const request = async () => {
-    await requestRun({ store, clock, nudge: () => nudges.push('nudge') }, 'stock');
+    await requestRun({ store, clock, wakeUp: () => nudges.push('wakeUp') }, 'stock');
     const { due_at } = await store.db
       .selectFrom('stream_state')
       .select('due_at')

@@ -52,7 +52,7 @@ async function startRuns(pull: Pull) {
   const operations = createSyncOperations({
     ...{ store, clock, variants },
     streams: [stream],
-    nudge: () => undefined,
+    wakeUp: () => undefined,
     onAccepted: () => undefined,
   });
   return { ...deps, stream, stop, run, runs, state, operations };

@@ -41,7 +41,7 @@ it('notes what is missing for the first time in one statement', async () => {
     select value, 1, '{}', '', 0, 0, 0, 'x' from json_each('["a", "b", "c"]')`.execute(
     pull.store.db,
   );
-  await sql`update segment set keys = ' ' || keys, digest = null`.execute(pull.store.db);
+  await sql`update chunk set keys = ' ' || keys, digest = null`.execute(pull.store.db);
   const planned = notePlans(pull.store);
   await runsOn({ ...pull.deps, store: planned.store }).run(stock);
   const absent = await pull.store.db.selectFrom('absence').select('key').orderBy('key').execute();

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import {
-  hasApart,
+  hasOutOfBandWrites,
   ORDERED_SOURCE,
   writeStockVariants,
 } from '../../src/mirror/catalog/out-of-band.ts';
@@ -20,7 +20,7 @@ import { startPull } from './support.ts';
 
 const WIRE = { retries: 0, waits: 0, waitMs: 0 };
 
-/** Page `number` of a list, 100 rows in one segment. */
+/** Page `number` of a list, 100 rows in one chunk. */
 function write(pages: VariantPages, run: Run, number: number, quantity = 1) {
   const firstRow = number * 100;
   const rows = Array.from({ length: 100 }, (_, row) => ({
@@ -32,7 +32,7 @@ function write(pages: VariantPages, run: Run, number: number, quantity = 1) {
     ...{ run, list: { kind: 'stock' }, checkpoint: { next: number + 1 }, wire: WIRE },
     batch: {
       ...{ bytes, size: bytes.length, pages: 1 },
-      segments: [{ firstRow, rowCount: 100, start: 0, end: bytes.length, isKnown: false }],
+      chunks: [{ firstRow, rowCount: 100, start: 0, end: bytes.length, isKnown: false }],
     },
   });
 }
@@ -54,9 +54,9 @@ async function house() {
   return { store, clock, pages, stored, first, second: await start(2) };
 }
 
-/** Nothing can be written of the segment at this row. */
-async function refuseSegment(store: SqliteStore, firstRow: number): Promise<void> {
-  await sql`create trigger refuse before insert on segment
+/** Nothing can be written of the chunk at this row. */
+async function refuseChunk(store: SqliteStore, firstRow: number): Promise<void> {
+  await sql`create trigger refuse before insert on chunk
     when new.first_row = ${sql.lit(firstRow)} begin select raise(abort, 'refused'); end`.execute(
     store.db,
   );
@@ -65,7 +65,7 @@ async function refuseSegment(store: SqliteStore, firstRow: number): Promise<void
 describe('pages behind one that cannot be written', () => {
   it('are not written, so that no checkpoint leaves a gap', async () => {
     const { store, pages, stored, second } = await house();
-    await refuseSegment(store, 100);
+    await refuseChunk(store, 100);
     // As they come: none of them waits for the one before.
     const all = [0, 1, 2, 3].map((number) => write(pages, second, number, 7));
     const outcomes = await Promise.allSettled(all);
@@ -100,7 +100,7 @@ describe('pages behind one that cannot be written', () => {
     const reader: PageReader = {
       async read(page) {
         const rows = await readerHere([]).read(page);
-        if (!rows.segments[0]?.keys.startsWith('["b0",')) await isRead;
+        if (!rows.chunks[0]?.keys.startsWith('["b0",')) await isRead;
         return rows;
       },
     };
@@ -117,7 +117,7 @@ describe('pages behind one that cannot be written', () => {
 
   it('prove nothing either, and are read again by the next attempt', async () => {
     const { store, pages, stored, second } = await house();
-    await refuseSegment(store, 100);
+    await refuseChunk(store, 100);
     const all = [0, 1, 2, 3].map((number) => write(pages, second, number, number === 1 ? 7 : 1));
     const outcomes = await Promise.allSettled(all);
     expect(outcomes.slice(0, 2).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
@@ -183,7 +183,7 @@ describe('pages that wait for the disk', () => {
       readSeq: 3,
       now: 0,
     });
-    await refuseSegment(store, 100);
+    await refuseChunk(store, 100);
     const outcomes = await Promise.allSettled([
       write(pages, other, 0, 8),
       write(pages, other, 1, 8),
@@ -197,7 +197,7 @@ describe('pages that wait for the disk', () => {
 
   it('are written up to one that fails among them', async () => {
     const { store, pages, stored, second } = await house();
-    await refuseSegment(store, 200);
+    await refuseChunk(store, 200);
     const all = [0, 1, 2, 3, 4].map((number) => write(pages, second, number, 7));
     const outcomes = await Promise.allSettled(all);
     const wanted = ['fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'];
@@ -226,7 +226,7 @@ describe('a run that gets no further than it has proved', () => {
     await run(stock);
     const { stock: own, catalog } = reference.world;
     own.set(own.nth(0, catalog.variantCount, 150), 77);
-    await refuseSegment(store, 144);
+    await refuseChunk(store, 144);
     const failures = async () => {
       await run(stock);
       const state = store.db.selectFrom('stream_state').select('failures');
@@ -303,9 +303,12 @@ describe('pages that are proved unchanged', () => {
     });
     const inner = createPageWriter({ store, clock });
     const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
-    const writer: PageWriter = { ...inner, distrust: () => isOpen.then(() => inner.distrust()) };
+    const writer: PageWriter = {
+      ...inner,
+      invalidateOutOfBand: () => isOpen.then(() => inner.invalidateOutOfBand()),
+    };
     const pages = createVariantPages({ store, clock, writer });
-    // The first pages may be there before the look at all segments has ended.
+    // The first pages may be there before the look at all chunks has ended.
     const all = [pages.begin(second), ...[0, 1, 2, 3].map((n) => write(pages, second, n))];
     for (let turn = 0; turn < 50; turn += 1) await nextTurn();
     open();
@@ -325,7 +328,7 @@ describe('pages that are proved unchanged', () => {
     });
     // That is for the run of the stock to see, whichever run begins first.
     await pages.begin({ runId: 99, stream: 'season', resumed: false });
-    expect(await hasApart(store.db)).toBe(true);
+    expect(await hasOutOfBandWrites(store.db)).toBe(true);
     await pages.begin(second);
     const counts = [];
     for (const number of [0, 1, 2, 3]) counts.push(await write(pages, second, number));
@@ -334,13 +337,13 @@ describe('pages that are proved unchanged', () => {
     expect(await row.where('barcode', '=', 'b105').executeTakeFirst()).toEqual({ quantity: 1 });
     expect(await stored(second)).toMatchObject({ rows_changed: 1, rows_unchanged: 399 });
     // Only then the run asks which rows the list does not have.
-    expect(counts.some(({ rekeyed = 0 }) => rekeyed > 0)).toBe(true);
+    expect(counts.some(({ changedKeys = 0 }) => changedKeys > 0)).toBe(true);
 
     const third = { ...second, runId: second.runId };
     await pages.begin(third);
     const again = [];
     for (const number of [0, 1, 2, 3]) again.push(await write(pages, third, number));
-    expect(again.map(({ rekeyed }) => rekeyed)).toEqual([0, 0, 0, 0]);
+    expect(again.map(({ changedKeys }) => changedKeys)).toEqual([0, 0, 0, 0]);
   });
 });
 
@@ -349,7 +352,7 @@ describe('a list of which nothing was known when the attempt began', () => {
 
   async function firstList() {
     const { store, clock, stored, first } = await house();
-    await sql`delete from segment`.execute(store.db);
+    await sql`delete from chunk`.execute(store.db);
     await sql`delete from stock_variant_row`.execute(store.db);
     const pages = createVariantPages({ store, clock });
     const known = async () => {
@@ -368,7 +371,7 @@ describe('a list of which nothing was known when the attempt began', () => {
     expect(await known()).toEqual([]);
     await pages.begin(first);
     expect(await known()).toEqual([0, 100]);
-    expect(await write(pages, first, 0)).toMatchObject({ unchanged: 100, rekeyed: 0 });
+    expect(await write(pages, first, 0)).toMatchObject({ unchanged: 100, changedKeys: 0 });
   });
 
   it('is written once, also where a page of it comes twice', async () => {
@@ -376,7 +379,7 @@ describe('a list of which nothing was known when the attempt began', () => {
     await pages.begin(first);
     expect(await write(pages, first, 0)).toMatchObject({ changed: 100 });
     // Read for want of a proof, and found to be as it was.
-    const again = { changed: 0, unchanged: 100, rekeyed: 100 };
+    const again = { changed: 0, unchanged: 100, changedKeys: 100 };
     expect(await write(pages, first, 0)).toMatchObject(again);
     expect(await write(pages, first, 0, 7)).toMatchObject({ changed: 100 });
     await pages.begin(first);

@@ -70,7 +70,7 @@ export function eventsReplay(context: CliContext): Command {
         : await throughDaemon(command, context, {
             ...{ path: '/api/events/replay', body: selection, answer, reason: options.reason },
             alone({ store }, asker) {
-              const events = createEventOperations({ store, clock, nudge: () => undefined });
+              const events = createEventOperations({ store, clock, wakeUp: () => undefined });
               return events.replay(selection, asker);
             },
           });

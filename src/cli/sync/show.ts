@@ -8,9 +8,9 @@ import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
-import { toldOfName } from '../../sync/other-names.ts';
+import { describeOtherName } from '../../sync/other-names.ts';
 import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
-import { type AcceptedCounts, acceptedCounts, toldOfOff } from '../../sync/run/counts.ts';
+import { type AcceptedCounts, acceptedCounts, describeDifferences } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
@@ -116,7 +116,7 @@ function driftLines(drift: EntityDrift): string[] {
   const unread = Object.entries(unreadable).map(
     ([what, { rows, example }]) => `${entity}.${what} cannot be read: ${example} (${rows} rows)`,
   );
-  const names = otherNames.map((one) => `${entity}.${toldOfName(one)} (${one.setting})`);
+  const names = otherNames.map((one) => `${entity}.${describeOtherName(one)} (${one.setting})`);
   return [...told, ...unread, ...names].map((text) => `drift        ${visible(text)}`);
 }
 
@@ -129,7 +129,7 @@ function shown(name: string, value: string | number | null): string {
 
 function acceptedLine({ off, by, reason, at }: AcceptedCounts): string {
   const who = `${by}, ${new Date(at).toISOString()}${reason === '' ? '' : `: ${reason}`}`;
-  return `accepted     ${toldOfOff(off)} (${who})`;
+  return `accepted     ${describeDifferences(off)} (${who})`;
 }
 
 export function syncShow(context: CliContext): Command {

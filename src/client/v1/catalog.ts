@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import type { KnownSegments } from '../../lib/json-rows/known.ts';
+import type { KnownChunks } from '../../lib/json-rows/known.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
@@ -42,7 +42,7 @@ interface PullOptions extends BrandedCall {
   /** `next` of the last batch kept. */
   readonly from?: number | undefined;
   /** Stored digests of the list. */
-  readonly known?: KnownSegments | undefined;
+  readonly known?: KnownChunks | undefined;
   /** Called for each received page, which may wait for another. */
   readonly onPage?: (() => void) | undefined;
 }

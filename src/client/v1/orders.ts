@@ -79,7 +79,7 @@ export interface WalkPlace {
   readonly last?: number | undefined;
 }
 
-export interface Descent {
+export interface CursorStep {
   /**
    * Next cursor: no order between the cursors can be missing; undefined: the list does not descend.
    */
@@ -87,11 +87,11 @@ export interface Descent {
   /** Last number, trusted only when it is repeated: it may be far too low, and hide many. */
   readonly last: number | undefined;
   /** A number out of order, next to one, or of an order that changed its number. */
-  readonly astray: number | undefined;
+  readonly outOfOrder: number | undefined;
 }
 
 /** Longest decreasing run of the ids, with the highest possible nth number. */
-function goingDown(ids: readonly number[]): readonly number[] {
+function longestDecreasingRun(ids: readonly number[]): readonly number[] {
   const down: number[] = [];
   for (const id of ids) {
     const lowest = down.at(-1);
@@ -104,21 +104,21 @@ function goingDown(ids: readonly number[]): readonly number[] {
 /**
  * Derives the next cursor from a page: the newest order comes first, and all are below the cursor.
  */
-export function descentOf(ids: readonly number[], { before, last }: WalkPlace): Descent {
+export function nextCursor(ids: readonly number[], { before, last }: WalkPlace): CursorStep {
   const all = [...new Set(ids)];
   const below = all.filter((id) => before === undefined || id < before);
-  const down = goingDown(below);
+  const down = longestDecreasingRun(below);
   const hasCome = last === undefined || all.includes(last);
-  const goesDown = new Set(down);
-  const astray = all.find((id) => !goesDown.has(id)) ?? (hasCome ? undefined : last);
+  const inOrder = new Set(down);
+  const outOfOrder = all.find((id) => !inOrder.has(id)) ?? (hasCome ? undefined : last);
   // Single wrong numbers are tolerated. If most are out of order, the list is sorted otherwise, and
   // only half of the page can be trusted.
   if (down.length * 2 < all.length) {
     const middle = below.sort((a, b) => b - a).at(Math.floor(below.length / 2));
-    return { to: middle, last: undefined, astray };
+    return { to: middle, last: undefined, outOfOrder };
   }
   const [low, lowest] = [down.at(-2), down.at(-1)];
-  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, astray };
+  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, outOfOrder };
 }
 
 function deliveryPath(orderId: number, orderDeliveryId: number): string {

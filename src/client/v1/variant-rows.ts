@@ -39,9 +39,9 @@ type Parse = (text: string) => unknown;
  * Parses the variants of one chunk; bad rows are set aside. `mayBeDeep`: may be nested too deep to
  * write.
  */
-type ReadSegment = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
+type ReadChunk = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
 
-function createSegmentReader(names: readonly MemberName[]): ReadSegment {
+function createChunkReader(names: readonly MemberName[]): ReadChunk {
   const read = variantReader(names);
   return (bytes, mayBeDeep = false, parse = JSON.parse) => {
     const parsed = rowsOf(bytes, parse);
@@ -53,7 +53,7 @@ function createSegmentReader(names: readonly MemberName[]): ReadSegment {
 }
 
 /** Reads one chunk alone. */
-export const variantsOf: ReadSegment = (...segment) => createSegmentReader([])(...segment);
+export const variantsOf: ReadChunk = (...chunk) => createChunkReader([])(...chunk);
 
 const MINUS = 0x2d;
 const ZERO = 0x30;
@@ -219,10 +219,10 @@ type ReadVariantRows = (bytes: Uint8Array) => ReadVariants;
  * returned function creates a reader for the chunks of one page.
  */
 export function variantRowsReader(names: readonly MemberName[]): () => ReadVariantRows {
-  const readSegment = createSegmentReader(names);
+  const readChunk = createChunkReader(names);
   // Renamed members would not match our names.
   const mayRepeat = names.every(({ ours, theirs }) => ![ours, theirs].some(isRepeated));
-  return () => readerOf(readSegment, mayRepeat);
+  return () => readerOf(readChunk, mayRepeat);
 }
 
 export function createVariantReader(): ReadVariantRows {
@@ -233,12 +233,12 @@ function isRepeated(name: string): boolean {
   return NAMES.some((one) => one === name);
 }
 
-function readerOf(readSegment: ReadSegment, mayRepeat: boolean): ReadVariantRows {
+function readerOf(readChunk: ReadChunk, mayRepeat: boolean): ReadVariantRows {
   const value = new ValueScanner();
   let pattern: Pattern | undefined;
   /** `row`: its bytes as text. */
   const readOne = (bytes: Uint8Array, row: string, mayBeDeep: boolean, isOdd: boolean): ReadOne => {
-    const read = readSegment(bytes, mayBeDeep, isOdd ? parseOddJson : JSON.parse);
+    const read = readChunk(bytes, mayBeDeep, isOdd ? parseOddJson : JSON.parse);
     const [variant, ...others] = read.rows;
     // A row that is no object takes later ones along; only a row alone can be a pattern.
     const isOne = variant && others.length === 0 && read.rejects.length === 0;

@@ -11,17 +11,13 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { invariant, LoginAgainError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import {
-  createKnownAhead,
-  type KnownAhead,
-  type KnownSegments,
-} from '../../lib/json-rows/known.ts';
+import { createKnownAhead, type KnownAhead, type KnownChunks } from '../../lib/json-rows/known.ts';
 import { JsonRowsError } from '../../lib/json-rows/structure.ts';
 import {
   createRowScanner,
+  type RowChunk,
   type RowScanEnd,
   type RowScanOptions,
-  type RowSegment,
 } from '../../lib/json-rows.ts';
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
@@ -32,8 +28,8 @@ import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } f
 // Batches of raw rows, made of chunks and of joined pages. Later stages have a fixed cost per
 // batch (messages, statements, promises), so joining makes small pages as cheap as large ones.
 
-/** A chunk: a few neighbouring rows, `bytes.subarray(start, end)` of the batch. */
-interface SegmentSpan {
+/** A input: a few neighbouring rows, `bytes.subarray(start, end)` of the batch. */
+interface ChunkSpan {
   /** Index of its first row in the whole list, from 0; stable over runs in one mode. */
   readonly firstRow: number;
   readonly rowCount: number;
@@ -51,7 +47,7 @@ export interface RowBatch {
   /** Owns its memory: `postMessage(batch, [batch.bytes.buffer])` moves it. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Positions of the rows; bytes around them are not for use. */
-  readonly segments: readonly SegmentSpan[];
+  readonly chunks: readonly ChunkSpan[];
   /** Bytes received for these rows. */
   readonly size: number;
   /** Epoch ms of the first request that brought these rows. */
@@ -60,8 +56,8 @@ export interface RowBatch {
   readonly next: number;
 }
 
-/** A scanned chunk, or one of an earlier batch. */
-interface LooseSegment extends Omit<RowSegment, 'bytes'> {
+/** A scanned input, or one of an earlier batch. */
+interface LooseChunk extends Omit<RowChunk, 'bytes'> {
   readonly bytes: Uint8Array;
 }
 
@@ -75,37 +71,37 @@ export const NO_BYTES = Buffer.alloc(0);
 
 /** `whole` already contains the chunks; otherwise they are copied together. */
 function assembleBatch(
-  segments: readonly LooseSegment[],
+  chunks: readonly LooseChunk[],
   { offset, startedAt }: BatchPlace,
   whole?: Uint8Array<ArrayBuffer>,
 ): Omit<RowBatch, 'pages' | 'next' | 'size'> {
-  const total = segments.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const total = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
   const bytes = whole ?? new Uint8Array(new ArrayBuffer(total));
-  const spans: SegmentSpan[] = [];
+  const spans: ChunkSpan[] = [];
   let end = 0;
   let rowCount = 0;
-  for (const segment of segments) {
-    const start = whole ? segment.bytes.byteOffset : end;
-    if (!whole) bytes.set(segment.bytes, start);
-    end = start + segment.bytes.length;
-    const { rowCount: rows, isKnown } = segment;
-    spans.push({ firstRow: offset + segment.firstRow, rowCount: rows, start, end, isKnown });
+  for (const chunk of chunks) {
+    const start = whole ? chunk.bytes.byteOffset : end;
+    if (!whole) bytes.set(chunk.bytes, start);
+    end = start + chunk.bytes.length;
+    const { rowCount: rows, isKnown } = chunk;
+    spans.push({ firstRow: offset + chunk.firstRow, rowCount: rows, start, end, isKnown });
     rowCount += rows;
   }
   const firstRow = spans[0]?.firstRow ?? offset;
-  return { firstRow, rowCount, bytes, segments: spans, startedAt };
+  return { firstRow, rowCount, bytes, chunks: spans, startedAt };
 }
 
-function segmentsIn({ bytes, segments }: RowBatch): LooseSegment[] {
-  return segments.map((segment) => {
-    const { start, end, isKnown } = segment;
-    return { ...segment, bytes: isKnown ? NO_BYTES : bytes.subarray(start, end) };
+function chunksIn({ bytes, chunks }: RowBatch): LooseChunk[] {
+  return chunks.map((chunk) => {
+    const { start, end, isKnown } = chunk;
+    return { ...chunk, bytes: isKnown ? NO_BYTES : bytes.subarray(start, end) };
   });
 }
 
 /** Drops bytes that nobody needs, so that their memory is free for the next answer. */
 function lean(batch: RowBatch): RowBatch {
-  if (!batch.segments.every(({ isKnown }) => isKnown)) return batch;
+  if (!batch.chunks.every(({ isKnown }) => isKnown)) return batch;
   batch.bytes.buffer.transfer(0);
   return { ...batch, bytes: new Uint8Array(new ArrayBuffer(0)) };
 }
@@ -117,7 +113,7 @@ function joined(first: RowBatch, others: readonly RowBatch[]): RowBatch {
   if (!last) return first;
   const all = [first, ...others];
   const { startedAt } = first;
-  const whole = assembleBatch(all.flatMap(segmentsIn), { offset: 0, startedAt });
+  const whole = assembleBatch(all.flatMap(chunksIn), { offset: 0, startedAt });
   // Freed at once, because the garbage collector would count it as pending.
   for (const { bytes } of all) bytes.buffer.transfer(0);
   const sumOf = (member: 'pages' | 'size') => all.reduce((sum, batch) => sum + batch[member], 0);
@@ -191,7 +187,7 @@ export interface VariantListOptions {
    * many rows form one batch.
    */
   readonly batchRows: number;
-  readonly segmentRows: number;
+  readonly chunkRows: number;
   readonly rowBytesMax: number;
   readonly restBytesMax: number;
   /** `stream`: limit of the whole transfer. */
@@ -203,7 +199,7 @@ export const VARIANT_LIST_DEFAULTS: VariantListOptions = {
   pageRows: 250,
   pagesAheadMax: 4,
   batchRows: 512,
-  segmentRows: 16,
+  chunkRows: 16,
   rowBytesMax: 1_048_576,
   restBytesMax: 1_048_576,
   streamMsMax: 7_200_000,
@@ -216,7 +212,7 @@ export interface PullRequest {
   /** `next` of an earlier run's last batch. */
   readonly from?: number | undefined;
   /** Stored digests; unchanged chunks are not scanned. */
-  readonly known?: KnownSegments | undefined;
+  readonly known?: KnownChunks | undefined;
   /** `pages`: called for each received page. */
   readonly onPage?: (() => void) | undefined;
 }
@@ -229,8 +225,8 @@ function scanOptions(
   options: VariantListOptions,
   more: Pick<RowScanOptions, 'skipRows' | 'known'>,
 ): RowScanOptions {
-  const { segmentRows: rowsPerSegment, rowBytesMax, restBytesMax } = options;
-  return { path: PATH, others: OTHERS, rowsPerSegment, rowBytesMax, restBytesMax, ...more };
+  const { chunkRows: rowsPerChunk, rowBytesMax, restBytesMax } = options;
+  return { path: PATH, others: OTHERS, rowsPerChunk, rowBytesMax, restBytesMax, ...more };
 }
 
 /** Memory owned by the body alone, which can be given away. */
@@ -310,7 +306,7 @@ async function* streamed(
   const known = createKnownAhead(pull.known);
   const more = { skipRows: pull.from ?? 0, known: known.at };
   const scanner = createRowScanner(scanOptions(options, more));
-  let pending: RowSegment[] = [];
+  let pending: RowChunk[] = [];
   let size = 0;
   const batch = (): RowBatch => {
     const whole = assembleBatch(pending, { offset: 0, startedAt: answer.startedAt });
@@ -319,25 +315,25 @@ async function* streamed(
     size = 0;
     return { ...whole, ...taken };
   };
-  function* batchesOf(segments: readonly RowSegment[]): Generator<RowBatch> {
-    for (const segment of segments) {
-      size += segment.bytes.length;
-      pending.push(segment.isKnown ? { ...segment, bytes: NO_BYTES } : segment);
-      if ((segment.firstRow + segment.rowCount) % options.batchRows === 0) yield batch();
+  function* batchesOf(chunks: readonly RowChunk[]): Generator<RowBatch> {
+    for (const chunk of chunks) {
+      size += chunk.bytes.length;
+      pending.push(chunk.isKnown ? { ...chunk, bytes: NO_BYTES } : chunk);
+      if ((chunk.firstRow + chunk.rowCount) % options.batchRows === 0) yield batch();
     }
   }
   let bytes = 0;
-  for await (const chunk of answer.body) {
-    bytes += chunk.length;
+  for await (const input of answer.body) {
+    bytes += input.length;
     await known.reach(scanner.rows);
-    yield* batchesOf(understood(request, () => scanner.push(chunk)));
+    yield* batchesOf(understood(request, () => scanner.push(input)));
     // Yields to the event loop, because waiting chunks would otherwise all be scanned first.
     await nextTurn();
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
   const end = understood(request, () => scanner.end());
   const { status, count } = envelopeOfStream(pull, answer, end);
-  yield* batchesOf(end.segments);
+  yield* batchesOf(end.chunks);
   if (pending.length > 0) yield batch();
   finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
 }
@@ -363,19 +359,19 @@ async function fetchPage(
   const knowing = known.reach(offset);
   const scan = (body: Buffer) => {
     const scanner = createRowScanner(scanOptions(options, { known: at }));
-    const segments = scanner.push(body);
+    const chunks = scanner.push(body);
     const end = scanner.end();
     throwIfUnauthorized(sender, request, end.rest);
-    const all = [...segments, ...end.segments];
-    // A chunk with a shortened row has its own bytes.
+    const all = [...chunks, ...end.chunks];
+    // A input with a shortened row has its own bytes.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
-    return { segments: all, end, whole: isInBody ? ownBytes(body) : undefined };
+    return { chunks: all, end, whole: isInBody ? ownBytes(body) : undefined };
   };
   const sending = sender.send(request, (body) => (body.length === 0 ? undefined : scan(body)));
   const [answer] = await Promise.all([sending, knowing]);
   const { startedAt, value = scan(nothing(sender, request, answer)) } = answer;
   const { status, count } = envelopeOf(sender, request, answer, value.end);
-  const batch = assembleBatch(value.segments, { offset, startedAt }, value.whole);
+  const batch = assembleBatch(value.chunks, { offset, startedAt }, value.whole);
   const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };
 }
@@ -385,8 +381,8 @@ function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boole
   return rowCount === pageRows && (count === undefined || count === rowCount);
 }
 
-function digestOfRows({ bytes, segments }: RowBatch): string {
-  return hash('sha1', bytes.subarray(segments[0]?.start, segments.at(-1)?.end));
+function digestOfRows({ bytes, chunks }: RowBatch): string {
+  return hash('sha1', bytes.subarray(chunks[0]?.start, chunks.at(-1)?.end));
 }
 
 /** Last page worth requesting, as far as this page tells. */

@@ -10,7 +10,7 @@ import {
   spellingIn,
   spellingsOf,
 } from '../../lib/strings.ts';
-import { putAside } from '../../mirror/quarantine.ts';
+import { quarantinedAmong } from '../../mirror/quarantine.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
@@ -157,7 +157,7 @@ export async function seasonFacts(tx: Tx, own: string): Promise<Facts['season']>
   const isRead = typeof read?.complete_at === 'number';
   const known =
     row !== undefined ||
-    (isRead && !(await putAside(tx, ['season'], 'seasonName', [name])).has(name));
+    (isRead && !(await quarantinedAmong(tx, ['season'], 'seasonName', [name])).has(name));
   return {
     name: own,
     listed: known ? listed : null,

@@ -1,5 +1,5 @@
 /**
- * Skips scanning of unchanged rows. At the position of a stored chunk, as many bytes as it had are
+ * Skips scanning of unchanged rows. At the position of a stored input, as many bytes as it had are
  * digested: an equal digest proves the same rows, if the array continues properly after them.
  * Everything else is scanned.
  */
@@ -7,8 +7,8 @@
 import { hash } from 'node:crypto';
 import { CLOSE_ARRAY, COMMA, isSpace } from './structure.ts';
 
-/** A chunk as stored by the last run. */
-export interface KnownSegment {
+/** A input as stored by the last run. */
+export interface KnownChunk {
   readonly firstRow: number;
   readonly rowCount: number;
   /** Bytes from the start of its first row to the end of its last. */
@@ -23,9 +23,9 @@ export function digestOf(bytes: Uint8Array | string): string {
 }
 
 interface KnownOptions {
-  /** Stored chunk that begins with this row. */
-  readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
-  readonly rowsPerSegment: number;
+  /** Stored input that begins with this row. */
+  readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
+  readonly rowsPerChunk: number;
   readonly rowBytesMax: number;
   readonly skipRows?: number | undefined;
 }
@@ -43,25 +43,25 @@ export class KnownRows {
     this.#options = options;
   }
 
-  /** Stored chunk to compare at this row, once per position. */
-  expectedAt(row: number): KnownSegment | undefined {
-    const { known, rowsPerSegment, rowBytesMax, skipRows = 0 } = this.#options;
-    if (!known || row % rowsPerSegment !== 0 || row === this.#triedAt) return undefined;
-    const isRare = (row / rowsPerSegment) % TRIED_THEN === 0;
+  /** Stored input to compare at this row, once per position. */
+  expectedAt(row: number): KnownChunk | undefined {
+    const { known, rowsPerChunk, rowBytesMax, skipRows = 0 } = this.#options;
+    if (!known || row % rowsPerChunk !== 0 || row === this.#triedAt) return undefined;
+    const isRare = (row / rowsPerChunk) % TRIED_THEN === 0;
     if (this.#misses >= MISSES_MAX && !isRare) return undefined;
-    const segment = known(row);
-    if (!segment || segment.rowCount > rowsPerSegment) return undefined;
+    const chunk = known(row);
+    if (!chunk || chunk.rowCount > rowsPerChunk) return undefined;
     // Then none of its rows is too large.
-    if (segment.size > rowBytesMax) return undefined;
-    if (row < skipRows && row + segment.rowCount > skipRows) return undefined;
+    if (chunk.size > rowBytesMax) return undefined;
+    if (row < skipRows && row + chunk.rowCount > skipRows) return undefined;
     this.#triedAt = row;
-    return segment;
+    return chunk;
   }
 
-  /** `next` is the byte after the chunk. */
-  isProved({ rowCount, digest }: KnownSegment, bytes: Uint8Array, next: number): boolean {
-    // A shorter chunk was the last one: with rows after it, it is another chunk.
-    const mayGoOn = rowCount === this.#options.rowsPerSegment;
+  /** `next` is the byte after the input. */
+  isUnchanged({ rowCount, digest }: KnownChunk, bytes: Uint8Array, next: number): boolean {
+    // A shorter input was the last one: with rows after it, it is another input.
+    const mayGoOn = rowCount === this.#options.rowsPerChunk;
     const ends = next === CLOSE_ARRAY || (mayGoOn && (next === COMMA || isSpace(next)));
     const isSame = ends && digestOf(bytes) === digest;
     this.#misses = isSame ? 0 : this.#misses + 1;
@@ -72,12 +72,12 @@ export class KnownRows {
 // Prefetches the stored digests that the scanner will ask for.
 
 /** Returns the stored chunks that begin with a row in [from, to). */
-export type KnownSegments = (from: number, to: number) => Promise<readonly KnownSegment[]>;
+export type KnownChunks = (from: number, to: number) => Promise<readonly KnownChunk[]>;
 
 export interface KnownAhead {
   /** Loads the digests around this row; rows only increase. */
   reach(row: number): Promise<void>;
-  at(firstRow: number): KnownSegment | undefined;
+  at(firstRow: number): KnownChunk | undefined;
 }
 
 /** Rows loaded at once: a millisecond's work, a few hundred chunks. */
@@ -85,17 +85,17 @@ const STRETCH_ROWS = 8_192;
 /** Lead of the prefetch: more rows than a network read or a page has. Rows beyond are scanned. */
 const AHEAD_ROWS = 4_096;
 
-export function createKnownAhead(load: KnownSegments | undefined): KnownAhead {
-  const segments = new Map<number, KnownSegment>();
+export function createKnownAhead(load: KnownChunks | undefined): KnownAhead {
+  const chunks = new Map<number, KnownChunk>();
   let until = 0;
   let loading: Promise<void> = Promise.resolve();
-  const loadNext = async (load: KnownSegments, from: number, to: number): Promise<void> => {
+  const loadNext = async (load: KnownChunks, from: number, to: number): Promise<void> => {
     // Keeps the previous stretch, because pages in progress may still need it.
-    for (const row of segments.keys()) if (row < from - STRETCH_ROWS) segments.delete(row);
-    for (const segment of await load(from, to)) segments.set(segment.firstRow, segment);
+    for (const row of chunks.keys()) if (row < from - STRETCH_ROWS) chunks.delete(row);
+    for (const chunk of await load(from, to)) chunks.set(chunk.firstRow, chunk);
   };
   return {
-    at: (firstRow) => segments.get(firstRow),
+    at: (firstRow) => chunks.get(firstRow),
     reach(row) {
       if (!load || row + AHEAD_ROWS <= until) return loading;
       const from = Math.max(row, until);

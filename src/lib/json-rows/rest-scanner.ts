@@ -57,21 +57,21 @@ export class RestScanner {
    * Index after the array's `[`, or of the first row of an object by number; -1 when the input
    * contains neither.
    */
-  scan(chunk: Buffer, from: number): number {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
+  scan(input: Buffer, from: number): number {
+    for (let at = from; at < input.length; at += 1) {
+      const byte = input[at] ?? 0;
       if (this.#inString) this.#stringByte(byte);
       else if (byte === OPEN_ARRAY && this.#isTarget(0)) {
-        this.#keep(chunk.subarray(from, at + 1));
+        this.#keep(input.subarray(from, at + 1));
         this.#frames.push({ object: false, key: undefined });
         return at + 1;
       } else if (byte === OPEN_OBJECT && this.#isKeyedRow()) {
-        this.#keep(chunk.subarray(from, at));
+        this.#keep(input.subarray(from, at));
         this.#keep(NULL);
         return at;
       } else this.#structureByte(byte);
     }
-    this.#keep(chunk.subarray(from));
+    this.#keep(input.subarray(from));
     return -1;
   }
 

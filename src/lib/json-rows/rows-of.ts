@@ -1,25 +1,25 @@
-/** Parses the rows of one chunk. */
+/** Parses the rows of one input. */
 import { toError } from '../errors.ts';
 import { createRowScanner } from '../json-rows.ts';
 
 interface BrokenRow {
-  /** Position in the chunk, from 0. */
+  /** Position in the input, from 0. */
   readonly index: number;
   readonly text: string;
   readonly reason: string;
 }
 
-export interface ParsedSegment {
+export interface ParsedChunk {
   readonly rows: readonly unknown[];
   /** Rows with matching brackets that are not JSON; `rows` omits them. */
   readonly broken: readonly BrokenRow[];
 }
 
-/** Parses the rows of one chunk; an invalid row does not affect its neighbours. */
+/** Parses the rows of one input; an invalid row does not affect its neighbours. */
 export function rowsOf(
   bytes: Uint8Array,
   parse: (text: string) => unknown = JSON.parse,
-): ParsedSegment {
+): ParsedChunk {
   const text = `[${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()}]`;
   try {
     const rows: unknown = parse(text);
@@ -29,7 +29,7 @@ export function rowsOf(
   }
   const scanner = createRowScanner({
     path: [],
-    rowsPerSegment: 1,
+    rowsPerChunk: 1,
     rowBytesMax: text.length * 4,
     restBytesMax: text.length * 4,
   });

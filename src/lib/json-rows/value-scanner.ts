@@ -18,10 +18,10 @@ const OPEN_END = -1;
 const ESCAPED_END = -2;
 
 /** Index after the string's closing quote, or how the input ends before it. */
-function endOfString(chunk: Uint8Array, from: number, end: number): number {
+function endOfString(input: Uint8Array, from: number, end: number): number {
   let at = from;
   while (at < end) {
-    const byte = chunk[at] ?? 0;
+    const byte = input[at] ?? 0;
     at += 1;
     if (byte === QUOTE) return at;
     if (byte === BACKSLASH) at += 1;
@@ -57,24 +57,24 @@ export class ValueScanner {
   }
 
   /** Index after the value's last byte, or -1 when the input ends inside the value. */
-  scan(chunk: Uint8Array, from: number): number {
-    if (!this.#inString) return this.#scanOutside(chunk, from);
-    const at = endOfString(chunk, this.#escaped ? from + 1 : from, chunk.length);
+  scan(input: Uint8Array, from: number): number {
+    if (!this.#inString) return this.#scanOutside(input, from);
+    const at = endOfString(input, this.#escaped ? from + 1 : from, input.length);
     if (at < 0) return this.#stopInString(at);
     this.#inString = false;
-    return this.#depth === 0 ? at : this.#scanOutside(chunk, at);
+    return this.#depth === 0 ? at : this.#scanOutside(input, at);
   }
 
-  #scanOutside(chunk: Uint8Array, from: number): number {
+  #scanOutside(input: Uint8Array, from: number): number {
     let open = this.#open;
-    const end = chunk.length;
+    const end = input.length;
     let depth = this.#depth;
     let at = from;
     while (at < end) {
-      const byte = chunk[at] ?? 0;
+      const byte = input[at] ?? 0;
       at += 1;
       if (byte === QUOTE) {
-        at = endOfString(chunk, at, end);
+        at = endOfString(input, at, end);
         if (at >= 0) continue;
         this.#depth = depth;
         return this.#stopInString(at);

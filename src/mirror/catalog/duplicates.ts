@@ -5,14 +5,14 @@
  * because the list moved; the last counts. Duplicates are found in the chunks' keys
  * (duplicates.ts). From the next run on, their rows are kept as places, beside their chunk and in
  * its transaction, so that an unchanged chunk keeps its places. Rows are merged only after the list
- * was read to its end, because a row that moved would count twice before. Writes `key_twice`,
+ * was read to its end, because a row that moved would count twice before. Writes `duplicate_key`,
  * `key_place` and, through entity.ts, the rows.
  */
 
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys, insertRows, type SqlRow, type SqlValue } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { type WriteCounts, writePrepared } from '../entity.ts';
+import { upsertPrepared, type WriteCounts } from '../entity.ts';
 import type { Provenance } from '../rows/prepared.ts';
 import {
   columnOf,
@@ -33,19 +33,19 @@ interface Place {
 }
 
 /** Tells whether the stream's list has any known duplicate key. */
-export async function hasTwice(db: Db | Tx, stream: string): Promise<boolean> {
-  const one = db.selectFrom('key_twice').select('key').where('stream', '=', stream).limit(1);
+export async function hasDuplicates(db: Db | Tx, stream: string): Promise<boolean> {
+  const one = db.selectFrom('duplicate_key').select('key').where('stream', '=', stream).limit(1);
   return (await one.executeTakeFirst()) !== undefined;
 }
 
 /** Filters the keys to known duplicates. */
-export async function twiceAmong(
+export async function duplicatesAmong(
   tx: Tx,
   stream: string,
   keys: readonly SqlValue[],
 ): Promise<ReadonlySet<SqlValue>> {
   const rows = await tx
-    .selectFrom('key_twice')
+    .selectFrom('duplicate_key')
     .select('key')
     .where('stream', '=', stream)
     .where(inKeys('key', keys))
@@ -55,7 +55,7 @@ export async function twiceAmong(
 
 async function makeDue(tx: Tx, stream: string, keys: readonly SqlValue[]): Promise<void> {
   await tx
-    .updateTable('key_twice')
+    .updateTable('duplicate_key')
     .set({ is_due: 1 })
     .where('stream', '=', stream)
     .where(inKeys('key', keys))
@@ -159,7 +159,7 @@ const KIND = sql<string>`json_array(coalesce(season_name, ''), coalesce(brand_na
 
 /** Forgets keys with at most one place left: their rows are ordinary again. */
 async function forgetKeys(tx: Tx, stream: string, keys: readonly string[]): Promise<void> {
-  for (const table of ['key_twice', 'key_place'] as const) {
+  for (const table of ['duplicate_key', 'key_place'] as const) {
     const ofStream = tx.deleteFrom(table).where('stream', '=', stream);
     await ofStream.where(inKeys('key', keys)).execute();
   }
@@ -182,7 +182,7 @@ export async function joinPlaces(
   provenance: Provenance,
 ): Promise<Joined | undefined> {
   const due = await tx
-    .selectFrom('key_twice')
+    .selectFrom('duplicate_key')
     .select('key')
     .where('stream', '=', stream)
     .where('is_due', '=', 1)
@@ -198,11 +198,11 @@ export async function joinPlaces(
     order by key, kind, part, first_row, at`.execute(tx);
   const byKey = Map.groupBy(places.rows, ({ key }) => key);
   const rows = [...byKey.values()].flatMap((of) => rowOf(definition, of) ?? []);
-  const counts = await writePrepared(tx, definition, rows, provenance);
+  const counts = await upsertPrepared(tx, definition, rows, provenance);
   // A later read was newer; the next run merges again.
   if (counts.stale > 0) return { counts, last };
   await tx
-    .updateTable('key_twice')
+    .updateTable('duplicate_key')
     .set({ is_due: 0 })
     .where('stream', '=', stream)
     .where(inKeys('key', keys))
@@ -232,28 +232,28 @@ export async function countPlaces(db: Db | Tx, stream: string): Promise<number> 
 const SCAN_SLICE = 20_000;
 
 /** Duplicate keys after `after`, in order. */
-async function twiceBehind(store: Store, stream: string, after: string): Promise<string[]> {
+async function duplicatesAfter(store: Store, stream: string, after: string): Promise<string[]> {
   const { rows } = await sql<{ readonly key: string }>`select k.value key
-    from segment, json_each(segment.keys) k where stream = ${stream} and k.value > ${after}
+    from chunk, json_each(chunk.keys) k where stream = ${stream} and k.value > ${after}
     group by 1 having count(*) > 1 order by 1 limit ${SCAN_SLICE}`.execute(store.db);
   return rows.map(({ key }) => key);
 }
 
-async function distrustKeys(
+async function invalidateChunksOf(
   store: Store,
   stream: string,
   keys: readonly string[],
   isSummed: boolean,
 ): Promise<void> {
   const { rows } = await sql<{ readonly part: string; readonly first_row: number }>`
-    select distinct part, first_row from segment, json_each(segment.keys) k
+    select distinct part, first_row from chunk, json_each(chunk.keys) k
     where stream = ${stream} and ${inKeys('k.value', keys)}`.execute(store.db);
   const places = JSON.stringify(rows.map(({ part, first_row }) => [part, first_row]));
   await store.transaction(async (tx) => {
-    await sql`update segment set digest = null where stream = ${stream} and (part, first_row)
+    await sql`update chunk set digest = null where stream = ${stream} and (part, first_row)
       in (select value->>0, value->>1 from json_each(${places}))`.execute(tx);
     if (!isSummed) return;
-    await sql`insert into key_twice (stream, key, is_due)
+    await sql`insert into duplicate_key (stream, key, is_due)
       select ${stream}, value, 1 from json_each(${JSON.stringify(keys)}) where true
       on conflict do nothing`.execute(tx);
   });
@@ -263,14 +263,14 @@ async function distrustKeys(
  * Clears the digests of chunks that share a row. Scans the keys of all chunks. `isSummed`: from now
  * on the rows of such keys are kept as places.
  */
-export async function distrustTwice(
+export async function invalidateDuplicates(
   store: Store,
   stream: string,
   isSummed: boolean,
 ): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const keys: readonly string[] = await twiceBehind(store, stream, after);
-    if (keys.length > 0) await distrustKeys(store, stream, keys, isSummed);
+    const keys: readonly string[] = await duplicatesAfter(store, stream, after);
+    if (keys.length > 0) await invalidateChunksOf(store, stream, keys, isSummed);
     after = keys.length < SCAN_SLICE ? undefined : keys.at(-1);
   }
 }

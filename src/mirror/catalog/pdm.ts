@@ -1,8 +1,8 @@
 /** Entities of V2's resources: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
 import { type MirroredTable, raiseReadSeq, type SqlRow } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
-import { type WriteCounts, writeRows } from '../entity.ts';
-import { forgetList, type ListEntity } from '../list.ts';
+import { upsertRows, type WriteCounts } from '../entity.ts';
+import { invalidateList, type ListEntity } from '../list.ts';
 import { type Members, membersOf } from '../members.ts';
 import type { Provenance } from '../rows/prepared.ts';
 
@@ -124,10 +124,10 @@ export async function writeStyle(
 ): Promise<WriteCounts> {
   const { styles } = PDM;
   const row = styles.toRow(record);
-  const counts = await writeRows(tx, styles, [row], provenance);
+  const counts = await upsertRows(tx, styles, [row], provenance);
   // Protects the row from a run that began earlier and would delete it.
   const styleId = row.values[styles.key] ?? null;
   await raiseReadSeq(tx, styles.table, styles.key, [styleId], provenance.readSeq);
-  if (counts.inserted + counts.changed > 0) await forgetList(tx, 'styles');
+  if (counts.inserted + counts.changed > 0) await invalidateList(tx, 'styles');
   return counts;
 }

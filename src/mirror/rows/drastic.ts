@@ -145,7 +145,7 @@ export function groupsOf({ counts }: Drastic): readonly DrasticGroup[] {
 }
 
 /** Describes the changes, the most frequent first. */
-export function toldOfDrastic({ counts }: Drastic): string {
+export function describeDrastic({ counts }: Drastic): string {
   const told = Object.entries(KINDS).flatMap(([kind, words]) => {
     const count = counts[`kind:${kind}`] ?? 0;
     return count > 0 ? [{ count, text: `${count} ${words}` }] : [];

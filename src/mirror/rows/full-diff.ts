@@ -8,7 +8,7 @@ import type { Db, Tx } from '../../store/store.ts';
 import { countPlaces, placesOf } from '../catalog/duplicates.ts';
 import type { ListTable } from './prepared.ts';
 
-export interface ListCensus {
+export interface ListDiff {
   /** Rows of the mirror that are not deleted. */
   readonly live: number;
   /**
@@ -53,19 +53,19 @@ async function countOfOwnList(
   stream: string,
   source: string,
 ): Promise<number | undefined> {
-  const list = await sql<{ readonly n: number | null; readonly unproved: number }>`
-    select sum(json_array_length(keys)) n, count(*) - count(digest) unproved
-    from segment where stream = ${stream}`.execute(db);
+  const list = await sql<{ readonly n: number | null; readonly withoutDigest: number }>`
+    select sum(json_array_length(keys)) n, count(*) - count(digest) withoutDigest
+    from chunk where stream = ${stream}`.execute(db);
   const [count] = list.rows;
-  if (count?.unproved !== 0) return undefined;
+  if (count?.withoutDigest !== 0) return undefined;
   const others = await sql`select 1 from ${sql.table(table)}
     where source <> ${source} and deleted_at is null limit 1`.execute(db);
   return others.rows.length === 0 ? (count.n ?? 0) : undefined;
 }
 
-async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
+async function firstDuplicate(db: Db | Tx, stream: string): Promise<SqlValue> {
   const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
-    from segment, json_each(segment.keys) k where stream = ${stream}
+    from chunk, json_each(chunk.keys) k where stream = ${stream}
     group by part, 1 having count(*) > 1
       and count(*) > (select count(*) from (${placesOf(stream)} and key = k.value))
     limit 1`.execute(db);
@@ -75,7 +75,7 @@ async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
 /** Rows beyond the first of their key in the same part of the list. */
 async function countInParts(db: Db | Tx, stream: string): Promise<number> {
   const { rows } = await sql<{ readonly n: number | null }>`select sum(times - 1) n from (
-    select count(*) times from segment, json_each(segment.keys) k
+    select count(*) times from chunk, json_each(chunk.keys) k
     where stream = ${stream} group by part, k.value having count(*) > 1)`.execute(db);
   return rows[0]?.n ?? 0;
 }
@@ -83,8 +83,8 @@ async function countInParts(db: Db | Tx, stream: string): Promise<number> {
 /** Tells whether any duplicate key is not known yet. */
 async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
   const { rows } = await sql`select k.value key
-    from segment, json_each(segment.keys) k where stream = ${stream}
-      and not exists (select 1 from key_twice t where t.stream = ${stream} and t.key = k.value)
+    from chunk, json_each(chunk.keys) k where stream = ${stream}
+      and not exists (select 1 from duplicate_key t where t.stream = ${stream} and t.key = k.value)
     group by 1 having count(*) > 1 limit 1`.execute(db);
   return rows.length > 0;
 }
@@ -93,32 +93,33 @@ async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
  * Compares the full list with the mirror; call it when every part was read. `source` names the run
  * that read it.
  */
-export async function takeCensus(
+export async function diffAgainstList(
   db: Db | Tx,
   of: ListTable,
   stream: string,
   source: string,
-): Promise<ListCensus> {
+): Promise<ListDiff> {
   const { table, key } = of;
   const live = await countLive(db, of);
   const own = await countOfOwnList(db, of, stream, source);
   // With more live rows than keys, the run wrote rows that its list no longer has: it was
   // restarted, or a part vanished before it resumed.
-  const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListCensus> => {
+  const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListDiff> => {
     if (duplicates === 0) return { live, duplicates, missing };
     const beyond = Math.max(0, duplicates - (await countPlaces(db, stream)));
     const rest = beyond > 0 ? Math.min(beyond, await countInParts(db, stream)) : 0;
-    if (rest > 0) return { live, duplicates: rest, twice: await firstTwice(db, stream), missing };
+    if (rest > 0)
+      return { live, duplicates: rest, twice: await firstDuplicate(db, stream), missing };
     return { live, duplicates: 0, hasNewPlaces: await hasNewPlaces(db, stream), missing };
   };
   if (own !== undefined && own >= live) return told(own - live, []);
   const distinct = await sql<{ readonly n: number }>`
     select count(*) - count(distinct k.value) n
-    from segment, json_each(segment.keys) k where stream = ${stream}`.execute(db);
+    from chunk, json_each(chunk.keys) k where stream = ${stream}`.execute(db);
   const missing = await sql<{ readonly key: SqlValue }>`
     select ${sql.ref(key)} key from ${sql.table(table)}
     where deleted_at is null and ${sql.ref(key)} not in (
-      select k.value from segment, json_each(segment.keys) k where stream = ${stream}
+      select k.value from chunk, json_each(chunk.keys) k where stream = ${stream}
     )`.execute(db);
   const keys = missing.rows.map((row) => row.key);
   return told(distinct.rows[0]?.n ?? 0, keys);

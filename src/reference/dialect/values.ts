@@ -12,7 +12,7 @@ import { type Account, variantRow } from './variants.ts';
 type Members = Record<string, unknown>;
 
 /** Behind the name of a member that comes twice: an object cannot hold it, its text can. */
-export const TWICE = '#twice';
+export const DUPLICATES = '#twice';
 
 const AMOUNTS = new Set([
   ...['price', 'wspPrice', 'b2cSalePrice', 'priceOriginal', 'freightAmount'],
@@ -157,7 +157,7 @@ function withRepeatedMember(row: unknown): unknown {
   if (!isJsonObject(row)) return row;
   const name = ROW_QUANTITIES.find((one) => Object.hasOwn(row, one));
   if (name === undefined) return row;
-  return { [`${name}${TWICE}`]: Number(row[name]) + 1, ...row };
+  return { [`${name}${DUPLICATES}`]: Number(row[name]) + 1, ...row };
 }
 
 function translateList(list: readonly unknown[], name: string, account: Account): Translated {

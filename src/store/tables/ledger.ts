@@ -246,7 +246,7 @@ interface SchemaMigrationTable {
   applied_at: number;
 }
 
-interface SegmentTable {
+interface ChunkTable {
   stream: string;
   part: string;
   first_row: number;
@@ -361,11 +361,11 @@ export interface LedgerTables {
   review: ReviewTable;
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
-  segment: SegmentTable;
-  stock_apart: StockApartTable;
+  chunk: ChunkTable;
+  stock_out_of_band: StockApartTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
-  key_twice: KeyTwiceTable;
+  duplicate_key: KeyTwiceTable;
   key_place: KeyPlaceTable;
   webhook_event: WebhookEventTable;
 }

@@ -21,7 +21,7 @@ export interface UnreadPage {
  * spans.
  */
 export interface RowsOfPage extends Omit<RowGroups, 'keys'> {
-  readonly segments: readonly {
+  readonly chunks: readonly {
     /**
      * Keys of the valid rows as a JSON array, because one string crosses threads faster than many.
      */
@@ -49,7 +49,7 @@ function rowsOfPage(
   const entity = entityOfList(list);
   const size = spans.reduce((sum, { start, end }) => sum + end - start, 0);
   const encoder = createRowEncoder(entity, Math.ceil(size / 4));
-  const segments = spans.map(({ start, end }) => {
+  const chunks = spans.map(({ start, end }) => {
     const { rows, rejects } = readVariants(bytes.subarray(start, end));
     const keys = rows.map((row) =>
       'repeat' in row
@@ -60,7 +60,7 @@ function rowsOfPage(
   });
   // Frees the memory at once; the garbage collector would let a hundred pages pile up.
   bytes.buffer.transfer(0);
-  return { segments, ...encoder.end() };
+  return { chunks, ...encoder.end() };
 }
 
 export function readerHere(names: readonly MemberName[]): PageReader {

@@ -6,10 +6,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { distrustTwice, joinPlaces } from '../../mirror/catalog/duplicates.ts';
-import { distrustApart } from '../../mirror/catalog/out-of-band.ts';
-import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
-import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/full-diff.ts';
+import { invalidateDuplicates, joinPlaces } from '../../mirror/catalog/duplicates.ts';
+import { invalidateOutOfBand } from '../../mirror/catalog/out-of-band.ts';
+import { type ChangedPage, type ListPlace, writePage } from '../../mirror/list.ts';
+import { countGroup, diffAgainstList, type ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -32,8 +32,9 @@ export interface UnwrittenPage {
   readonly list: VariantList;
   readonly place: ListPlace;
   readonly checkpoint: JsonObject;
-  readonly page: Omit<OpenPage, 'open'> & {
-    readonly segments: readonly (OpenPage['open'][number] & RowsOfPage['segments'][number])[];
+  readonly page: Omit<ChangedPage, 'changedChunks'> & {
+    readonly chunks: readonly (ChangedPage['changedChunks'][number] &
+      RowsOfPage['chunks'][number])[];
   };
   /** Encoded rows of all chunks (page-reader.ts). */
   readonly json: Uint8Array<ArrayBuffer>;
@@ -47,13 +48,13 @@ export interface UnwrittenPage {
 export interface PageWriter {
   write(page: UnwrittenPage): Promise<PageCounts>;
   /** Clears the digests of stock chunks whose rows were written out of band. */
-  distrust(): Promise<void>;
+  invalidateOutOfBand(): Promise<void>;
   /** Clears the digests of chunks that share a row. */
-  distrustTwice(stream: string): Promise<void>;
+  invalidateDuplicates(stream: string): Promise<void>;
   /** Merges rows that occur in several places of the fully read list. */
   join(run: Run): Promise<void>;
   /** Compares the table with the full list; `source` names the run that read the list. */
-  census(of: ListTable, stream: string, source: string): Promise<ListCensus>;
+  diff(of: ListTable, stream: string, source: string): Promise<ListDiff>;
   /** Counts live rows that have the value in a column. */
   countGroup(of: ListTable, column: string, value: string): Promise<number>;
 }
@@ -70,7 +71,7 @@ interface Waiting {
 function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
   let rows = 0;
   const behind = queue.findIndex(({ page }, at) => {
-    rows += page.page.rows - page.page.sameRows;
+    rows += page.page.rows - page.page.unchangedRows;
     const isOther = page.attempt !== queue[0]?.page.attempt;
     return at > 0 && (isOther || rows > ROWS_TOGETHER);
   });
@@ -80,13 +81,13 @@ function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
 async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise<PageCounts> {
   const { run, list, place, checkpoint, page, json, extras, common, before } = unwritten;
   const entity = entityOfList(list);
-  const segments = page.segments.map((segment) => {
-    const keys: readonly SqlValue[] = JSON.parse(segment.keys);
-    return { ...segment, keys };
+  const chunks = page.chunks.map((chunk) => {
+    const keys: readonly SqlValue[] = JSON.parse(chunk.keys);
+    return { ...chunk, keys };
   });
-  const keys = segments.flatMap((segment) => segment.keys);
+  const keys = chunks.flatMap((chunk) => chunk.keys);
   const prepared = { groups: { keys, json, extras } };
-  const read = { ...page, segments, prepared };
+  const read = { ...page, chunks, prepared };
   const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
   const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
   await recordPage(tx, run, checkpoint, sumOfPages(before, counts));
@@ -171,14 +172,14 @@ export function createPageWriter(deps: {
       void work();
       return written.promise;
     },
-    distrust: () => distrustApart(store),
-    distrustTwice(stream) {
+    invalidateOutOfBand: () => invalidateOutOfBand(store),
+    invalidateDuplicates(stream) {
       const isSummed = entityOfStream(stream) !== undefined;
-      return withTempFiles(store.db, () => distrustTwice(store, stream, isSummed));
+      return withTempFiles(store.db, () => invalidateDuplicates(store, stream, isSummed));
     },
     join: (run) => join({ store, clock }, run),
-    census: (of, stream, source) =>
-      withTempFiles(store.db, () => takeCensus(store.db, of, stream, source)),
+    diff: (of, stream, source) =>
+      withTempFiles(store.db, () => diffAgainstList(store.db, of, stream, source)),
     countGroup: (of, column, value) => countGroup(store.db, of, column, value),
   };
 }

@@ -7,7 +7,7 @@
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
-import type { ListCensus } from '../../mirror/rows/full-diff.ts';
+import type { ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
@@ -18,8 +18,8 @@ import { createThread } from './thread.ts';
 
 export type WriterQuestion =
   | { readonly kind: 'write'; readonly page: UnwrittenPage }
-  | { readonly kind: 'distrust' }
-  | { readonly kind: 'distrustTwice'; readonly stream: string }
+  | { readonly kind: 'invalidateOutOfBand' }
+  | { readonly kind: 'invalidateDuplicates'; readonly stream: string }
   | { readonly kind: 'join'; readonly run: Run }
   | {
       readonly kind: 'group';
@@ -28,7 +28,7 @@ export type WriterQuestion =
       readonly value: string;
     }
   | {
-      readonly kind: 'census';
+      readonly kind: 'diff';
       readonly of: ListTable;
       readonly stream: string;
       readonly source: string;
@@ -36,9 +36,9 @@ export type WriterQuestion =
 
 export type WriterAnswer =
   | { readonly kind: 'write'; readonly counts: PageCounts }
-  | { readonly kind: 'distrust' | 'distrustTwice' | 'join' }
+  | { readonly kind: 'invalidateOutOfBand' | 'invalidateDuplicates' | 'join' }
   | { readonly kind: 'group'; readonly rows: number }
-  | { readonly kind: 'census'; readonly census: ListCensus };
+  | { readonly kind: 'diff'; readonly diff: ListDiff };
 
 /** Each thread keeps a few pages; a larger heap would only delay garbage collection. */
 const READER_LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
@@ -86,19 +86,19 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
       if (answer.kind !== 'write') throw wrong();
       return answer.counts;
     },
-    async distrust() {
-      await thread.ask({ kind: 'distrust' });
+    async invalidateOutOfBand() {
+      await thread.ask({ kind: 'invalidateOutOfBand' });
     },
-    async distrustTwice(stream) {
-      await thread.ask({ kind: 'distrustTwice', stream });
+    async invalidateDuplicates(stream) {
+      await thread.ask({ kind: 'invalidateDuplicates', stream });
     },
     async join(run) {
       await thread.ask({ kind: 'join', run });
     },
-    async census(of, stream, source) {
-      const answer = await thread.ask({ kind: 'census', of, stream, source });
-      if (answer.kind !== 'census') throw wrong();
-      return answer.census;
+    async diff(of, stream, source) {
+      const answer = await thread.ask({ kind: 'diff', of, stream, source });
+      if (answer.kind !== 'diff') throw wrong();
+      return answer.diff;
     },
     async countGroup(of, column, value) {
       const answer = await thread.ask({ kind: 'group', of, column, value });

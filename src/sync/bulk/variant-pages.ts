@@ -9,12 +9,12 @@ import type { WireCounts } from '../../client/http/usage.ts';
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { digestOf, type KnownSegments } from '../../lib/json-rows/known.ts';
-import { hasApart } from '../../mirror/catalog/out-of-band.ts';
+import { digestOf, type KnownChunks } from '../../lib/json-rows/known.ts';
+import { hasOutOfBandWrites } from '../../mirror/catalog/out-of-band.ts';
 import {
-  knownSegments,
+  findChangedChunks,
+  knownChunks,
   type ListPlace,
-  proveSegments,
   unchangedCounts,
 } from '../../mirror/list.ts';
 import type { Db, Store } from '../../store/store.ts';
@@ -37,25 +37,25 @@ import { partOfList, type VariantList } from './variant-list.ts';
 /** Rows after which the checkpoint is written anyway: a third of a second's work. */
 const ROWS_MAX = 20_000;
 
-interface Proved {
+interface UnchangedPage {
   readonly run: Run;
   readonly checkpoint: JsonObject;
   readonly counts: PageCounts;
 }
 
-interface ProvedPages {
+interface UnchangedPages {
   /** Adds a page; returns what must be written now if too many rows have gathered. */
-  add(page: Proved): Proved | undefined;
+  add(page: UnchangedPage): UnchangedPage | undefined;
   /** Removes and returns what is held for the run. */
-  take(runId: number): Proved | undefined;
+  take(runId: number): UnchangedPage | undefined;
 }
 
-function createProvedPages(): ProvedPages {
-  const waiting = new Map<number, Proved>();
-  const take = (runId: number): Proved | undefined => {
-    const proved = waiting.get(runId);
+function createUnchangedPages(): UnchangedPages {
+  const waiting = new Map<number, UnchangedPage>();
+  const take = (runId: number): UnchangedPage | undefined => {
+    const unchanged = waiting.get(runId);
     waiting.delete(runId);
-    return proved;
+    return unchanged;
   };
   return {
     take,
@@ -71,7 +71,7 @@ function createProvedPages(): ProvedPages {
 /** Part of the client's batches that is needed here. */
 export interface VariantBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly segments: readonly {
+  readonly chunks: readonly {
     readonly firstRow: number;
     readonly rowCount: number;
     readonly start: number;
@@ -95,11 +95,11 @@ interface VariantPage {
 }
 
 export interface VariantPages
-  extends Pick<PageWriter, 'census' | 'countGroup' | 'distrustTwice' | 'join'> {
+  extends Pick<PageWriter, 'diff' | 'countGroup' | 'invalidateDuplicates' | 'join'> {
   /** Begins an attempt: drops what an earlier attempt of the run still holds. */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
   /** Digests of the list's chunks as of the run's begin. */
-  known(run: Run, list: VariantList): KnownSegments;
+  known(run: Run, list: VariantList): KnownChunks;
   /** The returned counts may be recorded only with a later page or at the end. */
   write(page: VariantPage): Promise<PageCounts>;
   /** Ends an attempt, also an interrupted one, after recording all pages. */
@@ -122,70 +122,70 @@ function placeOf(run: Run, list: VariantList): ListPlace {
   return { stream: run.stream, part: partOfList(list) };
 }
 
-function rowsOf(segments: VariantBatch['segments']): number {
-  return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
+function rowsOf(chunks: VariantBatch['chunks']): number {
+  return chunks.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
 /** Rows that the client has not found unchanged. */
-export function openRowsOf({ segments }: VariantBatch): number {
-  return rowsOf(segments.filter(({ isKnown }) => !isKnown));
+export function changedRowsOf({ chunks }: VariantBatch): number {
+  return rowsOf(chunks.filter(({ isKnown }) => !isKnown));
 }
 
 /** Finds the chunks of a batch that changed; the client has already marked most unchanged ones. */
-async function openPage(
+async function changedPageOf(
   db: Db,
   place: ListPlace,
-  { bytes, segments }: VariantBatch,
+  { bytes, chunks }: VariantBatch,
   { begun }: Attempt,
 ) {
-  const hasProofs = await begun;
-  const others = segments
+  const hasDigests = await begun;
+  const others = chunks
     .filter(({ isKnown }) => !isKnown)
-    .map((segment) => {
-      const { start, end } = segment;
-      return { ...segment, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
+    .map((chunk) => {
+      const { start, end } = chunk;
+      return { ...chunk, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
     });
-  const { open } = hasProofs
-    ? await proveSegments(db, place, others)
-    : { open: others.map((segment) => ({ ...segment, keysBefore: undefined })) };
-  const rows = rowsOf(segments);
-  return { open, rows, sameRows: rows - rowsOf(open) };
+  const { changedChunks } = hasDigests
+    ? await findChangedChunks(db, place, others)
+    : { changedChunks: others.map((chunk) => ({ ...chunk, keysBefore: undefined })) };
+  const rows = rowsOf(chunks);
+  return { changedChunks, rows, unchangedRows: rows - rowsOf(changedChunks) };
 }
 
-function knownIn(db: Db, place: ListPlace, { begun }: Attempt): KnownSegments {
-  return async (from, to) => ((await begun) ? knownSegments(db, place, from, to) : []);
+function knownIn(db: Db, place: ListPlace, { begun }: Attempt): KnownChunks {
+  return async (from, to) => ((await begun) ? knownChunks(db, place, from, to) : []);
 }
 
-async function record(store: Store, page: Proved | undefined): Promise<void> {
+async function record(store: Store, page: UnchangedPage | undefined): Promise<void> {
   if (!page) return;
   await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
 }
 
 /** Tells whether the list was ever read; a first run has no digests to compare with. */
-async function hasSegments({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
-  const one = db.selectFrom('segment').select('stream').where('stream', '=', stream).limit(1);
+async function hasChunks({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
+  const one = db.selectFrom('chunk').select('stream').where('stream', '=', stream).limit(1);
   return (await one.executeTakeFirst()) !== undefined;
 }
 
 /** Clears digests of chunks whose rows the mirror may have from another source than the list. */
-async function distrust(
+async function invalidateOutOfBand(
   { db }: Pick<Store, 'db'>,
   writer: PageWriter,
   run: Parameters<VariantPages['begin']>[0],
 ): Promise<void> {
   // Only for the stock, because another stream would consume the mark.
-  if (run.stream === 'stock' && (await hasApart(db))) await writer.distrust();
-  if (await mayBeMixed(db, run)) await writer.distrustTwice(run.stream);
+  if (run.stream === 'stock' && (await hasOutOfBandWrites(db))) await writer.invalidateOutOfBand();
+  if (await mayBeMixed(db, run)) await writer.invalidateDuplicates(run.stream);
 }
 
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   const { store, clock, names = [] } = deps;
   const { reader = readerHere(names), writer = createPageWriter({ store, clock }) } = deps;
-  const proved = createProvedPages();
+  const unchanged = createUnchangedPages();
   const attempts = createAttempts();
-  const keepProved = async (page: Proved, turn: Turn): Promise<PageCounts> => {
+  const keepUnchanged = async (page: UnchangedPage, turn: Turn): Promise<PageCounts> => {
     await turn.comeNext();
-    const tooMuch = proved.add(page);
+    const tooMuch = unchanged.add(page);
     if (tooMuch) {
       await turn.writtenBefore;
       await record(store, tooMuch);
@@ -200,17 +200,20 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const { bytes } = batch;
     const place = placeOf(run, list);
     const common = { bytes: batch.size, pages: batch.pages, wire };
-    const { open, ...page } = await openPage(store.db, place, batch, turn.attempt);
-    if (open.length === 0) {
+    const { changedChunks, ...page } = await changedPageOf(store.db, place, batch, turn.attempt);
+    if (changedChunks.length === 0) {
       bytes.buffer.transfer(0);
-      return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
+      return keepUnchanged(
+        { run, checkpoint, counts: { ...unchangedCounts(page), ...common } },
+        turn,
+      );
     }
-    const spans = open.map(({ start, end }) => ({ start, end }));
+    const spans = changedChunks.map(({ start, end }) => ({ start, end }));
     const reading = reader.read({ list, bytes, spans });
     // Awaited below; marked as handled until then.
     reading.catch(() => undefined);
     await turn.comeNext();
-    const { segments, ...rows } = await reading;
+    const { chunks, ...rows } = await reading;
     turn.goOn();
     const writing = writer.write({
       run,
@@ -222,9 +225,9 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
       attempt: turn.attempt.number,
       page: {
         ...page,
-        segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? NOTHING) })),
+        chunks: changedChunks.map((one, at) => ({ ...one, ...(chunks[at] ?? NOTHING) })),
       },
-      before: proved.take(run.runId)?.counts,
+      before: unchanged.take(run.runId)?.counts,
     });
     turn.handOver();
     return writing;
@@ -232,8 +235,10 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   return {
     async begin(run) {
       const { runId } = run;
-      proved.take(runId);
-      const begun = distrust(store, writer, run).then(() => hasSegments(store, run.stream));
+      unchanged.take(runId);
+      const begun = invalidateOutOfBand(store, writer, run).then(() =>
+        hasChunks(store, run.stream),
+      );
       attempts.begin(runId, begun);
       if (!(await begun)) reader.expect?.();
     },
@@ -241,16 +246,16 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     write(page) {
       const { runId } = page.run;
       // Drops unchanged pages after a failed one, because their checkpoint would skip it.
-      const forget = (): void => void proved.take(runId);
+      const forget = (): void => void unchanged.take(runId);
       return inTurn(attempts.at(runId), (turn) => write(page, turn), forget);
     },
     async end(runId) {
       attempts.end(runId);
-      await record(store, proved.take(runId));
+      await record(store, unchanged.take(runId));
     },
-    census: writer.census,
+    diff: writer.diff,
     countGroup: writer.countGroup,
     join: writer.join,
-    distrustTwice: writer.distrustTwice,
+    invalidateDuplicates: writer.invalidateDuplicates,
   };
 }

@@ -16,9 +16,9 @@ const store = await openSecondWriter(options, clock);
 const writer = createPageWriter({ store, clock, isAwaited: () => store.isAwaited });
 
 async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
-  if (question.kind === 'census') {
+  if (question.kind === 'diff') {
     const { of, stream, source } = question;
-    return { value: { kind: 'census', census: await writer.census(of, stream, source) } };
+    return { value: { kind: 'diff', diff: await writer.diff(of, stream, source) } };
   }
   if (question.kind === 'join') {
     await writer.join(question.run);
@@ -28,13 +28,13 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
     const { of, column, value } = question;
     return { value: { kind: 'group', rows: await writer.countGroup(of, column, value) } };
   }
-  if (question.kind === 'distrust') {
-    await writer.distrust();
-    return { value: { kind: 'distrust' } };
+  if (question.kind === 'invalidateOutOfBand') {
+    await writer.invalidateOutOfBand();
+    return { value: { kind: 'invalidateOutOfBand' } };
   }
-  if (question.kind === 'distrustTwice') {
-    await writer.distrustTwice(question.stream);
-    return { value: { kind: 'distrustTwice' } };
+  if (question.kind === 'invalidateDuplicates') {
+    await writer.invalidateDuplicates(question.stream);
+    return { value: { kind: 'invalidateDuplicates' } };
   }
   try {
     return { value: { kind: 'write', counts: await writer.write(question.page) } };

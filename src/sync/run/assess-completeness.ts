@@ -8,10 +8,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isNotFound } from '../../client/http/answer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasTwice } from '../../mirror/catalog/duplicates.ts';
+import { hasDuplicates } from '../../mirror/catalog/duplicates.ts';
 import { endList, markDeleted } from '../../mirror/list.ts';
-import { forgetUnmet } from '../../mirror/quarantine.ts';
-import type { ListCensus } from '../../mirror/rows/full-diff.ts';
+import { clearResolvedQuarantine } from '../../mirror/quarantine.ts';
+import type { ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -22,10 +22,10 @@ import {
   acceptedCounts,
   assessCounts,
   type CountsOff,
+  DUPLICATES,
   isSmallShift,
-  TWICE,
 } from './counts.ts';
-import { beyondFuse } from './deletion-guard.ts';
+import { deletionGuardReason } from './deletion-guard.ts';
 import { type Run, type RunEnd, runBefore } from './run-repository.ts';
 
 // Verifies rows that the mirror has and a run did not see, when the list moved while it was read
@@ -41,12 +41,12 @@ interface Missed {
   readonly asked: number;
 }
 
-function tooManyMissed(rows: number): string {
+function describeTooManyMissed(rows: number): string {
   const why = `more than the ${MISSED_MAX} that are asked for one by one`;
   return `the list moved while it was read, and ${rows} rows did not come: ${why}`;
 }
 
-function toldOfMissed(asked: number): string {
+function describeMissed(asked: number): string {
   return `the list moved while it was read: ${asked} rows were asked for one by one`;
 }
 
@@ -123,7 +123,7 @@ async function forgetAbsences(store: Store, run: Run): Promise<void> {
   });
 }
 
-export interface SettleDeps {
+export interface AssessDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly variants: VariantPages;
@@ -132,8 +132,8 @@ export interface SettleDeps {
 /** Sums over the run's pages. */
 export interface RunSums {
   rows: number;
-  keyless: number;
-  rekeyed: number;
+  unreadableKeys: number;
+  changedKeys: number;
 }
 
 /** Sums of the run, and the row count of the last complete run. */
@@ -151,7 +151,7 @@ const ASKED_MAX = 100;
 const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
 
 /** Rows that the run saw and could not read; they only prove that something exists. */
-async function quarantinedBy({ store }: SettleDeps, run: Run): Promise<number> {
+async function quarantinedBy({ store }: AssessDeps, run: Run): Promise<number> {
   const row = await store.db
     .selectFrom('quarantine')
     .select((eb) => eb.fn.countAll<number>().as('n'))
@@ -184,7 +184,7 @@ function gapOf({ list }: Stream, end: StreamEnd, { rows }: Readonly<RunSums>) {
 }
 
 async function doubtsOf(
-  deps: SettleDeps,
+  deps: AssessDeps,
   stream: Stream,
   run: Run,
   end: StreamEnd,
@@ -198,7 +198,8 @@ async function doubtsOf(
   const others = [...end.doubts, ...gap.words];
   const bad = await quarantinedBy(deps, run);
   if (bad > 0) others.push(`${bad} rows cannot be read: "selvedge report run quarantine"`);
-  else if (sums.keyless > 0) others.push(`${sums.keyless} rows have no key that can be read`);
+  else if (sums.unreadableKeys > 0)
+    others.push(`${sums.unreadableKeys} rows have no key that can be read`);
   const isOfCounts = others.length === 0 && !counts.isUnsteady && counts.doubts.length > 0;
   return {
     words: [...counts.doubts, ...others],
@@ -219,13 +220,13 @@ async function lastWasComplete(store: Store, run: Run): Promise<boolean> {
   return last?.outcome === 'complete' && waiting === undefined;
 }
 
-export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise<ListCensus> {
+export function listDiffOf(deps: AssessDeps, stream: Stream, run: SeenBy): Promise<ListDiff> {
   const { list, name } = stream;
   if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
-  if (list.census) return list.census(deps.store.db, run);
+  if (list.diff) return list.diff(deps.store.db, run);
   const { table, key } = list.entity;
   // Off the main thread, because a V2 collection may have many rows too.
-  return deps.variants.census({ table, key }, name, `run:${run.runId}`);
+  return deps.variants.diff({ table, key }, name, `run:${run.runId}`);
 }
 
 /**
@@ -233,7 +234,7 @@ export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise
  * a slice must no longer be marked. The run counts each slice, so that an interruption loses none.
  */
 export async function deleteRows(
-  deps: SettleDeps,
+  deps: AssessDeps,
   entity: EntityDefinition,
   run: SeenBy,
   keys: readonly SqlValue[],
@@ -263,10 +264,10 @@ export async function deleteRows(
 
 type List = NonNullable<Stream['list']>;
 type Parts = StreamEnd['parts'];
-type Settled = RunCounts & Pick<StreamRun, 'call'>;
+type AssessInput = RunCounts & Pick<StreamRun, 'call'>;
 
 /** `when`: what a person checks before the release. */
-function held(run: Run, reason: string, when: string, { missing }: ListCensus): RunEnd {
+function held(run: Run, reason: string, when: string, { missing }: ListDiff): RunEnd {
   const text = `${reason}; ${when}: selvedge sync release ${run.runId}`;
   return { outcome: 'suspicious', reason: text, rowsDeleted: 0, rowsHeld: missing.length };
 }
@@ -275,19 +276,23 @@ const AFTER_A_LOOK = 'look at the service, then';
 const IF_RIGHT = 'if that is right';
 
 /** Drops chunks beyond the end of the list as read. */
-async function endParts({ store }: SettleDeps, stream: Stream, parts: Parts): Promise<void> {
+async function endParts({ store }: AssessDeps, stream: Stream, parts: Parts): Promise<void> {
   if (stream.list && parts) await store.transaction((tx) => endList(tx, stream.name, parts));
 }
 
 /** Merges rows that occur in several places of the fully read list. */
-async function joinRows(deps: SettleDeps, stream: Stream, run: Run, parts: Parts): Promise<void> {
-  if (!stream.list?.isLong || !parts || !(await hasTwice(deps.store.db, run.stream))) return;
+async function joinRows(deps: AssessDeps, stream: Stream, run: Run, parts: Parts): Promise<void> {
+  if (!stream.list?.isLong || !parts || !(await hasDuplicates(deps.store.db, run.stream))) return;
   await endParts(deps, stream, parts);
   await deps.variants.join(run);
 }
 
 /** Describes rows that the list has more than once. */
-function cameTwice({ duplicates, twice }: ListCensus, isKnown: boolean, stream: string): string {
+function describeDuplicates(
+  { duplicates, twice }: ListDiff,
+  isKnown: boolean,
+  stream: string,
+): string {
   const why = 'the list moved while it was read, or has them twice';
   // Whether each season or brand repeats them is known only in the next run.
   const next = isKnown ? `; if it always has: selvedge sync accept-count ${stream}` : '';
@@ -303,13 +308,13 @@ interface Reading {
 }
 
 /** Duplicate rows that nobody has accepted. */
-function unsaid({ duplicates }: ListCensus, accepted: AcceptedCounts | undefined): number {
-  return duplicates === accepted?.off[TWICE] ? 0 : duplicates;
+function unsaid({ duplicates }: ListDiff, accepted: AcceptedCounts | undefined): number {
+  return duplicates === accepted?.off[DUPLICATES] ? 0 : duplicates;
 }
 
 /** Deletes the rows that are gone, as far as the run can tell. */
 async function deleteGone(
-  deps: SettleDeps,
+  deps: AssessDeps,
   { list }: { readonly list: List },
   run: Run,
   missing: readonly SqlValue[],
@@ -325,44 +330,44 @@ async function deleteGone(
   return rowsDeleted;
 }
 
-async function settleList(
-  deps: SettleDeps,
+async function assessList(
+  deps: AssessDeps,
   stream: Stream,
   run: Run,
   { end, accepted, hasShifted, call }: Reading,
 ): Promise<RunEnd> {
   const { list } = stream;
   if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
-  const census = await censusOf(deps, stream, run);
-  const twice = unsaid(census, accepted);
-  const isShift = twice > 0 && list.isPaged && isSmallShift(twice, census.live);
+  const diff = await listDiffOf(deps, stream, run);
+  const twice = unsaid(diff, accepted);
+  const isShift = twice > 0 && list.isPaged && isSmallShift(twice, diff.live);
   const isMoved = hasShifted || isShift;
   const { missing, asked } = isMoved
-    ? await askForMissed(deps, list, run, census.missing, call)
-    : { missing: census.missing, asked: 0 };
-  const isKnown = !list.entity.isSummed || (await hasTwice(deps.store.db, stream.name));
-  const doubts = twice > 0 && !isShift ? [cameTwice(census, isKnown, stream.name)] : [];
-  if (missing === undefined) doubts.push(tooManyMissed(census.missing.length));
-  const left = { ...census, missing: missing ?? census.missing };
-  const tooMuch = await beyondFuse(deps, stream, list, left, end.guarded ?? new Map());
+    ? await askForMissed(deps, list, run, diff.missing, call)
+    : { missing: diff.missing, asked: 0 };
+  const isKnown = !list.entity.isSummed || (await hasDuplicates(deps.store.db, stream.name));
+  const doubts = twice > 0 && !isShift ? [describeDuplicates(diff, isKnown, stream.name)] : [];
+  if (missing === undefined) doubts.push(describeTooManyMissed(diff.missing.length));
+  const left = { ...diff, missing: missing ?? diff.missing };
+  const tooMuch = await deletionGuardReason(deps, stream, list, left, end.guarded ?? new Map());
   if (tooMuch !== undefined) return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, left);
   if (doubts.length > 0 || missing === undefined) {
-    const countOff = missing === undefined ? undefined : { [TWICE]: twice };
+    const countOff = missing === undefined ? undefined : { [DUPLICATES]: twice };
     return { outcome: 'partial', reason: doubts.join('; '), countOff, ...NOTHING };
   }
   // The mirror has one version of each duplicate; the digest of the other place says nothing about
   // it.
-  if (isShift || census.hasNewPlaces) await deps.variants.distrustTwice(stream.name);
+  if (isShift || diff.hasNewPlaces) await deps.variants.invalidateDuplicates(stream.name);
   // A resumed run has read two lists, between which rows can slip as between pages.
   const mayHaveSlipped = list.isPaged || (end.canSlip ?? false) || run.resumed;
   const rowsDeleted = await deleteGone(deps, { list }, run, missing, mayHaveSlipped);
-  const reason = asked > 0 ? toldOfMissed(asked) : null;
+  const reason = asked > 0 ? describeMissed(asked) : null;
   return { outcome: 'complete', reason, rowsDeleted, rowsHeld: 0 };
 }
 
 /** Outcome of a run that has not accounted for every row. */
-async function settleDoubtful(
-  deps: SettleDeps,
+async function assessDoubtful(
+  deps: AssessDeps,
   stream: Stream,
   run: Run,
   { words, off }: Doubts,
@@ -374,9 +379,9 @@ async function settleDoubtful(
   if (list && parts && (hasFewer || off)) await endParts(deps, stream, parts);
   if (list && parts && hasFewer) {
     // Only when rows are missing, because the diff of a long list takes a while.
-    const census = await censusOf(deps, stream, run);
-    const tooMuch = await beyondFuse(deps, stream, list, census, guarded);
-    if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
+    const diff = await listDiffOf(deps, stream, run);
+    const tooMuch = await deletionGuardReason(deps, stream, list, diff, guarded);
+    if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, diff);
   }
   if (!off) return { outcome: 'partial', reason, ...NOTHING };
   const always = `if its count is always off like that: selvedge sync accept-count ${run.stream}`;
@@ -385,11 +390,11 @@ async function settleDoubtful(
 
 /** Decides the outcome, and deletes what may be deleted. */
 async function judge(
-  deps: SettleDeps,
+  deps: AssessDeps,
   stream: Stream,
   run: Run,
   end: StreamEnd,
-  { sums, rowsBefore, call }: Settled,
+  { sums, rowsBefore, call }: AssessInput,
 ): Promise<RunEnd> {
   const { parts } = end;
   await joinRows(deps, stream, run, parts);
@@ -400,22 +405,23 @@ async function judge(
     await endParts(deps, stream, parts);
     const empty = `no rows came; the last complete run had ${rowsBefore}`;
     const reason = [...words, empty].join('; ');
-    return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
+    return held(run, reason, IF_RIGHT, await listDiffOf(deps, stream, run));
   }
   if (end.suspicion !== undefined) {
     const reason = [...words, end.suspicion].join('; ');
-    return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
+    return held(run, reason, IF_RIGHT, await listDiffOf(deps, stream, run));
   }
   if (words.length > 0) {
     const hasFewer = sums.rows < rowsBefore;
-    return settleDoubtful(deps, stream, run, doubts, end, hasFewer);
+    return assessDoubtful(deps, stream, run, doubts, end, hasFewer);
   }
   await endParts(deps, stream, parts);
-  const isAsBefore = sums.rekeyed === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
+  const isAsBefore =
+    sums.changedKeys === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
   if (isAsBefore && sums.rows === rowsBefore && !hasShifted) {
     return { outcome: 'complete', reason: null, ...NOTHING };
   }
-  return settleList(deps, stream, run, { end, accepted, hasShifted, call });
+  return assessList(deps, stream, run, { end, accepted, hasShifted, call });
 }
 
 /**
@@ -423,8 +429,8 @@ async function judge(
  * no read since then saw them, and their own address does not know them. The amount was checked
  * before.
  */
-async function settleOthers(
-  deps: SettleDeps,
+async function deleteFromOtherLists(
+  deps: AssessDeps,
   stream: Stream,
   run: Run,
   call: StreamRun['call'],
@@ -449,20 +455,20 @@ async function settleOthers(
 }
 
 /** Decides the outcome, deletes what may be deleted, and clears quarantined rows that are gone. */
-export async function settleRun(
-  deps: SettleDeps,
+export async function assessCompleteness(
+  deps: AssessDeps,
   stream: Stream,
   run: Run,
   end: StreamEnd,
-  settled: Settled,
+  settled: AssessInput,
 ): Promise<RunEnd> {
   const judgement = await judge(deps, stream, run, end, settled);
   if (judgement.outcome === 'complete' && stream.list) {
     const { entity } = stream.list.entity;
-    const met = { source: `run:${run.runId}`, startedAt: run.startedAt };
-    await deps.store.transaction((tx) => forgetUnmet(tx, entity, met));
+    const wholeRead = { source: `run:${run.runId}`, startedAt: run.startedAt };
+    await deps.store.transaction((tx) => clearResolvedQuarantine(tx, entity, wholeRead));
     await stream.list.settled?.(deps.store.db, run.startedAt);
-    const others = await settleOthers(deps, stream, run, settled.call);
+    const others = await deleteFromOtherLists(deps, stream, run, settled.call);
     return { ...judgement, rowsDeleted: judgement.rowsDeleted + others };
   }
   return judgement;

@@ -10,18 +10,18 @@ import { canonicalJson, sha256 } from '../../lib/json.ts';
 import {
   createDrasticCounter,
   type Drastic,
+  describeDrastic,
   drasticIn,
   type GuardedColumns,
   groupsOf,
   sumOfDrastic,
-  toldOfDrastic,
 } from '../../mirror/rows/drastic.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
 import { type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
 import { READING_VERSION } from '../upgrade.ts';
-import type { SettleDeps } from './assess-completeness.ts';
+import type { AssessDeps } from './assess-completeness.ts';
 import type { ChangesEnd, Run } from './run-repository.ts';
 
 /**
@@ -65,12 +65,12 @@ function isTooMuch(rows: number, of: number): boolean {
 
 /** Describes an excessive change of the list; undefined: it is within the limits. */
 async function massOf(
-  { variants }: SettleDeps,
+  { variants }: AssessDeps,
   { table, key }: EntityDefinition,
   { drastic, compared }: Counted,
 ): Promise<string | undefined> {
   const words = (rows: number, of: number, what: string): string =>
-    `${rows} of ${of} rows${what} changed at once (${toldOfDrastic(drastic)})`;
+    `${rows} of ${of} rows${what} changed at once (${describeDrastic(drastic)})`;
   if (isTooMuch(drastic.rows, compared)) return words(drastic.rows, compared, '');
   const large = groupsOf(drastic).filter(({ rows }) => rows > ROWS_MAX);
   for (const { column, value, rows, left } of large) {
@@ -155,7 +155,7 @@ async function stillDrastic(
 
 /** Judges the run's changes, and whether the changes of earlier open runs were reverted. */
 export async function judgeChanges(
-  deps: SettleDeps,
+  deps: AssessDeps,
   { list }: Stream,
   run: Run,
 ): Promise<ChangesEnd | undefined> {

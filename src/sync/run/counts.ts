@@ -16,7 +16,7 @@ const SHIFT_SHARE = 0.01;
 export type CountsOff = Readonly<Record<string, number>>;
 
 /** Name of the count of duplicate rows. */
-export const TWICE = 'twice';
+export const DUPLICATES = 'twice';
 
 /** Tells whether so few rows may have shifted between pages while the list was read. */
 export function isSmallShift(rows: number, of: number): boolean {
@@ -67,9 +67,9 @@ function difference(rows: number): string {
 }
 
 /** Message such as `2 more counted than come of SS27`. */
-export function toldOfOff(off: CountsOff): string {
+export function describeDifferences(off: CountsOff): string {
   const told = Object.entries(off).map(([name, rows]) => {
-    if (name === TWICE) return `${rows} rows come twice`;
+    if (name === DUPLICATES) return `${rows} rows come twice`;
     const part = name.slice('count:'.length);
     return `${difference(rows)} counted than come${part === '' ? '' : ` of ${part}`}`;
   });

@@ -5,12 +5,12 @@
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
-import type { ListCensus } from '../../mirror/rows/full-diff.ts';
+import type { ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { isBeyond, isBeyondShare, type Stream } from '../stream.ts';
 
-interface FuseDeps {
+interface GuardDeps {
   readonly store: Store;
   readonly clock: Clock;
 }
@@ -32,7 +32,7 @@ async function releasedAt(db: Db, stream: string): Promise<number> {
 
 /** Keys of recently deleted rows that are still gone. */
 async function goneLately(
-  { store, clock }: FuseDeps,
+  { store, clock }: GuardDeps,
   name: string,
   { entity }: List,
 ): Promise<readonly SqlValue[]> {
@@ -71,16 +71,16 @@ function beyondShare(
 }
 
 /** Describes why a person must look before deleting so much; undefined: the guard allows it. */
-export async function beyondFuse(
-  deps: FuseDeps,
+export async function deletionGuardReason(
+  deps: GuardDeps,
   { name }: Pick<Stream, 'name'>,
   list: List,
-  { live, missing }: ListCensus,
+  { live, missing }: ListDiff,
   guarded: ReadonlyMap<string, number>,
 ): Promise<string | undefined> {
   if (missing.length === 0) return undefined;
   // Skipped for orders, because the service never removes them and their walks verify otherwise.
-  const lately = list.census ? [] : await goneLately(deps, name, list);
+  const lately = list.diff ? [] : await goneLately(deps, name, list);
   const all = { missing: missing.length, live, lately: lately.length };
   if (isBeyond(list.fuse, missing.length, live)) return told(all, '', false);
   const tooMuch = beyondShare(list, all);

@@ -1,6 +1,6 @@
 /** Begins a run: resumes the stream's unfinished one, or starts a new one. */
 import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
-import { forgetDigests } from '../../mirror/list.ts';
+import { invalidateDigests } from '../../mirror/list.ts';
 import { lastChange } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
@@ -134,7 +134,7 @@ async function openOrGoOn(tx: Tx, request: RunRequest): Promise<Run> {
   const options = canonicalJson(request.options);
   const wish = await takeWish(tx, request.stream);
   // A full run compares every row, whatever the digests say.
-  if (wish === 'full') await forgetDigests(tx, request.stream);
+  if (wish === 'full') await invalidateDigests(tx, request.stream);
   const open = await resumable(tx, request, options);
   if (open && wish === 'full') {
     // Restarts, because its pages so far were compared by digests.

@@ -39,9 +39,9 @@ export interface PageCounts {
   readonly bytes: number;
   readonly drastic?: Drastic;
   /** Rows whose key cannot be read; absent: none. */
-  readonly keyless?: number;
+  readonly unreadableKeys?: number;
   /** Rows of chunks whose keys changed since the last run; absent: all rows. */
-  readonly rekeyed?: number;
+  readonly changedKeys?: number;
   /** Retries and waits of its requests. */
   readonly wire?: WireCounts;
 }

@@ -19,13 +19,18 @@ import {
 import type { JsonObject } from '../../lib/json.ts';
 import type { Outages } from '../../lib/log/outages.ts';
 import type { Logger } from '../../lib/log.ts';
-import { compareSegments, writePage } from '../../mirror/list.ts';
+import { compareChunks, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
-import { openRowsOf } from '../bulk/variant-pages.ts';
+import { changedRowsOf } from '../bulk/variant-pages.ts';
 import { countsIn, type Stream, type StreamRun } from '../stream.ts';
 import { asOldAs, unlessTooOld, withAge } from './answer-age.ts';
-import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './assess-completeness.ts';
+import {
+  type AssessDeps,
+  assessCompleteness,
+  type RunCounts,
+  type RunSums,
+} from './assess-completeness.ts';
 import { judgeChanges, readingOf } from './change-guard.ts';
 import { openRun } from './open.ts';
 import {
@@ -40,7 +45,7 @@ import {
   runTotals,
 } from './run-repository.ts';
 
-export interface RunnerDeps extends SettleDeps {
+export interface RunnerDeps extends AssessDeps {
   readonly log: Logger;
   readonly sequence: ReadSequence;
   readonly outages: Outages;
@@ -128,9 +133,9 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     call: { signal, priority: 'pull', usage },
     page,
     progress,
-    async listPage(checkpoint, entity, segments) {
+    async listPage(checkpoint, entity, chunks) {
       const place = { stream: run.stream, part: '' };
-      const compared = await compareSegments(store.db, entity, place, segments);
+      const compared = await compareChunks(store.db, entity, place, chunks);
       await page(checkpoint, async (tx, provenance) => ({
         ...(await writePage(tx, entity, place, compared, provenance)),
         bytes: 0,
@@ -142,7 +147,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
       const wire = usage.take();
       const old = await asOldAs(store.db, run, usage.ageMs());
       const page = { run: old, list, checkpoint: withNotes(checkpoint), batch, wire };
-      await writing.add(deps.variants.write(page).then(onPage), openRowsOf(batch));
+      await writing.add(deps.variants.write(page).then(onPage), changedRowsOf(batch));
     },
   };
 }
@@ -187,8 +192,8 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
   const sums: RunSums = {
     rows: before.rows_seen,
     // Assumes the worst: the pages before an interruption did not record which rows had no key.
-    keyless: before.rows_quarantined,
-    rekeyed: before.rows_seen,
+    unreadableKeys: before.rows_quarantined,
+    changedKeys: before.rows_seen,
   };
   const { complete_rows: rowsBefore, failures } = state ?? {};
   const { pages: pagesBefore } = before;
@@ -231,7 +236,7 @@ interface RunState extends RunCounts {
   readonly pagesBefore: number;
 }
 
-async function pullAndSettle(
+async function pullAndAssess(
   deps: RunnerDeps,
   stream: Stream,
   run: Run,
@@ -247,13 +252,14 @@ async function pullAndSettle(
   const onPage = (counts: PageCounts): void => {
     progress();
     sums.rows += counts.rows;
-    sums.keyless += counts.keyless ?? 0;
-    sums.rekeyed += counts.rekeyed ?? counts.rows;
+    sums.unreadableKeys += counts.unreadableKeys ?? 0;
+    sums.changedKeys += counts.changedKeys ?? counts.rows;
   };
   try {
     // Not awaited: it continues while the first page is fetched.
     if (isLong) await writing.add(deps.variants.begin(run));
-    else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
+    else if (await mayBeMixed(deps.store.db, run))
+      await deps.variants.invalidateDuplicates(run.stream);
     const parts = { signal: watch.signal, usage, writing, onPage, progress };
     const context = createContext(deps, run, parts);
     const pulled = await stream.pull(context);
@@ -262,7 +268,10 @@ async function pullAndSettle(
     const ageMs = usage.ageMs();
     const end = unlessTooOld(stream, pulled, ageMs);
     const old = await asOldAs(deps.store.db, run, ageMs);
-    const settled = await settleRun(deps, stream, old, end, { ...state, call: context.call });
+    const settled = await assessCompleteness(deps, stream, old, end, {
+      ...state,
+      call: context.call,
+    });
     return withAge(settled, ageMs);
   } finally {
     await writing.settle();
@@ -360,7 +369,7 @@ export async function runStream(
 
   let end: RunEnd;
   try {
-    end = await pullAndSettle(deps, stream, run, signal, state);
+    end = await pullAndAssess(deps, stream, run, signal, state);
   } catch (thrown) {
     // An abort is no failure: the run stays open and resumes after the start. An unusable database
     // needs a person and ends everything.

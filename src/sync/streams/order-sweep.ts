@@ -9,11 +9,11 @@ import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import {
   ORDER_UNREADABLE,
-  type RefreshBacklog,
-  refreshBacklog,
-  requestRefreshes,
+  type RefetchBacklog,
+  refetchBacklog,
+  requestRefetches,
 } from '../../mirror/refetch-queue.ts';
-import { type OrderSlice, orderSlices, ordersCensus } from '../../mirror/sales-order.ts';
+import { diffAgainstWalk, type OrderSlice, orderSlices } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/run-repository.ts';
 import type { StreamRun } from '../stream.ts';
@@ -23,7 +23,7 @@ export interface SweepDeps {
   readonly db: () => Db;
   readonly clock: Clock;
   /** Called when order reads were requested. */
-  readonly onRefreshRequested: () => void;
+  readonly onRefetchRequested: () => void;
 }
 
 interface SweepWish {
@@ -193,10 +193,10 @@ async function requestReads(
     await page(checkpoint, async (tx) => {
       const now = deps.clock.now();
       const early = requests.map((one) => ({ ...one, headStartMs: Math.max(0, now - at) }));
-      await requestRefreshes(tx, early, now);
+      await requestRefetches(tx, early, now);
       return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
     });
-    deps.onRefreshRequested();
+    deps.onRefetchRequested();
   }
 }
 
@@ -205,10 +205,10 @@ async function readsTried(
   deps: SweepDeps,
   { call, progress }: StreamRun,
   upTo: number,
-): Promise<RefreshBacklog> {
+): Promise<RefetchBacklog> {
   let untried = Number.POSITIVE_INFINITY;
   for (;;) {
-    const backlog = await refreshBacklog(deps.db(), upTo);
+    const backlog = await refetchBacklog(deps.db(), upTo);
     if (backlog.untried === 0) return backlog;
     if (backlog.untried < untried) progress();
     untried = backlog.untried;
@@ -303,7 +303,7 @@ export async function sweep(
   await request(closed, run.startedAt + 1);
   if (wish.missingMax > 0) {
     const asked = new Set(open);
-    const { missing } = await ordersCensus(db(), run);
+    const { missing } = await diffAgainstWalk(db(), run);
     const others = missing.filter((orderId) => !asked.has(orderId));
     await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
   }

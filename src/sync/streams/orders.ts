@@ -9,19 +9,19 @@
  * the last order of the page before, because a number at a page's end could be any lower one.
  */
 import type { V1Client } from '../../client/v1/client.ts';
-import { descentOf, isOrderNumber, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
+import { isOrderNumber, nextCursor, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { endUnlisted } from '../../mirror/refetch-queue.ts';
-import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
+import { diffAgainstWalk, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { writeWalk } from '../../mirror/walks.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { ReadAlso } from '../read-order.ts';
 import type { Run } from '../run/run-repository.ts';
 import {
+  type DeletionGuard,
   doubtsIn,
-  type Fuse,
   isBeyond,
   type Stream,
   type StreamEnd,
@@ -67,27 +67,27 @@ interface Place extends WalkPlace {
   /** Newest order that the walk saw. */
   readonly top?: number | undefined;
   /** First number that was out of order. */
-  readonly astray?: number | undefined;
+  readonly outOfOrder?: number | undefined;
 }
 
-function placeIn({ before, last, top, astray }: JsonObject): Place {
+function placeIn({ before, last, top, outOfOrder }: JsonObject): Place {
   const numberOf = (id: unknown): number | undefined => (isOrderNumber(id) ? id : undefined);
-  const [at, end, newest, odd] = [before, last, top, astray].map(numberOf);
-  return { before: at, last: end, top: newest, astray: odd };
+  const [at, end, newest, odd] = [before, last, top, outOfOrder].map(numberOf);
+  return { before: at, last: end, top: newest, outOfOrder: odd };
 }
 
 const OUT_OF_ORDER = 'orders are listed out of their order';
 
-function endOf({ top, astray }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
-  if (astray === undefined || doubts.length > 0) return { top, bottom, doubts };
-  return { top, bottom, doubts: [`${OUT_OF_ORDER}, near ${astray}`] };
+function endOf({ top, outOfOrder }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
+  if (outOfOrder === undefined || doubts.length > 0) return { top, bottom, doubts };
+  return { top, bottom, doubts: [`${OUT_OF_ORDER}, near ${outOfOrder}`] };
 }
 
 async function writePage(
   { page }: StreamRun,
   checkpoint: JsonObject,
   list: OrdersPage,
-  keyless: number,
+  unreadableKeys: number,
 ): Promise<number> {
   let added = 0;
   await page(checkpoint, async (tx, provenance) => {
@@ -100,7 +100,7 @@ async function writePage(
       unchanged: counts.unchanged,
       quarantined: list.rejects.length,
       bytes: 0,
-      keyless,
+      unreadableKeys,
     };
   });
   return added;
@@ -121,14 +121,14 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
       await writePage(context, { ...place }, list, 0);
       return endOf(place, 0, 'a whole page of orders cannot be understood');
     }
-    const { to, ...descent } = descentOf(ids, place);
-    const astray = place.astray ?? descent.astray;
+    const { to, ...step } = nextCursor(ids, place);
+    const outOfOrder = place.outOfOrder ?? step.outOfOrder;
     const top = place.top ?? (isEnd ? undefined : Math.max(...ids));
-    place = { before: to ?? before, last: descent.last, top, astray };
+    place = { before: to ?? before, last: step.last, top, outOfOrder };
     if (isEnd) return endOf(place, 0);
     // Only a full walk decides what is gone, and needs each number.
-    const keyless = floor === 0 ? list.raws.length - ids.length : 0;
-    const added = await writePage(context, { ...place }, without(last, list), keyless);
+    const unreadableKeys = floor === 0 ? list.raws.length - ids.length : 0;
+    const added = await writePage(context, { ...place }, without(last, list), unreadableKeys);
     if (to === undefined) return endOf(place, before ?? 0, 'the list of orders does not go down');
     if (added === 0 && to <= floor) return endOf(place, to);
   }
@@ -174,15 +174,15 @@ async function suspicionsOfWalk(
   deps: OrdersDeps,
   run: Run,
   bottom: number,
-  fuse: Fuse,
+  fuse: DeletionGuard,
 ): Promise<readonly string[]> {
-  const { live, missing } = await ordersCensus(deps.db(), run, bottom);
+  const { live, missing } = await diffAgainstWalk(deps.db(), run, bottom);
   const { length } = missing;
   if (!isBeyond(fuse, length, live)) return [];
   return [`${length} of ${live} known orders are missing from the list`];
 }
 
-function suspicionsOfSweep({ parts }: SweepEnd, fuse: Fuse): readonly string[] {
+function suspicionsOfSweep({ parts }: SweepEnd, fuse: DeletionGuard): readonly string[] {
   return [...parts].flatMap(([{ words }, { known, missing }]) =>
     isBeyond(fuse, missing, known)
       ? [`${missing} of ${known} ${words} are missing from their orders`]
@@ -192,7 +192,7 @@ function suspicionsOfSweep({ parts }: SweepEnd, fuse: Fuse): readonly string[] {
 
 export interface OrdersOptions {
   readonly name: 'orders' | 'ordersFull';
-  readonly fuse: Fuse;
+  readonly fuse: DeletionGuard;
   /** `ordersFull`: most closed orders read per run. */
   readonly closedOrders: number;
   /** Lists read with each order. */
@@ -216,7 +216,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
             fuse: options.fuse,
             isPaged: true,
             isLong: false,
-            census: ordersCensus,
+            diff: diffAgainstWalk,
             settled: (db, startedAt) => endUnlisted(db, startedAt, deps.clock.now()),
           },
         }

@@ -8,7 +8,7 @@ import { isInvalid } from '../../client/v1/brands.ts';
 import type { PullEnd, VariantPull } from '../../client/v1/variants.ts';
 import type { RefusedError } from '../../lib/errors.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import type { KnownSegments } from '../../lib/json-rows/known.ts';
+import type { KnownChunks } from '../../lib/json-rows/known.ts';
 import { partOfList, type VariantList } from '../bulk/variant-list.ts';
 import { countsIn, type PartCount, type StreamEnd, type StreamRun } from '../stream.ts';
 
@@ -23,7 +23,7 @@ export interface ListPart {
 type PullCall = StreamRun['call'] & {
   readonly brandName: string | undefined;
   readonly from: number | undefined;
-  readonly known: KnownSegments;
+  readonly known: KnownChunks;
   readonly onPage: () => void;
 };
 

@@ -11,17 +11,20 @@ import { modelledFields, type ResourceType } from '../../client/v2/resources.ts'
 import { canonicalJson } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
-import { countsIn, doubtsIn, type Fuse, type Stream } from '../stream.ts';
+import { countsIn, type DeletionGuard, doubtsIn, type Stream } from '../stream.ts';
 
 /** Findings of a pull, kept in its checkpoint and extended by a resumed attempt. */
-interface Met {
+interface Findings {
   /** Arguments against completeness, as messages. */
   readonly doubts: string[];
   /** Drift of the documents themselves: name → occurrences. */
   readonly drift: Record<string, number>;
 }
 
-function noteMet({ doubts, drift }: Met, page: Pick<V2Page<unknown>, 'doubts' | 'included'>): void {
+function noteFindings(
+  { doubts, drift }: Findings,
+  page: Pick<V2Page<unknown>, 'doubts' | 'included'>,
+): void {
   // Noted once, because every page stores the whole list.
   doubts.push(...page.doubts.filter((doubt) => !doubts.includes(doubt)));
   for (const [what, times] of driftOfIncluded(page.included)) {
@@ -44,7 +47,7 @@ const TYPES: Readonly<Record<PdmStream, ResourceType>> = {
 export function createPdmStream(
   v2: Pick<V2Client, 'collection'>,
   name: PdmStream,
-  fuse: Fuse,
+  fuse: DeletionGuard,
 ): Stream {
   const entity = PDM[name];
   const type = TYPES[name];
@@ -57,7 +60,10 @@ export function createPdmStream(
       const { next, offset: start, done } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;
       let offset = typeof start === 'number' ? start : 0;
-      const met: Met = { doubts: doubtsIn(run.checkpoint), drift: countsIn(run.checkpoint.drift) };
+      const findings: Findings = {
+        doubts: doubtsIn(run.checkpoint),
+        drift: countsIn(run.checkpoint.drift),
+      };
       let pages = 0;
       if (done !== true) {
         const pull = v2.collection(type, { fields }, { ...call, from });
@@ -65,15 +71,15 @@ export function createPdmStream(
           const rowCount = page.rows.length + page.rejects.length;
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));
           pages += 1;
-          noteMet(met, page);
-          const segment = { firstRow: offset, rowCount, digest, read: () => page };
+          noteFindings(findings, page);
+          const chunk = { firstRow: offset, rowCount, digest, read: () => page };
           offset += rowCount;
           const place = page.next === undefined ? { done: true } : { next: page.next };
-          const segments = rowCount === 0 ? [] : [segment];
-          await listPage({ ...place, offset, ...structuredClone(met) }, entity, segments);
+          const chunks = rowCount === 0 ? [] : [chunk];
+          await listPage({ ...place, offset, ...structuredClone(findings) }, entity, chunks);
         }
       }
-      const { doubts } = met;
+      const { doubts } = findings;
       // The token pins the rows only if the service keeps to the contract, which cannot be checked.
       return { expectedRows: offset, doubts, canSlip: pages > 1, parts: new Map([['', offset]]) };
     },

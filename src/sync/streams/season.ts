@@ -6,11 +6,17 @@
 import type { VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { barcodeOfKey, seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
-import { writeRows } from '../../mirror/entity.ts';
+import { upsertRows } from '../../mirror/entity.ts';
 import { copied } from '../../mirror/members.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Traits } from '../account-traits.ts';
-import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
+import {
+  type DeletionGuard,
+  doubtsIn,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { endOfParts, firstRows, type ListPart, pullParts } from './parts.ts';
 import { countsOfSeasons, namedSeasons, readSeasons } from './seasons.ts';
@@ -18,7 +24,7 @@ import type { ListPaging } from './stock.ts';
 
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
-  readonly fuse: Fuse;
+  readonly fuse: DeletionGuard;
   /** Learned traits of the account; undefined: as in the contract. */
   readonly traits?: Traits | undefined;
 }
@@ -109,7 +115,7 @@ export function createSeasonStream(v1: SeasonClient, options: SeasonOptions): St
         const entity = seasonVariants(seasonName);
         const row = entity.toRow(copied(value));
         return {
-          write: (tx, provenance) => writeRows(tx, entity, [row], provenance),
+          write: (tx, provenance) => upsertRows(tx, entity, [row], provenance),
           isSoldOut: value.quantity !== null && value.quantity <= 0,
         };
       },

@@ -4,7 +4,7 @@ import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import { type ListEntity, unitedByKey } from '../../mirror/list.ts';
-import type { Fuse, PartCount, Stream, StreamRun } from '../stream.ts';
+import type { DeletionGuard, PartCount, Stream, StreamRun } from '../stream.ts';
 
 interface ReadList extends Listing<unknown> {
   /** Arguments against completeness, as messages. */
@@ -33,7 +33,7 @@ export function withoutNameless(
 export interface ShortList {
   readonly name: string;
   readonly entity: ListEntity;
-  readonly fuse: Fuse;
+  readonly fuse: DeletionGuard;
   readonly read: (call: StreamRun['call']) => Promise<ReadList>;
 }
 
@@ -51,8 +51,8 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
       if (run.checkpoint.done !== true) {
         const read = () => ({ rejects, rows: unitedByKey(entity, list.rows) });
         const drift = nameless > 0 ? { [`${entity.wireKey}=(none)`]: nameless } : {};
-        const segment = { firstRow: 0, rowCount: rows, digest, read };
-        await listPage({ done: true, drift }, entity, rows === 0 ? [] : [segment]);
+        const chunk = { firstRow: 0, rowCount: rows, digest, read };
+        await listPage({ done: true, drift }, entity, rows === 0 ? [] : [chunk]);
       }
       const { doubts = [] } = list;
       const counted = { what: 'the list', unit: 'rows', first: count, last: count };

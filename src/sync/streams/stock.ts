@@ -12,7 +12,13 @@ import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import { isNoAddress, type Traits } from '../account-traits.ts';
-import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
+import {
+  type DeletionGuard,
+  doubtsIn,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { countOfPull, endOfParts, firstRows, pullParts } from './parts.ts';
 
@@ -38,7 +44,7 @@ export interface ListPaging {
 
 export interface StockOptions extends ListPaging {
   readonly level: Required<StockLevel>;
-  readonly fuse: Fuse;
+  readonly fuse: DeletionGuard;
   /** Meaning of a variant that a complete list does not name. */
   readonly unlisted?: 'unknown' | 'zero';
   /** Learned traits of the account; undefined: as in the contract. */

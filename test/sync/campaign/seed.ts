@@ -7,7 +7,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBrandNeeds } from '../../../src/client/v1/brands.ts';
-import { createRefresher, REFRESHER_LIMITS } from '../../../src/inbox/order-refetcher.ts';
+import {
+  createOrderRefetcher,
+  ORDER_REFETCHER_LIMITS,
+} from '../../../src/inbox/order-refetcher.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { seededRandom } from '../../../src/lib/random.ts';
@@ -102,7 +105,7 @@ async function openHouse(
     also: { refunds: true, pendingRefunds: true },
     levels: await createLevelWatch(level),
   });
-  const refresher = createRefresher(
+  const refresher = createOrderRefetcher(
     {
       ...{ store, clock, random: seededRandom(1), log: silentLogger() },
       readOrder: async (orderId, request) => {
@@ -111,7 +114,7 @@ async function openHouse(
       onRead: () => undefined,
       onRefused: async () => undefined,
     },
-    { ...REFRESHER_LIMITS, firstDelayMs: 5, delayMsMax: 20 },
+    { ...ORDER_REFETCHER_LIMITS, firstDelayMs: 5, delayMsMax: 20 },
   );
   const stop = new AbortController();
   const reading = refresher.run(stop.signal);
@@ -122,7 +125,7 @@ async function openHouse(
   const parts = { v1: clients.v1, clock, db: () => store.db };
   const walk = (name: 'orders' | 'ordersFull', closedOrders: number): Stream =>
     createOrdersStream(
-      { ...parts, onRefreshRequested: () => refresher.nudge() },
+      { ...parts, onRefetchRequested: () => refresher.wakeUp() },
       { name, fuse: FUSE, closedOrders, also: { refunds: true, pendingRefunds: true } },
     );
   const needs = createBrandNeeds('auto', { known: [], keep: async () => undefined });
