@@ -61,8 +61,8 @@ function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { store, v1, clock, onRefetchRequested } = sources;
   const deps = { v1, clock, db: () => store.db, onRefetchRequested };
   const { orders, ordersFull } = streams;
-  const { fuse, closedOrders } = ordersFull;
-  const options = { fuse, closedOrders, also: readAlso(config) };
+  const { deletionGuard, closedOrders } = ordersFull;
+  const options = { deletionGuard, closedOrders, also: readAlso(config) };
   return [
     ...planned(createOrdersStream(deps, { name: 'orders', ...options }), orders, {
       pace: sources.sweepPace,
@@ -92,13 +92,14 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
   const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
   const short = (
     settings: Streams['brands'],
-    parts: Omit<Parameters<typeof createShortListStream>[0], 'fuse'>,
-  ) => planned(createShortListStream({ ...parts, fuse: settings.fuse }), settings);
+    parts: Omit<Parameters<typeof createShortListStream>[0], 'deletionGuard'>,
+  ) =>
+    planned(createShortListStream({ ...parts, deletionGuard: settings.deletionGuard }), settings);
   return [
     ...planned(
       createStockStream(v1, {
         level: { detailed, detailedPricing, includeVariantsOnOrder },
-        fuse: stock.fuse,
+        deletionGuard: stock.deletionGuard,
         unlisted: stock.unlisted,
         ...{ mode, pageRows, traits },
       }),
@@ -107,7 +108,7 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
     ...planned(
       createSeasonStream(v1, {
         level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
-        fuse: season.fuse,
+        deletionGuard: season.deletionGuard,
         ...{ mode, pageRows, traits },
       }),
       season,
@@ -139,7 +140,7 @@ export function plannedStreams(config: Config, sources: StreamSources): PlannedS
     ...orderStreams(config, sources),
     ...catalogStreams(config, sources),
     ...PDM_STREAMS.flatMap((name) =>
-      v2 ? planned(createPdmStream(v2, name, streams[name].fuse), streams[name]) : [],
+      v2 ? planned(createPdmStream(v2, name, streams[name].deletionGuard), streams[name]) : [],
     ),
   ];
   const reading = readingOf(config);

@@ -307,8 +307,8 @@ async function withoutShared(
   };
   const shared = changed.filter(isShared);
   if (shared.length === 0) return changed;
-  const told = shared.map((item) => ({ key: item.key, orderId: orderOf(item) }));
-  await noteShared(tx, definition, told, provenance);
+  const notes = shared.map((item) => ({ key: item.key, orderId: orderOf(item) }));
+  await noteShared(tx, definition, notes, provenance);
   return changed.filter((item) => !isShared(item));
 }
 

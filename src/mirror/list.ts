@@ -257,13 +257,13 @@ interface Parted {
 
 async function partPlaces(tx: Tx, { stream }: ListPlace, page: ReadPage): Promise<Parted> {
   const { prepared, chunks } = page;
-  const twice = await duplicatesAmong(tx, stream, keysOf(prepared));
-  if (twice.size === 0) return { prepared, placed: [] };
+  const duplicates = await duplicatesAmong(tx, stream, keysOf(prepared));
+  if (duplicates.size === 0) return { prepared, placed: [] };
   const rows = rowsOf(prepared).values();
   const [placed, others]: [Placed[], PreparedRow[]] = [[], []];
   for (const { firstRow, keys } of chunks) {
     for (const [at, row] of rows.take(keys.length).toArray().entries()) {
-      if (twice.has(row.key)) placed.push({ firstRow, at, row });
+      if (duplicates.has(row.key)) placed.push({ firstRow, at, row });
       else others.push(row);
     }
   }

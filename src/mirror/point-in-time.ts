@@ -56,8 +56,8 @@ export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly
   const isInStock = (): boolean => isListed && quantity > 0;
   const words = changes.toReversed().map((change) => {
     const after = isInStock();
-    const told = changedColumns(change).find(({ column }) => column === 'quantity');
-    if (told) quantity = Number(told.before);
+    const quantityChange = changedColumns(change).find(({ column }) => column === 'quantity');
+    if (quantityChange) quantity = Number(quantityChange.before);
     isListed = change.op === 'delete' || change.op === 'update';
     if (change.op === 'insert' || isInStock() === after) return WORDS[change.op];
     return after ? 'back' : 'sold out';

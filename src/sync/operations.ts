@@ -266,7 +266,7 @@ async function requireLittle(
 ): Promise<void> {
   const tooMuch = await deletionGuardReason(deps, stream, stream.list, diff, new Map());
   if (tooMuch === undefined) return;
-  throw new RefusedError('sync.beyond_fuse', tooMuch, {
+  throw new RefusedError('sync.beyond_deletion_guard', tooMuch, {
     hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
   });
 }

@@ -132,7 +132,7 @@ async function runOne(
     if (signal.aborted) return;
     if (isStoreUnusable(thrown)) throw thrown;
     const error = toError(thrown);
-    deps.log.error({ stream: planned.stream.name, err: error }, 'run broke');
+    deps.log.error({ stream: planned.stream.name, err: error }, 'pull failed');
     await putOff(deps, planned, error);
   }
 }

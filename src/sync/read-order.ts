@@ -109,7 +109,7 @@ function createPartReader(
     await levels.missing(capability, error, String(orderId));
   };
   /** Accepts a 404 as an empty list, unless the order must have rows. */
-  const told = async <T>(list: Listing<T>): Promise<Listing<T> | undefined> => {
+  const unlessMissing = async <T>(list: Listing<T>): Promise<Listing<T> | undefined> => {
     if (!list.isUnknown) await levels.answered('orderParts');
     else if (HAS_DELIVERIES.test((await call.order).value.status ?? '')) {
       await missing('orderParts', new Error(UNKNOWN));
@@ -130,7 +130,7 @@ function createPartReader(
   return {
     deliveries: async () => {
       const list = await part(() => v1.deliveries(orderId, call));
-      return list && told(list);
+      return list && unlessMissing(list);
     },
     refunds: () => part(() => v1.refunds(orderId, call)),
     /** Skips a list that is empty with a 404 when the refunds are empty without one. */

@@ -29,8 +29,8 @@ export function isBeyondShare({ share }: DeletionGuard, rows: number, of: number
   return rows > 0 && rows / of > share;
 }
 
-export function isBeyond(fuse: DeletionGuard, rows: number, of: number): boolean {
-  return rows > fuse.absolute || isBeyondShare(fuse, rows, of);
+export function isBeyond(deletionGuard: DeletionGuard, rows: number, of: number): boolean {
+  return rows > deletionGuard.absolute || isBeyondShare(deletionGuard, rows, of);
 }
 
 /** Doubts stored in the checkpoint of an interrupted run. */
@@ -119,7 +119,7 @@ export interface Stream {
   /** Set when the list is seen as a whole, so that a row missing from it is gone. */
   readonly list?: {
     readonly entity: EntityDefinition;
-    readonly fuse: DeletionGuard;
+    readonly deletionGuard: DeletionGuard;
     /** Rows can slip between pages: only two consecutive complete runs prove a row gone. */
     readonly isPaged: boolean;
     /** Written off the main thread: a list of variants. */

@@ -25,17 +25,17 @@ async function planned(said: Readonly<Record<string, unknown>>) {
   return { config, streams, of: (name: string) => streams.find((one) => one.stream.name === name) };
 }
 
-it('each has its own schedule, jitter and fuse; none that is switched off is there', async () => {
+it('each has its own schedule, jitter and deletion guard; none that is switched off is there', async () => {
   const names = Object.keys((await planned({})).config.streams);
   const said = names.flatMap((name, at): (readonly [string, unknown])[] => [
     [`streams.${name}.schedule`, `${at} 3 * * *`],
     [`streams.${name}.jitter`, `${at + 1}s`],
-    ...(name === 'orders' ? [] : [[`streams.${name}.fuse.absolute`, 100 + at] as const]),
+    ...(name === 'orders' ? [] : [[`streams.${name}.deletionGuard.absolute`, 100 + at] as const]),
   ]);
   const { of } = await planned({ ...Object.fromEntries(said), 'streams.types.enabled': false });
   const found = names.map((name) => {
     const { schedule, jitterMs, stream } = of(name) ?? {};
-    return [name, schedule, jitterMs, stream?.list?.fuse.absolute];
+    return [name, schedule, jitterMs, stream?.list?.deletionGuard.absolute];
   });
   const wanted = names.map((name, at) => {
     if (name === 'types') return [name, undefined, undefined, undefined];

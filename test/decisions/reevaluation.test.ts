@@ -12,7 +12,7 @@ import { openIncident } from '../../src/store/incidents.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { notePlans } from '../support/plans.ts';
-import { FUSE, runsOn } from '../sync/pull.ts';
+import { DELETION_GUARD, runsOn } from '../sync/pull.ts';
 import { runnerOf } from '../sync/support.ts';
 import { ACCEPT_COVERED, createHouse, type House, loadedRules } from './support.ts';
 
@@ -293,7 +293,7 @@ rules:
   expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
   const runs = runsOn(runnerOf(house.store));
   const read = async () => ({ rows: [], rejects: [], count: 0, startedAt: 0 });
-  const stream = { name: 'seasons', entity: SEASON, fuse: FUSE, read };
+  const stream = { name: 'seasons', entity: SEASON, deletionGuard: DELETION_GUARD, read };
   await runs.run(createShortListStream(stream));
   expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
 });

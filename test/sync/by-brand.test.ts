@@ -53,12 +53,12 @@ async function open(
   options: {
     readonly known?: readonly string[];
     readonly needsBrand?: boolean;
-    /** Of the fuse. */
+    /** Of the deletion guard. */
     readonly share?: number;
   } = {},
 ) {
   const { known = [], needsBrand = true, share = 0.3 } = options;
-  const fuse = { absolute: 1_000, share };
+  const deletionGuard = { absolute: 1_000, share };
   const world: World = {
     ...{ brands: ['North', 'South'], brandsCutOff: 0, stock: {}, seasons: {} },
     instead: () => undefined,
@@ -113,12 +113,12 @@ async function open(
   const needs = createBrandNeeds(mode, { known, keep });
   const traits = await createTraits({ store, clock, log: testLogger(), level: NEWEST }, needs);
   const deps = runnerOf(store);
-  const common = { ...PAGING, level: LEVEL, fuse, traits };
+  const common = { ...PAGING, level: LEVEL, deletionGuard, traits };
   const { run, ...runs } = runsOn(deps);
   const stock = createStockStream(v1, common);
   const season = createSeasonStream(v1, common);
   const seasons = createShortListStream({
-    ...{ name: 'seasons', entity: SEASON, fuse },
+    ...{ name: 'seasons', entity: SEASON, deletionGuard },
     read: (call) => readSeasons({ v1, traits }, call),
   });
   const asked = (path: string): string[] =>

@@ -5,7 +5,7 @@ import { BRAND } from '../../src/mirror/catalog/names.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { byBarcode, manyRows, type Row, startList, stockIn } from './list-server.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 const ASKER = { actor: 'anna', reason: 'they count hidden ones' };
 
@@ -71,7 +71,12 @@ describe('a count that is always off', () => {
     const { runOf, operations } = await startList('stream');
     const rows = [{ brandName: 'Fjord' }];
     const read = async () => ({ rows, rejects: [], count: 2, startedAt: 0 });
-    const brands = createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+    const brands = createShortListStream({
+      name: 'brands',
+      entity: BRAND,
+      deletionGuard: DELETION_GUARD,
+      read,
+    });
     expect(await runOf(brands)).toMatchObject({ outcome: 'partial' });
     await operations([brands]).acceptCount('brands', ASKER);
     expect(await runOf(brands)).toMatchObject({ outcome: 'complete' });
@@ -122,9 +127,9 @@ describe('the release of a run of which only the count is off', () => {
     expect(await deletedIn(store)).toHaveLength(4);
   });
 
-  it('is refused where it would delete more than the fuse allows, or rows came twice', async () => {
-    const fuse = { absolute: 1_000, share: 0.1 };
-    const { list, run, stock, operations } = await startList('stream', fuse);
+  it('is refused where it would delete more than the deletion guard allows, or rows came twice', async () => {
+    const deletionGuard = { absolute: 1_000, share: 0.1 };
+    const { list, run, stock, operations } = await startList('stream', deletionGuard);
     const { release } = operations([stock]);
     list.rows = manyRows(80);
     await run();

@@ -8,17 +8,20 @@ it.each([
   [{ absolute: 29, share: 0.29 }, 'complete'],
   [{ absolute: 28, share: 0.29 }, 'suspicious'],
   [{ absolute: 29, share: 0.28 }, 'suspicious'],
-])('a fuse of %o finds a run that deletes 29 of 100 rows %s', async (fuse, outcome) => {
-  const { list, run, lastRun } = await startList('stream', fuse);
-  list.rows = manyRows(100);
-  await run();
-  list.rows = list.rows.slice(29);
-  expect(await run()).toMatchObject({ outcome });
-  const rows = outcome === 'complete' ? { rows_deleted: 29 } : { rows_held: 29 };
-  expect(await lastRun('stock')).toMatchObject(rows);
-});
+])(
+  'a deletionGuard of %o finds a run that deletes 29 of 100 rows %s',
+  async (deletionGuard, outcome) => {
+    const { list, run, lastRun } = await startList('stream', deletionGuard);
+    list.rows = manyRows(100);
+    await run();
+    list.rows = list.rows.slice(29);
+    expect(await run()).toMatchObject({ outcome });
+    const rows = outcome === 'complete' ? { rows_deleted: 29 } : { rows_held: 29 };
+    expect(await lastRun('stock')).toMatchObject(rows);
+  },
+);
 
-it('lets no fuse delete all there is: an empty list is for a person', async () => {
+it('lets no deletion guard delete all there is: an empty list is for a person', async () => {
   const { list, run, lastRun } = await startList('stream', { absolute: 1_000, share: 1 });
   list.rows = manyRows(3);
   await run();
@@ -45,8 +48,8 @@ it.each([
   [{ absolute: 1_000, share: 1 }, 'partial'],
 ])(
   'a list that repeats its first page for each is %o %s, and names a row',
-  async (fuse, outcome) => {
-    const { list, run, lastRun, store } = await startList('pages', fuse);
+  async (deletionGuard, outcome) => {
+    const { list, run, lastRun, store } = await startList('pages', deletionGuard);
     list.rows = manyRows(64);
     await run();
     list.rows = [...manyRows(32), ...manyRows(32)];
@@ -90,24 +93,27 @@ const { streams } = configOf([
   { path: 'service.v1.apiKey', value: new Secret('apiKey', 'k') },
 ]);
 const fuses = Object.entries(streams).flatMap(([name, stream]) =>
-  'fuse' in stream ? [[name, stream.fuse] as const] : [],
+  'deletionGuard' in stream ? [[name, stream.deletionGuard] as const] : [],
 );
 
 // The lists of freight, seasons and genders are as short as these.
-it.each(fuses)('the default fuse of %s holds what lacks half of the rows', async (_name, fuse) => {
-  const { list, run } = await startList('stream', fuse);
-  for (const [rows, left] of [
-    [2, 1],
-    [3, 2],
-    [4, 2],
-    [5, 3],
-  ] as const) {
-    list.rows = manyRows(rows);
-    await run();
-    list.rows = list.rows.slice(0, left);
-    expect(await run()).toMatchObject({ outcome: 'suspicious' });
-  }
-});
+it.each(fuses)(
+  'the default deletionGuard of %s holds what lacks half of the rows',
+  async (_name, deletionGuard) => {
+    const { list, run } = await startList('stream', deletionGuard);
+    for (const [rows, left] of [
+      [2, 1],
+      [3, 2],
+      [4, 2],
+      [5, 3],
+    ] as const) {
+      list.rows = manyRows(rows);
+      await run();
+      list.rows = list.rows.slice(0, left);
+      expect(await run()).toMatchObject({ outcome: 'suspicious' });
+    }
+  },
+);
 
 describe('a list that loses a little with each run', () => {
   const LITTLE = { absolute: 1_000, share: 0.1 };
@@ -120,7 +126,8 @@ describe('a list that loses a little with each run', () => {
     list.rows = list.rows.slice(15);
     expect(await run()).toMatchObject({ outcome: 'complete' });
     list.rows = list.rows.slice(8);
-    const told = 'delete 8 of 185 rows, and 15 went in the last 24 h: together more than the fuse';
+    const told =
+      'delete 8 of 185 rows, and 15 went in the last 24 h: together more than the deletionGuard';
     const { outcome, reason } = await run();
     expect({ outcome, reason }).toMatchObject({ outcome: 'suspicious' });
     expect(reason).toContain(told);

@@ -5,7 +5,7 @@ import { FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { type Row, startList, stockIn } from './list-server.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 const MODES = ['stream', 'pages'] as const;
 const ASKER = { actor: 'anna', reason: 'two warehouses' };
@@ -207,7 +207,7 @@ describe('a barcode that stands in several places', () => {
 describe('a short list that has a name more than once', () => {
   const stream = (entity: typeof SEASON, rows: readonly object[]) =>
     createShortListStream({
-      ...{ name: 'seasons', entity, fuse: FUSE },
+      ...{ name: 'seasons', entity, deletionGuard: DELETION_GUARD },
       read: async () => ({ rows, rejects: [], count: rows.length, startedAt: 0 }),
     });
 

@@ -4,7 +4,7 @@ import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/out
 import type { VariantBatch } from '../../src/sync/bulk/variant-pages.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { startPull } from './support.ts';
 
 const WORLD = { styles: 30, colors: 2, sizes: 4, orders: 0 };
@@ -27,8 +27,18 @@ async function pull(mode: 'stream' | 'pages') {
     },
   });
   const level = { ...LEVEL, includeVariantsOnOrder: false };
-  const stock = createStockStream(v1, { level, mode, pageRows: 100, fuse: FUSE });
-  const season = createSeasonStream(v1, { level: LEVEL, mode, pageRows: 100, fuse: FUSE });
+  const stock = createStockStream(v1, {
+    level,
+    mode,
+    pageRows: 100,
+    deletionGuard: DELETION_GUARD,
+  });
+  const season = createSeasonStream(v1, {
+    level: LEVEL,
+    mode,
+    pageRows: 100,
+    deletionGuard: DELETION_GUARD,
+  });
   const chunks = () => batches.splice(0).flatMap((batch) => batch.chunks);
   return { ...started, run, lastRun, stock, season, batches, chunks };
 }

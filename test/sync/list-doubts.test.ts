@@ -6,7 +6,7 @@ import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 const ROWS = manyRows(64);
 /** Bad rows: one that lost its key, and one that has a key but half a character in it. */
@@ -21,7 +21,12 @@ async function aside(store: SqliteStore): Promise<number> {
 function brandsOf(names: readonly string[], count: number) {
   const rows = names.map((brandName) => ({ brandName }));
   const read = async () => ({ rows, rejects: [], count, startedAt: 0 });
-  return createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+  return createShortListStream({
+    name: 'brands',
+    entity: BRAND,
+    deletionGuard: DELETION_GUARD,
+    read,
+  });
 }
 
 describe('a row without a key', () => {
@@ -169,7 +174,7 @@ it('a list that is longer than the service counts is doubted as one that is shor
   expect(await runOf(brandsOf(['a', 'b'], 2))).toMatchObject({ outcome: 'complete' });
 });
 
-it('the fuse counts no rows that are gone already', async () => {
+it('the deletion guard counts no rows that are gone already', async () => {
   const { list, run, lastRun } = await startList('stream', { absolute: 29, share: 0.4 });
   list.rows = manyRows(100);
   await run();

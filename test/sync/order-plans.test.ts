@@ -7,7 +7,7 @@ import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startOrders } from './orders-support.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 it('gives all orders in slices, the newest first', async () => {
   const store = await temporaryStore();
@@ -40,7 +40,7 @@ it.each([['orders'], ['ordersFull']] as const)('goes by these slices: %s', async
   const planned = notePlans(store);
   const deps = { v1, clock: systemClock(), onRefetchRequested: wakeUp };
   const also = { refunds: true, pendingRefunds: true };
-  const options = { name, fuse: FUSE, closedOrders: 5, also };
+  const options = { name, deletionGuard: DELETION_GUARD, closedOrders: 5, also };
   await run(createOrdersStream({ ...deps, db: () => planned.store.db }, options));
   const steps = await planned.steps(/sales_order\b/);
   expect(steps).toContain('SEARCH sales_order USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)');

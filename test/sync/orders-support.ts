@@ -7,7 +7,7 @@ import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
 import { testLogger } from '../support/house.ts';
 import { levelsOf } from '../support/levels.ts';
-import { FUSE, type SourceOptions } from './pull.ts';
+import { DELETION_GUARD, type SourceOptions } from './pull.ts';
 import { startPull } from './support.ts';
 
 interface OrdersWish {
@@ -68,7 +68,7 @@ export async function startOrders(
     const name = full ? 'ordersFull' : 'orders';
     return createOrdersStream(parts, {
       name,
-      fuse: FUSE,
+      deletionGuard: DELETION_GUARD,
       closedOrders,
       also: { ...also, pendingRefunds },
     });

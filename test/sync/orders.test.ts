@@ -437,7 +437,7 @@ describe('a walk to the first order', () => {
     expect(await deletedOrders(store)).toEqual([]);
   });
 
-  it('is held when more are missing than the fuse allows, until it is released', async () => {
+  it('is held when more are missing than the deletion guard allows, until it is released', async () => {
     const { runOrders, store, lastRun, operations, stream } = await start();
     await runOrders();
     const many = Array.from({ length: 20 }, (_, index) => 90_001 + index);

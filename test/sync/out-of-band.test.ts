@@ -159,7 +159,7 @@ describe('a variant of a season that was read apart', () => {
 it('a season that was read apart goes when the list is again as it was before', async () => {
   const { list, store, deps, v1, run } = await startShortLists();
   const seasons = createShortListStream({
-    ...{ name: 'seasons', entity: SEASON, fuse: { absolute: 1_000, share: 1 } },
+    ...{ name: 'seasons', entity: SEASON, deletionGuard: { absolute: 1_000, share: 1 } },
     read: (call) => v1.seasons(call),
   });
   await run(seasons);

@@ -19,7 +19,7 @@ import { ensureState } from '../../src/sync/run/open.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 
-export const FUSE = { absolute: 1_000, share: 0.3 };
+export const DELETION_GUARD = { absolute: 1_000, share: 0.3 };
 
 export interface SourceOptions {
   readonly mode?: 'stream' | 'pages';

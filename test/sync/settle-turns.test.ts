@@ -9,7 +9,7 @@ import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { startPull } from './support.ts';
 
 it('gives others a turn between the slices that it marks', async () => {
@@ -33,7 +33,7 @@ it('gives others a turn between the slices that it marks', async () => {
 it('notes what is missing for the first time in one statement', async () => {
   const pull = await startPull({ world: { styles: 4, orders: 0 } }, { mode: 'pages' });
   const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
-  const options = { level, mode: 'pages', pageRows: 100, fuse: FUSE } as const;
+  const options = { level, mode: 'pages', pageRows: 100, deletionGuard: DELETION_GUARD } as const;
   const stock = createStockStream(pull.v1, options);
   await pull.run(stock);
   await sql`insert into stock_variant_row (barcode, quantity, extra, content_hash, first_seen_at,

@@ -15,7 +15,7 @@ import { until } from '../support/house.ts';
 import { notePlans } from '../support/plans.ts';
 import { damage, temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { startPull } from './support.ts';
 
 const STOCK = { table: 'stock_variant_row', key: 'barcode' } as const;
@@ -40,7 +40,12 @@ describe('the threads of the bulk streams', () => {
       ...deps,
       variants: createVariantPages({ ...deps, ...threads }),
     });
-    const stock = createStockStream(v1, { level: LEVEL, mode, pageRows: 100, fuse: FUSE });
+    const stock = createStockStream(v1, {
+      level: LEVEL,
+      mode,
+      pageRows: 100,
+      deletionGuard: DELETION_GUARD,
+    });
     expect(await run(stock)).toMatchObject({ outcome: 'complete', reason: null });
     const { stock: own, catalog } = reference.world;
     const rows = own.stockedIn(0, catalog.variantCount);
@@ -65,7 +70,7 @@ describe('the threads of the bulk streams', () => {
       level: LEVEL,
       mode: 'stream',
       pageRows: 100,
-      fuse: FUSE,
+      deletionGuard: DELETION_GUARD,
     });
     await run(stock);
     const threads = startThreads(store);
@@ -190,7 +195,7 @@ describe('the threads of the bulk streams', () => {
     const planned = notePlans(store);
     const variants = createVariantPages({ ...deps, ...threads });
     const { run } = runsOn({ ...deps, store: planned.store, variants });
-    const styles = createPdmStream(v2, 'styles', FUSE);
+    const styles = createPdmStream(v2, 'styles', DELETION_GUARD);
     const repeated = { kind: 'repeatedRow', path: '*/pdm/styles', count: 1 };
     expect(await run(styles)).toMatchObject({ outcome: 'complete', rows: 30 });
     await sql`insert into style (style_id, style_color_ids, extra, content_hash, first_seen_at,

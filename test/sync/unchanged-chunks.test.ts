@@ -15,7 +15,7 @@ import { openRun } from '../../src/sync/run/open.ts';
 import type { Run } from '../../src/sync/run/run-repository.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 import { startPull } from './support.ts';
 
 const WIRE = { retries: 0, waits: 0, waitMs: 0 };
@@ -222,7 +222,12 @@ describe('a run that gets no further than it has proved', () => {
     const world = { styles: 40, colors: 2, sizes: 4, orders: 0 };
     const { reference, store, run, v1, lastRun } = await startPull({ world }, { batchRows: 64 });
     const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
-    const stock = createStockStream(v1, { level, mode: 'stream', pageRows: 100, fuse: FUSE });
+    const stock = createStockStream(v1, {
+      level,
+      mode: 'stream',
+      pageRows: 100,
+      deletionGuard: DELETION_GUARD,
+    });
     await run(stock);
     const { stock: own, catalog } = reference.world;
     own.set(own.nth(0, catalog.variantCount, 150), 77);

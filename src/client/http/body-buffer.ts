@@ -15,9 +15,9 @@ export interface BodyBuffer {
 const BYTES_FIRST = 65_536;
 
 /** `contentLength` is the answer's header. */
-export function createBodyBuffer(told: string | undefined, bytesMax: number): BodyBuffer {
-  const bytesTold = Number(told ?? BYTES_FIRST);
-  let whole = Buffer.allocUnsafeSlow(Math.min(bytesTold, bytesMax) || 0);
+export function createBodyBuffer(contentLength: string | undefined, bytesMax: number): BodyBuffer {
+  const bytesExpected = Number(contentLength ?? BYTES_FIRST);
+  let whole = Buffer.allocUnsafeSlow(Math.min(bytesExpected, bytesMax) || 0);
   let length = 0;
   return {
     add(chunk) {

@@ -165,10 +165,10 @@ class Transcoder implements ToUtf8 {
     return this.#decode(bytes);
   }
 
-  #decodeAs(encoding: string, told: string): void {
+  #decodeAs(encoding: string, name: string): void {
     this.#mode = 'decoded';
     this.#decoder = new TextDecoder(encoding, { fatal: true });
-    this.#note(`charset=${told}`);
+    this.#note(`charset=${name}`);
   }
 
   #decode(chunk: Buffer | undefined): Buffer {

@@ -121,8 +121,8 @@ export function failureIn(json: unknown): string | undefined {
   const { errors, status, success, error } = json;
   const [line] = linesOf(errors);
   if (line !== undefined) return line;
-  const told = statusIn(status);
-  if (told !== undefined && told >= 300) return `${told}: ${firstText(json) ?? NO_REASON}`;
+  const named = statusIn(status);
+  if (named !== undefined && named >= 300) return `${named}: ${firstText(json) ?? NO_REASON}`;
   const fails = success === false || (error !== undefined && linesOf(error).length > 0);
   return fails ? (firstText(json) ?? lineOf(error ?? NO_REASON)) : undefined;
 }

@@ -193,10 +193,10 @@ export async function askStatus(
   wanted: string,
 ): Promise<Read<StatusSet>> {
   const { data, startedAt, isOwn } = await askData(sender, request);
-  const told = named.safeParse(data);
+  const parsed = named.safeParse(data);
   const shown = cutDeep(data);
-  if (told.success) return { value: { status: told.data.status, shown }, startedAt };
-  if (!isOwn) throw oddData(request, firstProblem(told.error));
+  if (parsed.success) return { value: { status: parsed.data.status, shown }, startedAt };
+  if (!isOwn) throw oddData(request, firstProblem(parsed.error));
   sender.note(request, 'data=other (in the answer to a status)');
   return { value: { status: wanted, shown }, startedAt };
 }

@@ -179,8 +179,8 @@ const fulfilledLineSchema = z.looseObject({
 /** Any tracking number proves that the delivery has shipped, whatever its form. */
 function numbersIn(value: unknown): string[] {
   const items: readonly unknown[] = value instanceof Object ? Object.values(value) : [value];
-  const told = items.filter((item) => item !== undefined && item !== null && item !== '');
-  return told.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+  const present = items.filter((item) => item !== undefined && item !== null && item !== '');
+  return present.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
 }
 
 const trackAndTraceSchema = z.looseObject({

@@ -260,8 +260,8 @@ function envelopeOf(
   const data = dataOf(sender, request, end.rest, headers);
   const dialect = dialectOf(request, end, data);
   if (dialect !== undefined) sender.note(request, dialect);
-  const told = isJsonObject(end.rest) ? statusIn(end.rest.status) : undefined;
-  return { status: told ?? status, count: countIn(data) };
+  const repeated = isJsonObject(end.rest) ? statusIn(end.rest.status) : undefined;
+  return { status: repeated ?? status, count: countIn(data) };
 }
 
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');

@@ -9,7 +9,7 @@ function stream() {
     schedule: cron(),
     jitter: duration('0s', '1h'),
     freshness: duration('1s', '90d'),
-    fuse: z.strictObject({
+    deletionGuard: z.strictObject({
       absolute: whole(0, 100_000_000),
       share: decimal(0, 1, '0.1'),
     }),
@@ -30,8 +30,8 @@ export function streamsSection() {
       unlisted: choice('unknown', 'zero'),
     }),
     season: same.extend(priced),
-    // A short walk says nothing about what is gone: no fuse.
-    orders: same.omit({ fuse: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
+    // A short walk says nothing about what is gone: no deletion guard.
+    orders: same.omit({ deletionGuard: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
     ordersFull: same.extend({ closedOrders: whole(0, 1_000_000) }),
     styles: same,
     styleColors: same,

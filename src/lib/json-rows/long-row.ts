@@ -34,13 +34,13 @@ export class LongRow {
   /** The short row, as JSON. */
   end(): Buffer {
     const begins = this.#head.toString('utf8', 0, Math.min(this.#size, HEAD_BYTES));
-    const told = { size: this.#size, sha256: this.#hash.digest('hex'), begins };
-    return Buffer.from(JSON.stringify({ ...firstMember(begins), [MEMBER]: told }));
+    const summary = { size: this.#size, sha256: this.#hash.digest('hex'), begins };
+    return Buffer.from(JSON.stringify({ ...firstMember(begins), [MEMBER]: summary }));
   }
 }
 
 /** Size of the row that a short row replaces; undefined: an ordinary row. */
 export function sizeOfLongRow(row: unknown): number | undefined {
-  const told = isJsonObject(row) ? row[MEMBER] : undefined;
-  return isJsonObject(told) && typeof told.size === 'number' ? told.size : undefined;
+  const summary = isJsonObject(row) ? row[MEMBER] : undefined;
+  return isJsonObject(summary) && typeof summary.size === 'number' ? summary.size : undefined;
 }

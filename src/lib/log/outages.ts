@@ -26,9 +26,9 @@ interface Outage<Key> {
   /** Subjects affected. */
   readonly kept: Set<Key>;
   readonly since: number;
-  toldAt: number;
+  loggedAt: number;
   /** Number of subjects at the last log line. */
-  toldOf: number;
+  loggedOf: number;
   failures: number;
 }
 
@@ -75,20 +75,20 @@ export function createOutages<Key extends string | number = string>(
       if (!outage) {
         const [oldest] = outages.keys();
         if (oldest !== undefined && outages.size >= OUTAGES_MAX) outages.delete(oldest);
-        const told = { since: now, toldAt: now, toldOf: 1, failures: 1 };
-        outages.set(reason, { kept: new Set([key]), ...told });
+        const first = { since: now, loggedAt: now, loggedOf: 1, failures: 1 };
+        outages.set(reason, { kept: new Set([key]), ...first });
         log.warn({ ...about, hint }, begins);
         return;
       }
       outage.kept.add(key);
       outage.failures += 1;
       const { failures, kept, since } = outage;
-      if (now - outage.toldAt < REMIND_MS && kept.size < outage.toldOf * REMIND_GROWTH) {
+      if (now - outage.loggedAt < REMIND_MS && kept.size < outage.loggedOf * REMIND_GROWTH) {
         log.debug(about, begins);
         return;
       }
-      outage.toldAt = now;
-      outage.toldOf = kept.size;
+      outage.loggedAt = now;
+      outage.loggedOf = kept.size;
       log.warn({ ...about, failures, kept: kept.size, ms: now - since, hint }, begins);
     },
     over: (key) => leave(key, undefined),

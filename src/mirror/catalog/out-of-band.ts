@@ -1,5 +1,5 @@
 /**
- * Out-of-band writes: rows written apart from their list, such as the stock of ordered variants, or
+ * Out-of-band writes: rows written noted from their list, such as the stock of ordered variants, or
  * resources named by an order that the mirror lacks. The stock list may still show such a row in
  * its old bytes, whose digest would then count as unchanged. These rows are noted, and before a run
  * begins the digests of their chunks are cleared.
@@ -28,8 +28,8 @@ export async function writeStockVariants(
   const all = records.map((record) => STOCK_VARIANT.toRow(copied(record)));
   const keys = all.map(({ values }) => values.barcode ?? null);
   // Skips duplicates, because a variant read alone does not tell to which of its places it belongs.
-  const twice = await duplicatesAmong(tx, 'stock', keys);
-  const rows = all.filter(({ values }) => !twice.has(values.barcode ?? null));
+  const duplicates = await duplicatesAmong(tx, 'stock', keys);
+  const rows = all.filter(({ values }) => !duplicates.has(values.barcode ?? null));
   const before = await lastChange(tx);
   const counts = await upsertRows(tx, STOCK_VARIANT, rows, provenance);
   // Protects the rows from a run that began earlier and would delete them.
@@ -55,8 +55,8 @@ export async function writeSeasonVariants(
   const entity = seasonVariants(seasonName);
   const all = records.map((record) => entity.toRow(copied(record)));
   const named = all.map(({ values }) => values[entity.key] ?? null);
-  const twice = await duplicatesAmong(tx, 'season', named);
-  const rows = all.filter(({ values }) => !twice.has(values[entity.key] ?? null));
+  const duplicates = await duplicatesAmong(tx, 'season', named);
+  const rows = all.filter(({ values }) => !duplicates.has(values[entity.key] ?? null));
   const { inserted, changed } = await upsertRows(tx, entity, rows, provenance);
   const keys = rows.map(({ values }) => values[entity.key] ?? null);
   await raiseReadSeq(tx, entity.table, entity.key, keys, provenance.readSeq);
@@ -94,21 +94,21 @@ export async function hasOutOfBandWrites(db: Db): Promise<boolean> {
  * Scans the keys of all chunks.
  */
 export async function invalidateOutOfBand(store: Store): Promise<void> {
-  const apart = await store.db
+  const noted = await store.db
     .selectFrom('stock_out_of_band')
     .select(['barcode', 'is_new'])
     .execute();
-  if (apart.length === 0) return;
-  const barcodes = JSON.stringify(apart.map(({ barcode }) => barcode));
+  if (noted.length === 0) return;
+  const barcodes = JSON.stringify(noted.map(({ barcode }) => barcode));
   // A new row may not be in the list at all.
-  const hasNew = Number(apart.some(({ is_new }) => is_new === 1));
+  const hasNew = Number(noted.some(({ is_new }) => is_new === 1));
   const { rows } = await sql<{ readonly first_row: number }>`
     select first_row from chunk where stream = 'stock' and (
       (${hasNew} = 1 and first_row = 0) or exists (
         select 1 from json_each(chunk.keys) k
         where k.value in (select value from json_each(${barcodes}))))`.execute(store.db);
   const firstRows = JSON.stringify(rows.map(({ first_row }) => first_row));
-  const done = JSON.stringify(apart.map(({ barcode, is_new }) => `${is_new} ${barcode}`));
+  const done = JSON.stringify(noted.map(({ barcode, is_new }) => `${is_new} ${barcode}`));
   await store.transaction(async (tx) => {
     // Makes the run diff its keys with the mirror. A run resumed after the first chunk does so
     // anyway, and needs that chunk's keys.

@@ -166,10 +166,10 @@ export function seasonVariants(seasonName: string): VariantEntity {
       const members = membersOfOwn(record);
       const details = members.object('details');
       const wholesale = wholesaleOf(members, details);
-      const told = variantValues(members, details, wholesale, unreadOf(record));
+      const common = variantValues(members, details, wholesale, unreadOf(record));
       const values = {
-        ...told,
-        season_barcode: seasonBarcode(seasonName, String(told.barcode)),
+        ...common,
+        season_barcode: seasonBarcode(seasonName, String(common.barcode)),
         season_name: seasonName,
       };
       return { values, extra: members.rest() };

@@ -146,11 +146,11 @@ export function groupsOf({ counts }: Drastic): readonly DrasticGroup[] {
 
 /** Describes the changes, the most frequent first. */
 export function describeDrastic({ counts }: Drastic): string {
-  const told = Object.entries(KINDS).flatMap(([kind, words]) => {
+  const parts = Object.entries(KINDS).flatMap(([kind, words]) => {
     const count = counts[`kind:${kind}`] ?? 0;
     return count > 0 ? [{ count, text: `${count} ${words}` }] : [];
   });
-  return told
+  return parts
     .sort((a, b) => b.count - a.count)
     .map(({ text }) => text)
     .join(', ');

@@ -17,7 +17,7 @@ export interface ListDiff {
    */
   readonly duplicates: number;
   /** Key of one duplicate. */
-  readonly twice?: SqlValue;
+  readonly duplicate?: SqlValue;
   /** Keys occur in several parts and are not kept as places yet. */
   readonly hasNewPlaces?: boolean;
   /** Keys of live rows that the list does not have. */
@@ -104,15 +104,18 @@ export async function diffAgainstList(
   const own = await countOfOwnList(db, of, stream, source);
   // With more live rows than keys, the run wrote rows that its list no longer has: it was
   // restarted, or a part vanished before it resumed.
-  const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListDiff> => {
+  const withDuplicates = async (
+    duplicates: number,
+    missing: readonly SqlValue[],
+  ): Promise<ListDiff> => {
     if (duplicates === 0) return { live, duplicates, missing };
     const beyond = Math.max(0, duplicates - (await countPlaces(db, stream)));
     const rest = beyond > 0 ? Math.min(beyond, await countInParts(db, stream)) : 0;
     if (rest > 0)
-      return { live, duplicates: rest, twice: await firstDuplicate(db, stream), missing };
+      return { live, duplicates: rest, duplicate: await firstDuplicate(db, stream), missing };
     return { live, duplicates: 0, hasNewPlaces: await hasNewPlaces(db, stream), missing };
   };
-  if (own !== undefined && own >= live) return told(own - live, []);
+  if (own !== undefined && own >= live) return withDuplicates(own - live, []);
   const distinct = await sql<{ readonly n: number }>`
     select count(*) - count(distinct k.value) n
     from chunk, json_each(chunk.keys) k where stream = ${stream}`.execute(db);
@@ -122,5 +125,5 @@ export async function diffAgainstList(
       select k.value from chunk, json_each(chunk.keys) k where stream = ${stream}
     )`.execute(db);
   const keys = missing.rows.map((row) => row.key);
-  return told(distinct.rows[0]?.n ?? 0, keys);
+  return withDuplicates(distinct.rows[0]?.n ?? 0, keys);
 }

@@ -103,8 +103,8 @@ function hashOfShared(
   behind = '',
 ): string {
   const hasNone = columns.at(-1) === UNREAD && values.endsWith(NOTHING_UNREAD);
-  const told = hasNone ? values.slice(0, -NOTHING_UNREAD.length) : values;
-  return hashOf(`${told},${extra}${behind}`);
+  const content = hasNone ? values.slice(0, -NOTHING_UNREAD.length) : values;
+  return hashOf(`${content},${extra}${behind}`);
 }
 
 function valuesOfOwn({ ownColumns = [] }: EntityDefinition, { values }: MirrorRow): SqlValue[] {

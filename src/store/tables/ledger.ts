@@ -49,7 +49,7 @@ interface SyncRunTable {
   list_at: number | null;
 }
 
-interface KeyTwiceTable {
+interface DuplicateKeyTable {
   stream: string;
   key: string;
   is_due: number;
@@ -257,7 +257,7 @@ interface ChunkTable {
   bytes: number | null;
 }
 
-interface StockApartTable {
+interface StockOutOfBandTable {
   barcode: string;
   /** 1: the list may not have it at all. */
   is_new: 0 | 1;
@@ -362,10 +362,10 @@ export interface LedgerTables {
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
   chunk: ChunkTable;
-  stock_out_of_band: StockApartTable;
+  stock_out_of_band: StockOutOfBandTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
-  duplicate_key: KeyTwiceTable;
+  duplicate_key: DuplicateKeyTable;
   key_place: KeyPlaceTable;
   webhook_event: WebhookEventTable;
 }

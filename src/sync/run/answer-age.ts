@@ -9,7 +9,7 @@ import type { Stream, StreamEnd } from '../stream.ts';
 import type { Run, RunEnd } from './run-repository.ts';
 
 /** Older answers are reported with the run. */
-const TOLD_MS = 60_000;
+const REPORTED_MS = 60_000;
 
 /** Sequence number of the last run begun by then. */
 export async function readSeqAsOf(db: Db, at: number): Promise<number> {
@@ -45,9 +45,9 @@ export function unlessTooOld(
 /** Adds the age of the answers to the end of a run. */
 export function withAge(end: RunEnd, ageMs: number): RunEnd {
   if (ageMs === 0) return end;
-  const told =
+  const notice =
     `answers came out of a cache, up to ${formatDuration(ageMs)} old (Age), though every ` +
     'request forbids it (Cache-Control): whoever runs it must leave the service out';
-  const reason = [end.reason, ageMs > TOLD_MS ? told : null].filter((part) => part !== null);
+  const reason = [end.reason, ageMs > REPORTED_MS ? notice : null].filter((part) => part !== null);
   return { ...end, ageMs, reason: reason.length === 0 ? null : reason.join('; ') };
 }

@@ -289,14 +289,14 @@ async function joinRows(deps: AssessDeps, stream: Stream, run: Run, parts: Parts
 
 /** Describes rows that the list has more than once. */
 function describeDuplicates(
-  { duplicates, twice }: ListDiff,
+  { duplicates, duplicate }: ListDiff,
   isKnown: boolean,
   stream: string,
 ): string {
   const why = 'the list moved while it was read, or has them twice';
   // Whether each season or brand repeats them is known only in the next run.
   const next = isKnown ? `; if it always has: selvedge sync accept-count ${stream}` : '';
-  return `${duplicates} rows came twice, such as ${twice}: ${why}${next}`;
+  return `${duplicates} rows came twice, such as ${duplicate}: ${why}${next}`;
 }
 
 /** Context in which the list was read. */
@@ -339,20 +339,20 @@ async function assessList(
   const { list } = stream;
   if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
   const diff = await listDiffOf(deps, stream, run);
-  const twice = unsaid(diff, accepted);
-  const isShift = twice > 0 && list.isPaged && isSmallShift(twice, diff.live);
+  const unaccepted = unsaid(diff, accepted);
+  const isShift = unaccepted > 0 && list.isPaged && isSmallShift(unaccepted, diff.live);
   const isMoved = hasShifted || isShift;
   const { missing, asked } = isMoved
     ? await askForMissed(deps, list, run, diff.missing, call)
     : { missing: diff.missing, asked: 0 };
   const isKnown = !list.entity.isSummed || (await hasDuplicates(deps.store.db, stream.name));
-  const doubts = twice > 0 && !isShift ? [describeDuplicates(diff, isKnown, stream.name)] : [];
+  const doubts = unaccepted > 0 && !isShift ? [describeDuplicates(diff, isKnown, stream.name)] : [];
   if (missing === undefined) doubts.push(describeTooManyMissed(diff.missing.length));
   const left = { ...diff, missing: missing ?? diff.missing };
   const tooMuch = await deletionGuardReason(deps, stream, list, left, end.guarded ?? new Map());
   if (tooMuch !== undefined) return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, left);
   if (doubts.length > 0 || missing === undefined) {
-    const countOff = missing === undefined ? undefined : { [DUPLICATES]: twice };
+    const countOff = missing === undefined ? undefined : { [DUPLICATES]: unaccepted };
     return { outcome: 'partial', reason: doubts.join('; '), countOff, ...NOTHING };
   }
   // The mirror has one version of each duplicate; the digest of the other place says nothing about
@@ -440,15 +440,15 @@ async function deleteFromOtherLists(
   let deleted = 0;
   for (const { entity, missing, isGone } of stream.others ?? []) {
     const list = `${run.stream}/${entity.entity}`;
-    const twice = await missingTwice(store, run, list, await missing(store.db, run));
-    if (!before || twice.length === 0) continue;
-    const unmet = new Set(await missing(store.db, before));
+    const missed = await missingTwice(store, run, list, await missing(store.db, run));
+    if (!before || missed.length === 0) continue;
+    const missedBefore = new Set(await missing(store.db, before));
     const gone = new Set<SqlValue>();
-    for (const key of twice.filter((one) => unmet.has(one)).slice(0, ASKED_MAX)) {
+    for (const key of missed.filter((one) => missedBefore.has(one)).slice(0, ASKED_MAX)) {
       if (await isGone(key, call)) gone.add(key);
     }
     deleted += await deleteRows(deps, entity, run, [...gone]);
-    const left = twice.filter((key) => !gone.has(key));
+    const left = missed.filter((key) => !gone.has(key));
     await store.transaction((tx) => noteAbsences(tx, run, list, left));
   }
   return deleted;

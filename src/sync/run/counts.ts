@@ -68,12 +68,12 @@ function difference(rows: number): string {
 
 /** Message such as `2 more counted than come of SS27`. */
 export function describeDifferences(off: CountsOff): string {
-  const told = Object.entries(off).map(([name, rows]) => {
+  const differences = Object.entries(off).map(([name, rows]) => {
     if (name === DUPLICATES) return `${rows} rows come twice`;
     const part = name.slice('count:'.length);
     return `${difference(rows)} counted than come${part === '' ? '' : ` of ${part}`}`;
   });
-  return told.join(', ');
+  return differences.join(', ');
 }
 
 export interface AssessedCounts {

@@ -51,23 +51,28 @@ interface Deletion {
   readonly lately: number;
 }
 
-function told({ missing, live, lately }: Deletion, ofPart: string, isByLately: boolean): string {
+function describe(
+  { missing, live, lately }: Deletion,
+  ofPart: string,
+  isByLately: boolean,
+): string {
   const rows = `it would delete ${missing} of ${live} rows${ofPart}`;
-  if (!isByLately) return `${rows}, more than the fuse allows`;
+  if (!isByLately) return `${rows}, more than the deletion guard allows`;
   const before = `${lately} went in the last ${WINDOW}`;
-  return `${rows}, and ${before}: together more than the fuse allows`;
+  return `${rows}, and ${before}: together more than the deletion guard allows`;
 }
 
 function beyondShare(
-  { fuse }: List,
+  { deletionGuard }: List,
   { missing, live, lately }: Deletion,
   ofPart = '',
 ): string | undefined {
   const deletion = { missing, live, lately };
-  if (isBeyondShare(fuse, missing, live)) return told(deletion, ofPart, false);
+  if (isBeyondShare(deletionGuard, missing, live)) return describe(deletion, ofPart, false);
   // Without missing rows nothing leaks now, whatever was deleted before.
-  if (missing === 0 || !isBeyondShare(fuse, missing + lately, live + lately)) return undefined;
-  return told(deletion, ofPart, true);
+  if (missing === 0 || !isBeyondShare(deletionGuard, missing + lately, live + lately))
+    return undefined;
+  return describe(deletion, ofPart, true);
 }
 
 /** Describes why a person must look before deleting so much; undefined: the guard allows it. */
@@ -82,7 +87,7 @@ export async function deletionGuardReason(
   // Skipped for orders, because the service never removes them and their walks verify otherwise.
   const lately = list.diff ? [] : await goneLately(deps, name, list);
   const all = { missing: missing.length, live, lately: lately.length };
-  if (isBeyond(list.fuse, missing.length, live)) return told(all, '', false);
+  if (isBeyond(list.deletionGuard, missing.length, live)) return describe(all, '', false);
   const tooMuch = beyondShare(list, all);
   const { rowsByPart, partRowsMin = 0 } = list;
   if (tooMuch !== undefined || !rowsByPart || guarded.size === 0) return tooMuch;
@@ -94,8 +99,8 @@ export async function deletionGuardReason(
     const count = gone.get(part) ?? 0;
     if (count + (goneBefore.get(part) ?? 0) < partRowsMin) continue;
     const ofPart = { missing: count, live: rows + count, lately: goneBefore.get(part) ?? 0 };
-    const told = beyondShare(list, ofPart, ` of ${part}`);
-    if (told !== undefined) return told;
+    const reason = beyondShare(list, ofPart, ` of ${part}`);
+    if (reason !== undefined) return reason;
   }
   return undefined;
 }

@@ -86,7 +86,7 @@ export interface RunEnd {
 /** Effect of a run on the change guard (change-guard.ts). */
 export interface ChangesEnd {
   /** Reason why people must look at its changes; absent: none. */
-  readonly told?: string | undefined;
+  readonly warning?: string | undefined;
   /** Earlier runs whose changes were reverted. */
   readonly over: readonly number[];
 }
@@ -216,16 +216,16 @@ export async function mayBeMixed(
 async function endChanges(
   tx: Tx,
   { runId, stream }: Run,
-  { told, over }: ChangesEnd,
+  { warning, over }: ChangesEnd,
   now: number,
 ): Promise<void> {
   const set = (id: number, values: { change_guard: ChangeGuard; feed_to?: number }) =>
     tx.updateTable('sync_run').set(values).where('run_id', '=', id).execute();
   for (const id of over) await set(id, { change_guard: 'over' });
   await endIncidents(tx, MASS_CHANGE, over.map(String), now);
-  if (told === undefined) return;
+  if (warning === undefined) return;
   await set(runId, { change_guard: 'open', feed_to: await lastChange(tx) });
-  const detail = { stream, reason: told };
+  const detail = { stream, reason: warning };
   await openIncident(tx, { ...MASS_CHANGE, key: String(runId), detail }, now);
 }
 

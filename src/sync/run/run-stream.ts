@@ -1,11 +1,25 @@
 /**
- * Runs a stream once: opens or resumes its run, writes its pages, and ends it with an outcome. How
- * the engine works: the page is fetched and split into chunks (lib/json-rows, client/row-batch.ts);
- * each chunk's digest is compared with the stored one (bulk/variant-pages.ts); only changed chunks
- * are parsed and compared row by row (bulk/page-reader.ts, mirror/list.ts); changed rows, the
- * change feed and the checkpoint are written in one transaction (bulk/page-writer.ts). A failed run
- * stays open and resumes from its checkpoint after a pause, until it has failed too often without a
- * page in between. A run without progress is aborted.
+ * Runs a stream once: opens or resumes its run, writes its pages, and ends it with an outcome. A
+ * failed run stays open and resumes from its checkpoint after a pause, until it has failed too often
+ * without a page in between. A run without progress is aborted.
+ *
+ * How a long list is pulled, in four steps:
+ *
+ * 1. Split: the body arrives as a stream or page by page, and is cut into chunks of a few rows
+ *    without parsing them (lib/json-rows.ts, client/v1/variants.ts).
+ * 2. Digest: each chunk's SHA-256 is compared with the one stored by the last run. Equal chunks are
+ *    unchanged: nothing of them is parsed or written (lib/json-rows/known.ts, mirror/list.ts).
+ * 3. Compare: a reader thread parses the changed chunks and encodes their rows
+ *    (bulk/page-reader.ts); each row's content hash is compared with the mirror (mirror/entity.ts).
+ * 4. Write: a writer thread writes changed rows, the change feed, the chunks' digests and keys, and
+ *    the run's checkpoint in one transaction per page (bulk/page-writer.ts). At the end of the
+ *    list, the chunks' keys are diffed with the mirror (mirror/rows/full-diff.ts), and the run is
+ *    assessed (assess-completeness.ts): only a complete one deletes.
+ *
+ * Write lock: SQLite has one writer. The main thread announces its writes, and the writer thread
+ * lets it go first (store/writers/turns.ts). Run checkpoint: written by whoever writes the page;
+ * only pages without changes wait for the next one (bulk/variant-pages.ts). WAL checkpoint: done by
+ * the writer thread while it runs, else by the main thread.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createUsageCounters, type UsageCounters } from '../../client/http/usage.ts';
@@ -330,7 +344,7 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
     return;
   }
   outages.over(stream);
-  if (end.outcome === 'complete' && !end.changes?.told) log.info(fields, line);
+  if (end.outcome === 'complete' && !end.changes?.warning) log.info(fields, line);
   else log.warn(fields, line);
 }
 
@@ -342,8 +356,12 @@ async function withChanges(
   end: RunEnd,
 ): Promise<RunEnd> {
   const changes = await judgeChanges(deps, stream, run);
-  if (!changes?.told) return { ...end, changes };
-  return { ...end, changes, reason: end.reason ? `${end.reason}; ${changes.told}` : changes.told };
+  if (!changes?.warning) return { ...end, changes };
+  return {
+    ...end,
+    changes,
+    reason: end.reason ? `${end.reason}; ${changes.warning}` : changes.warning,
+  };
 }
 
 /** Runs a stream once. `dueAt` maps the run's start to the next due time. */

@@ -260,11 +260,13 @@ async function lookBack(
           .on('i.at', '<', since),
       )
       .select(['o.order_id', 'o.details_read_at', 'o.read_seq'])
-      .select(['r.order_id as waiting', 'i.id as told'])
+      .select(['r.order_id as waiting', 'i.id as reported'])
       .where('o.order_id', 'in', ids)
       .execute();
     const isRead = (row: (typeof orders)[number]) => (row.details_read_at ?? 0) >= since;
-    const left = orders.filter((row) => !isRead(row) && row.waiting === null && row.told === null);
+    const left = orders.filter(
+      (row) => !isRead(row) && row.waiting === null && row.reported === null,
+    );
     refused += left.filter((row) => row.read_seq >= run.readSeq).length;
     const readIds = orders.filter(isRead).map((row) => row.order_id);
     for (const part of parts) {

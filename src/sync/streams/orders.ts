@@ -174,17 +174,17 @@ async function suspicionsOfWalk(
   deps: OrdersDeps,
   run: Run,
   bottom: number,
-  fuse: DeletionGuard,
+  deletionGuard: DeletionGuard,
 ): Promise<readonly string[]> {
   const { live, missing } = await diffAgainstWalk(deps.db(), run, bottom);
   const { length } = missing;
-  if (!isBeyond(fuse, length, live)) return [];
+  if (!isBeyond(deletionGuard, length, live)) return [];
   return [`${length} of ${live} known orders are missing from the list`];
 }
 
-function suspicionsOfSweep({ parts }: SweepEnd, fuse: DeletionGuard): readonly string[] {
+function suspicionsOfSweep({ parts }: SweepEnd, deletionGuard: DeletionGuard): readonly string[] {
   return [...parts].flatMap(([{ words }, { known, missing }]) =>
-    isBeyond(fuse, missing, known)
+    isBeyond(deletionGuard, missing, known)
       ? [`${missing} of ${known} ${words} are missing from their orders`]
       : [],
   );
@@ -192,7 +192,7 @@ function suspicionsOfSweep({ parts }: SweepEnd, fuse: DeletionGuard): readonly s
 
 export interface OrdersOptions {
   readonly name: 'orders' | 'ordersFull';
-  readonly fuse: DeletionGuard;
+  readonly deletionGuard: DeletionGuard;
   /** `ordersFull`: most closed orders read per run. */
   readonly closedOrders: number;
   /** Lists read with each order. */
@@ -213,7 +213,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       ? {
           list: {
             entity: SALES_ORDER,
-            fuse: options.fuse,
+            deletionGuard: options.deletionGuard,
             isPaged: true,
             isLong: false,
             diff: diffAgainstWalk,
@@ -234,16 +234,18 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const isWhole = doubts.every((doubt) => doubt.startsWith(OUT_OF_ORDER));
       // Checked before the sweep, because an order found by number is still missing from the list.
       // Skipped for a walk that ended early, because what it has not seen is not missing.
-      const ofWalk = isWhole ? await suspicionsOfWalk(deps, context.run, bottom, options.fuse) : [];
+      const ofWalk = isWhole
+        ? await suspicionsOfWalk(deps, context.run, bottom, options.deletionGuard)
+        : [];
       const swept = await sweep(deps, context, {
         checkpoint: { ...walked },
         closed: isFull ? 'all' : 'changed',
         closedMax: isFull ? options.closedOrders : CLOSED_PER_RUN,
         // More than these are not marked unasked.
-        missingMax: isFull && isSound ? options.fuse.absolute : 0,
+        missingMax: isFull && isSound ? options.deletionGuard.absolute : 0,
         parts,
       });
-      const ofSweep = isSound ? suspicionsOfSweep(swept, options.fuse) : [];
+      const ofSweep = isSound ? suspicionsOfSweep(swept, options.deletionGuard) : [];
       return {
         expectedRows: undefined,
         suspicion: [...ofWalk, ...ofSweep].join('; ') || undefined,

@@ -106,8 +106,8 @@ export function endOfParts<Part extends ListPart>(
     const guard = guardOf(part);
     guarded.set(guard, (guarded.get(guard) ?? 0) + rows);
     const [first, last, shortPages = 0] = counted.get(name) ?? [];
-    const told = { countFirst: first ?? undefined, count: last ?? undefined, rows, shortPages };
-    counts.push(countOfPull(told, part.what, part.what));
+    const totals = { countFirst: first ?? undefined, count: last ?? undefined, rows, shortPages };
+    counts.push(countOfPull(totals, part.what, part.what));
   }
   const rowsOfAll = [...done.values()].reduce((sum, of) => sum + of, 0);
   return { expectedRows: isWhole ? rowsOfAll : undefined, counts, doubts, parts: own, guarded };

@@ -47,7 +47,7 @@ const TYPES: Readonly<Record<PdmStream, ResourceType>> = {
 export function createPdmStream(
   v2: Pick<V2Client, 'collection'>,
   name: PdmStream,
-  fuse: DeletionGuard,
+  deletionGuard: DeletionGuard,
 ): Stream {
   const entity = PDM[name];
   const type = TYPES[name];
@@ -55,7 +55,7 @@ export function createPdmStream(
   return {
     name,
     options: { fields: [...modelledFields(type)] },
-    list: { entity, fuse, isPaged: false, isLong: false },
+    list: { entity, deletionGuard, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
       const { next, offset: start, done } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;

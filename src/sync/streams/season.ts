@@ -24,7 +24,7 @@ import type { ListPaging } from './stock.ts';
 
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
-  readonly fuse: DeletionGuard;
+  readonly deletionGuard: DeletionGuard;
   /** Learned traits of the account; undefined: as in the contract. */
   readonly traits?: Traits | undefined;
 }
@@ -97,14 +97,14 @@ async function pullSeasons(
 }
 
 export function createSeasonStream(v1: SeasonClient, options: SeasonOptions): Stream {
-  const { mode, pageRows, level, fuse, traits } = options;
+  const { mode, pageRows, level, deletionGuard, traits } = options;
   const perBrand = traits && traits.needs.mode !== 'auto' ? { perBrand: traits.needs.mode } : {};
   return {
     name: 'season',
     options: { ...level, mode, pageRows, ...perBrand },
     list: {
       entity: seasonVariants(''),
-      fuse,
+      deletionGuard,
       isPaged: mode === 'pages',
       isLong: true,
       rowsByPart: rowsBySeason,

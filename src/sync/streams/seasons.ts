@@ -32,10 +32,10 @@ interface SeasonDeps {
 const ALL_SEASONS = { part: '/', what: 'the list of seasons', unit: 'seasons' };
 
 function countOf({ rows, rejects, count }: Listing<Season>, brandName?: string): PartCount {
-  const told = { first: count, last: count, came: rows.length + rejects.length };
-  if (brandName === undefined) return { ...ALL_SEASONS, ...told };
+  const counted = { first: count, last: count, came: rows.length + rejects.length };
+  if (brandName === undefined) return { ...ALL_SEASONS, ...counted };
   const unit = `seasons of ${brandName}`;
-  return { part: `/${brandName}`, what: `the list of ${unit}`, unit, ...told };
+  return { part: `/${brandName}`, what: `the list of ${unit}`, unit, ...counted };
 }
 
 /** The service's counts, of the whole list or per brand. */

@@ -33,15 +33,15 @@ export function withoutNameless(
 export interface ShortList {
   readonly name: string;
   readonly entity: ListEntity;
-  readonly fuse: DeletionGuard;
+  readonly deletionGuard: DeletionGuard;
   readonly read: (call: StreamRun['call']) => Promise<ReadList>;
 }
 
-export function createShortListStream({ name, entity, fuse, read }: ShortList): Stream {
+export function createShortListStream({ name, entity, deletionGuard, read }: ShortList): Stream {
   return {
     name,
     options: {},
-    list: { entity, fuse, isPaged: false, isLong: false },
+    list: { entity, deletionGuard, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
       const { count, ...list } = await read(call);
       const rejects = withoutNameless(list, entity.wireKey);

@@ -44,7 +44,7 @@ export interface ListPaging {
 
 export interface StockOptions extends ListPaging {
   readonly level: Required<StockLevel>;
-  readonly fuse: DeletionGuard;
+  readonly deletionGuard: DeletionGuard;
   /** Meaning of a variant that a complete list does not name. */
   readonly unlisted?: 'unknown' | 'zero';
   /** Learned traits of the account; undefined: as in the contract. */
@@ -136,7 +136,7 @@ async function atItsAddress(
 }
 
 export function createStockStream(v1: StockClient, options: StockOptions): Stream {
-  const { mode, pageRows, level, fuse, unlisted, traits } = options;
+  const { mode, pageRows, level, deletionGuard, unlisted, traits } = options;
   const perBrand = traits && traits.needs.mode !== 'auto' ? { perBrand: traits.needs.mode } : {};
   const pull = (context: StreamRun, isOld: boolean): Promise<StreamEnd> =>
     pullStock({ v1, level, context, isOld }, traits);
@@ -145,7 +145,7 @@ export function createStockStream(v1: StockClient, options: StockOptions): Strea
     options: { ...level, mode, pageRows, ...perBrand },
     list: {
       entity: STOCK_VARIANT,
-      fuse,
+      deletionGuard,
       isPaged: mode === 'pages',
       isLong: true,
       rowsByPart: rowsByBrand,

@@ -22,7 +22,7 @@ import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
 import { drawDialects } from '../../dialects/drawn.ts';
-import { clientsOf, FUSE, runsOn } from '../pull.ts';
+import { clientsOf, DELETION_GUARD, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
 import { runnerOf, STILL } from '../support.ts';
 import { mirrorDifferences, rowsOfStreams } from './equal.ts';
@@ -126,10 +126,15 @@ async function openHouse(
   const walk = (name: 'orders' | 'ordersFull', closedOrders: number): Stream =>
     createOrdersStream(
       { ...parts, onRefetchRequested: () => refresher.wakeUp() },
-      { name, fuse: FUSE, closedOrders, also: { refunds: true, pendingRefunds: true } },
+      {
+        name,
+        deletionGuard: DELETION_GUARD,
+        closedOrders,
+        also: { refunds: true, pendingRefunds: true },
+      },
     );
   const needs = createBrandNeeds('auto', { known: [], keep: async () => undefined });
-  const lists = listStreams(clients, mode, FUSE, await createTraits(level, needs));
+  const lists = listStreams(clients, mode, DELETION_GUARD, await createTraits(level, needs));
   const { run, lastRun, operations } = runsOn(deps);
   return {
     ...{ store, run, lastRun },
