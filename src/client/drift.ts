@@ -44,7 +44,7 @@ export interface DriftMeter {
 }
 
 /** Member path → values listed by the contract. */
-export type KnownValues = Readonly<Record<string, readonly string[]>>;
+type KnownValues = Readonly<Record<string, readonly string[]>>;
 
 /** Maximum of distinct paths or values; more would only be noise. */
 const ENTRIES_MAX = 200;
@@ -110,7 +110,7 @@ function shortJson(value: unknown): string {
   return (JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX);
 }
 
-export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
+function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();

@@ -1,8 +1,8 @@
 /**
  * Splits a streamed JSON document into the rows of one array in it, for example the million
  * elements of `data.variants`, without ever holding or parsing the whole. Rows come out as chunks:
- * the bytes of a few neighbouring rows, separators included, so that a input is digested at once
- * and `[` + input + `]` is JSON. Everything around the array is kept and parsed at the end, with
+ * the bytes of a few neighbouring rows, separators included, so that a chunk is digested at once
+ * and `[` + chunk + `]` is JSON. Everything around the array is kept and parsed at the end, with
  * the array empty. Input may break anywhere. A row that is too long is shortened
  * (json-rows/long-row.ts). The scanner verifies structure only: brackets match, strings end, commas
  * separate, nothing is cut off. Whether a row is valid JSON is found when it is parsed
@@ -52,7 +52,7 @@ export interface RowScanOptions {
   readonly restBytesMax: number;
   /** Rows before this one are checked but not returned. */
   readonly skipRows?: number | undefined;
-  /** Stored input that begins with this row of the array. */
+  /** Stored chunk that begins with this row of the array. */
   readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
 }
 
@@ -104,17 +104,17 @@ class StreamedRows implements RowScanner {
   #found = false;
   #markBytes = 0;
   #rows = 0;
-  /** Open input: its earlier buffers, and its start in this one (-1: none open). */
+  /** Open chunk: its earlier buffers, and its start in this one (-1: none open). */
   #parts: Buffer[] = [];
   #partsBytes = 0;
   #chunkAt = -1;
   #chunkFirst = 0;
-  /** Offsets in the open input: start of the current row, and end of the last complete one. */
+  /** Offsets in the open chunk: start of the current row, and end of the last complete one. */
   #rowAt = 0;
   #lastEnd = 0;
   /** Set when the current row is too long: its bytes are not kept. */
   #long: LongRow | undefined;
-  /** Stored input to compare, and bytes of earlier buffers that may belong to it. */
+  /** Stored chunk to compare, and bytes of earlier buffers that may belong to it. */
   #expected: KnownChunk | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -277,7 +277,7 @@ class StreamedRows implements RowScanner {
   }
 
   /**
-   * Compares a stored input; returns like {@link #step}. The byte after the input is part of the
+   * Compares a stored chunk; returns like {@link #step}. The byte after the chunk is part of the
    * check.
    */
   #prove(input: Buffer, at: number): number {
@@ -305,7 +305,7 @@ class StreamedRows implements RowScanner {
     return end;
   }
 
-  /** Scans the held bytes, because they do not match the stored input. */
+  /** Scans the held bytes, because they do not match the stored chunk. */
   #scanHeld(): void {
     const held = this.#dropHeld();
     // A later row starts in the same way as the first.

@@ -132,11 +132,7 @@ async function takeCounts(
 }
 
 /** Accepts that the stream's counts are permanently off by as much as they were in the run. */
-export function acceptCount(
-  { store, clock }: Deps,
-  which: string,
-  asker: Asker,
-): Promise<AcceptedCount> {
+function acceptCount({ store, clock }: Deps, which: string, asker: Asker): Promise<AcceptedCount> {
   return store.transaction(async (tx) => {
     const now = clock.now();
     const runId = await runOf(tx, which);

@@ -25,7 +25,7 @@ async function planned(said: Readonly<Record<string, unknown>>) {
   return { config, streams, of: (name: string) => streams.find((one) => one.stream.name === name) };
 }
 
-it('each has its own schedule, jitter and deletion guard; none that is switched off is there', async () => {
+it('each has its own schedule, jitter and deletion guard, unless it is switched off', async () => {
   const names = Object.keys((await planned({})).config.streams);
   const said = names.flatMap((name, at): (readonly [string, unknown])[] => [
     [`streams.${name}.schedule`, `${at} 3 * * *`],

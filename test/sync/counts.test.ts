@@ -127,7 +127,7 @@ describe('the release of a run of which only the count is off', () => {
     expect(await deletedIn(store)).toHaveLength(4);
   });
 
-  it('is refused where it would delete more than the deletion guard allows, or rows came twice', async () => {
+  it('is refused if it would delete more than the guard allows, or rows came twice', async () => {
     const deletionGuard = { absolute: 1_000, share: 0.1 };
     const { list, run, stock, operations } = await startList('stream', deletionGuard);
     const { release } = operations([stock]);

@@ -117,7 +117,7 @@ describe('the stock stream', () => {
     expect((await state('stock')).complete_at).toBe(before.complete_at);
   });
 
-  it('holds a run that would delete more than the deletion guard allows until it is released', async () => {
+  it('holds a run beyond the deletion guard until it is released', async () => {
     const { reference, store, run, lastRun, state, operations, ...clients } = await pull();
     const stock = stockOf(clients, 'stream', { absolute: 1_000, share: 0.2 });
     await run(stock);

@@ -166,7 +166,7 @@ it('a pending refund is not missing once a refund has come of it', async () => {
 describe('a delivery that is gone from its order', () => {
   const INVENTED = { source: 'test', readSeq: 1, at: 1 };
 
-  /** A mirror that a full walk has filled; the world has enough deliveries for the deletion guard. */
+  /** A mirror that a full walk has filled; it has enough deliveries for the deletion guard. */
   async function start() {
     const world = { styles: 12, colors: 2, sizes: 4, orders: 20 };
     const life = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '1h' };

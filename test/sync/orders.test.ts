@@ -437,7 +437,7 @@ describe('a walk to the first order', () => {
     expect(await deletedOrders(store)).toEqual([]);
   });
 
-  it('is held when more are missing than the deletion guard allows, until it is released', async () => {
+  it('is held when more are missing than the guard allows, until it is released', async () => {
     const { runOrders, store, lastRun, operations, stream } = await start();
     await runOrders();
     const many = Array.from({ length: 20 }, (_, index) => 90_001 + index);
@@ -476,7 +476,7 @@ describe('a walk to the first order', () => {
     expect(kept).toHaveLength(PAGE);
   });
 
-  it('is not held for a person when it went outOfOrder: a release would delete the rest', async () => {
+  it('is not held when its ids were out of order: a release would delete the rest', async () => {
     const { reference, v1, runOrders, store } = await start();
     await runOrders();
     // Deliveries are gone as well, of the orders that are read.

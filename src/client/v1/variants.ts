@@ -67,7 +67,7 @@ interface BatchPlace {
   readonly startedAt: number;
 }
 
-export const NO_BYTES = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 /** `whole` already contains the chunks; otherwise they are copied together. */
 function assembleBatch(
@@ -363,7 +363,7 @@ async function fetchPage(
     const end = scanner.end();
     throwIfUnauthorized(sender, request, end.rest);
     const all = [...chunks, ...end.chunks];
-    // A input with a shortened row has its own bytes.
+    // A chunk with a shortened row has its own bytes.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
     return { chunks: all, end, whole: isInBody ? ownBytes(body) : undefined };
   };

@@ -1,5 +1,5 @@
 /**
- * Skips scanning of unchanged rows. At the position of a stored input, as many bytes as it had are
+ * Skips scanning of unchanged rows. At the position of a stored chunk, as many bytes as it had are
  * digested: an equal digest proves the same rows, if the array continues properly after them.
  * Everything else is scanned.
  */
@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto';
 import { CLOSE_ARRAY, COMMA, isSpace } from './structure.ts';
 
-/** A input as stored by the last run. */
+/** A chunk as stored by the last run. */
 export interface KnownChunk {
   readonly firstRow: number;
   readonly rowCount: number;
@@ -23,7 +23,7 @@ export function digestOf(bytes: Uint8Array | string): string {
 }
 
 interface KnownOptions {
-  /** Stored input that begins with this row. */
+  /** Stored chunk that begins with this row. */
   readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
   readonly rowsPerChunk: number;
   readonly rowBytesMax: number;
@@ -43,7 +43,7 @@ export class KnownRows {
     this.#options = options;
   }
 
-  /** Stored input to compare at this row, once per position. */
+  /** Stored chunk to compare at this row, once per position. */
   expectedAt(row: number): KnownChunk | undefined {
     const { known, rowsPerChunk, rowBytesMax, skipRows = 0 } = this.#options;
     if (!known || row % rowsPerChunk !== 0 || row === this.#triedAt) return undefined;
@@ -58,9 +58,9 @@ export class KnownRows {
     return chunk;
   }
 
-  /** `next` is the byte after the input. */
+  /** `next` is the byte after the chunk. */
   isUnchanged({ rowCount, digest }: KnownChunk, bytes: Uint8Array, next: number): boolean {
-    // A shorter input was the last one: with rows after it, it is another input.
+    // A shorter chunk was the last one: with rows after it, it is another chunk.
     const mayGoOn = rowCount === this.#options.rowsPerChunk;
     const ends = next === CLOSE_ARRAY || (mayGoOn && (next === COMMA || isSpace(next)));
     const isSame = ends && digestOf(bytes) === digest;

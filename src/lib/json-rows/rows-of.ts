@@ -1,9 +1,9 @@
-/** Parses the rows of one input. */
+/** Parses the rows of one chunk. */
 import { toError } from '../errors.ts';
 import { createRowScanner } from '../json-rows.ts';
 
 interface BrokenRow {
-  /** Position in the input, from 0. */
+  /** Position in the chunk, from 0. */
   readonly index: number;
   readonly text: string;
   readonly reason: string;
@@ -15,7 +15,7 @@ export interface ParsedChunk {
   readonly broken: readonly BrokenRow[];
 }
 
-/** Parses the rows of one input; an invalid row does not affect its neighbours. */
+/** Parses the rows of one chunk; an invalid row does not affect its neighbours. */
 export function rowsOf(
   bytes: Uint8Array,
   parse: (text: string) => unknown = JSON.parse,

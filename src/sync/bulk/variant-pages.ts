@@ -168,7 +168,7 @@ async function hasChunks({ db }: Pick<Store, 'db'>, stream: string): Promise<boo
 }
 
 /** Clears digests of chunks whose rows the mirror may have from another source than the list. */
-async function invalidateOutOfBand(
+async function invalidateStale(
   { db }: Pick<Store, 'db'>,
   writer: PageWriter,
   run: Parameters<VariantPages['begin']>[0],
@@ -215,19 +215,15 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     await turn.comeNext();
     const { chunks, ...rows } = await reading;
     turn.goOn();
+    const all = changedChunks.map((one, at) => ({ ...one, ...(chunks[at] ?? NOTHING) }));
+    const before = unchanged.take(run.runId)?.counts;
+    const target = { run, list, place, checkpoint, attempt: turn.attempt.number };
     const writing = writer.write({
-      run,
-      list,
-      place,
-      checkpoint,
+      ...target,
       ...rows,
+      page: { ...page, chunks: all },
       common,
-      attempt: turn.attempt.number,
-      page: {
-        ...page,
-        chunks: changedChunks.map((one, at) => ({ ...one, ...(chunks[at] ?? NOTHING) })),
-      },
-      before: unchanged.take(run.runId)?.counts,
+      before,
     });
     turn.handOver();
     return writing;
@@ -236,9 +232,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     async begin(run) {
       const { runId } = run;
       unchanged.take(runId);
-      const begun = invalidateOutOfBand(store, writer, run).then(() =>
-        hasChunks(store, run.stream),
-      );
+      const begun = invalidateStale(store, writer, run).then(() => hasChunks(store, run.stream));
       attempts.begin(runId, begun);
       if (!(await begun)) reader.expect?.();
     },

@@ -50,7 +50,7 @@ function describeMissed(asked: number): string {
   return `the list moved while it was read: ${asked} rows were asked for one by one`;
 }
 
-export async function askForMissed(
+async function askForMissed(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   { lookUp }: List,
   run: Run,

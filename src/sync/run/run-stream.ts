@@ -1,7 +1,7 @@
 /**
  * Runs a stream once: opens or resumes its run, writes its pages, and ends it with an outcome. A
- * failed run stays open and resumes from its checkpoint after a pause, until it has failed too often
- * without a page in between. A run without progress is aborted.
+ * failed run stays open and resumes from its checkpoint after a pause, until it has failed too
+ * often without a page in between. A run without progress is aborted.
  *
  * How a long list is pulled, in four steps:
  *
