@@ -127,7 +127,7 @@ describe('a list that loses a little with each run', () => {
     expect(await run()).toMatchObject({ outcome: 'complete' });
     list.rows = list.rows.slice(8);
     const told =
-      'delete 8 of 185 rows, and 15 went in the last 24 h: together more than the deletionGuard';
+      'delete 8 of 185 rows, and 15 went in the last 24 h: together more than the deletion guard';
     const { outcome, reason } = await run();
     expect({ outcome, reason }).toMatchObject({ outcome: 'suspicious' });
     expect(reason).toContain(told);
