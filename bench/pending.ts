@@ -16,7 +16,7 @@ import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/log.ts';
 import { STOCK_VARIANT } from '../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../src/mirror/delivery.ts';
-import { writeRows } from '../src/mirror/entity.ts';
+import { upsertRows } from '../src/mirror/entity.ts';
 import { writeOrders } from '../src/mirror/sales-order.ts';
 import { loadRules } from '../src/rules/load.ts';
 import { openStore } from '../src/store/store.ts';
@@ -63,7 +63,7 @@ async function writeStock(first: number, count: number, quantity: number): Promi
       quantity,
     }));
     const rows = records.map(STOCK_VARIANT.toRow);
-    await store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, provenance()));
+    await store.transaction((tx) => upsertRows(tx, STOCK_VARIANT, rows, provenance()));
     await new Promise(setImmediate);
   }
 }
@@ -95,7 +95,7 @@ async function pack(first: number, count: number): Promise<void> {
   const far = ids.filter(isFar).flatMap((id) => linesOf(id));
   const rows = far.map((line) => STOCK_VARIANT.toRow({ barcode: line.barcode, quantity: 9 }));
   await store.transaction(async (tx) => {
-    if (rows.length > 0) await writeRows(tx, STOCK_VARIANT, rows, provenance());
+    if (rows.length > 0) await upsertRows(tx, STOCK_VARIANT, rows, provenance());
     await writeOrders(tx, orders, provenance());
     await writeDeliveries(tx, deliveries, provenance());
   });

@@ -669,7 +669,7 @@ CREATE TABLE announced (
 -- The list of a stream as it was last seen, a few neighbouring rows at a time. The same digest
 -- proves the rows unchanged without parsing one; the keys say which rows the list has, so that a
 -- run that saw the whole list knows which rows are gone.
-CREATE TABLE segment (
+CREATE TABLE chunk (
   stream TEXT NOT NULL,
   -- '' for a list in one piece, else the part (a season).
   part TEXT NOT NULL,
@@ -679,35 +679,35 @@ CREATE TABLE segment (
   digest BLOB,
   -- A JSON array.
   keys TEXT NOT NULL,
-  -- The length of the rows on the wire; null: they did not come as bytes. With it a segment that is
+  -- The length of the rows on the wire; null: they did not come as bytes. With it a chunk that is
   -- as it was is found without looking at its rows.
   bytes INTEGER CHECK (bytes > 0),
   PRIMARY KEY (stream, part, first_row)
 ) STRICT, WITHOUT ROWID;
 
 -- Rows of the stock that were written apart from its list since the last run began.
-CREATE TABLE stock_apart (
+CREATE TABLE stock_out_of_band (
   barcode TEXT PRIMARY KEY,
   is_new INTEGER NOT NULL CHECK (is_new IN (0, 1))
 ) STRICT;
 
 -- Keys that stand more than once in their list.
-CREATE TABLE key_twice (
+CREATE TABLE duplicate_key (
   stream TEXT NOT NULL,
   key TEXT NOT NULL,
   -- 1: its places have changed since its row was made of them.
   is_due INTEGER NOT NULL CHECK (is_due IN (0, 1)),
   PRIMARY KEY (stream, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX key_twice_due ON key_twice (stream, key) WHERE is_due = 1;
+CREATE INDEX duplicate_key_due ON duplicate_key (stream, key) WHERE is_due = 1;
 
--- Places of such keys, and the row that each place says. It goes with the segment (first_row) that
+-- Places of such keys, and the row that each place says. It goes with the chunk (first_row) that
 -- has it.
 CREATE TABLE key_place (
   stream TEXT NOT NULL,
   part TEXT NOT NULL,
   first_row INTEGER NOT NULL,
-  -- Among the rows of the segment, from 0.
+  -- Among the rows of the chunk, from 0.
   at INTEGER NOT NULL,
   key TEXT NOT NULL,
   -- By which two places of a key are told apart; null: the part alone.

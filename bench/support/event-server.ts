@@ -5,7 +5,7 @@
  */
 import { createServer } from 'node:http';
 import { createAccess } from '../../src/inbox/access.ts';
-import { createJournal } from '../../src/inbox/journal.ts';
+import { createEventStore } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
 import { createVerifier } from '../../src/inbox/signature.ts';
@@ -33,10 +33,10 @@ async function serveInbox(path: string): Promise<number> {
   const onAccepted = (): void => {
     commits += 1;
   };
-  const journal = createJournal({ store, clock, meter, onAccepted });
+  const eventStore = createEventStore({ store, clock, meter, onAccepted });
   const secret = { name: 'bench', secret: new Secret('bench', BENCH_KEY) };
   const verifier = createVerifier([secret]);
-  const deps = { verifier, journal, meter, clock, log, writable: () => true };
+  const deps = { verifier, eventStore, meter, clock, log, writable: () => true };
   const listener = createListener({ ...deps, access: createAccess({ path: '/events' }) });
   const { url = '' } = await listener.start({ host: '127.0.0.1', port: 0 });
   process.on('message', () => {

@@ -36,7 +36,7 @@ async function makePages(): Promise<{ readonly pages: Buffer[]; readonly rows: n
   });
   const limits = { rowBytesMax: 1_000_000, restBytesMax: 1_000_000 };
   const path = ['data', 'variants'];
-  const scanner = createRowScanner({ path, rowsPerSegment: PAGE_ROWS, ...limits });
+  const scanner = createRowScanner({ path, rowsPerChunk: PAGE_ROWS, ...limits });
   const pages: Buffer[] = [];
   for await (const chunk of answer.body ?? []) {
     for (const { bytes } of scanner.push(Buffer.from(chunk))) pages.push(Buffer.from(bytes));

@@ -1,6 +1,6 @@
 /** The logger of a command that runs for long, as the configuration and the surroundings say. */
 import type { Config } from '../config/schema.ts';
-import { isJournal } from '../lib/log/journal.ts';
+import { isJournald } from '../lib/log/journald.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../lib/log.ts';
 import type { CliContext } from './command.ts';
 
@@ -9,7 +9,7 @@ type Around = Pick<CliContext, 'env' | 'output' | 'scrubber'>;
 /** Under systemd journald reads priorities; on a terminal people read; else programs do. */
 function formatFor({ env, output }: Around, wanted: Config['log']['format']): LogFormat {
   if (wanted !== 'auto') return wanted;
-  if (isJournal(env, process.stdout.fd)) return 'journal';
+  if (isJournald(env, process.stdout.fd)) return 'journal';
   return output.isTerminal ? 'human' : 'json';
 }
 

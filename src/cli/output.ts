@@ -5,7 +5,7 @@
  */
 import { styleText } from 'node:util';
 import { isJsonObject } from '../lib/json.ts';
-import { visible } from '../lib/text/visible.ts';
+import { visible } from '../lib/strings.ts';
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
-import { isJournal } from '../lib/log/journal.ts';
+import { isJournald } from '../lib/log/journald.ts';
 import { createScrubber } from '../lib/secret.ts';
 import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
@@ -99,7 +99,7 @@ async function createProgram(
 function reportError(thrown: unknown, { env, output }: CliContext): number {
   const error = toError(thrown);
   // A search of the journal for warnings must find why a daemon does not start.
-  const priority = isJournal(env, process.stderr.fd) ? '<3>' : '';
+  const priority = isJournald(env, process.stderr.fd) ? '<3>' : '';
   const tell = (text: string): void => output.note(text.replace(/^(?=.)/gm, priority));
   tell(`selvedge: ${error.message}`);
   if (error instanceof SelvedgeError) {

@@ -1,11 +1,9 @@
 /**
- * Says whether a value has the shape of a schema, without making anything: zod gives a copy of
- * each row that it has checked, and of a million rows which are nearly all right those copies cost
- * as much as the rest of reading them. Who is not accepted is looked at by zod, which says why.
- *
- * Made from the schema itself, so that there is one description of a shape; a schema that does
- * more than to check types (transforms, strips members, refines but strings and numbers) has no
- * acceptor.
+ * Checks whether a value has the shape of a schema, without copying it: zod copies each row that it
+ * checks, which for a million mostly valid rows costs as much as the rest of reading them. Rejected
+ * values go to zod, which gives the reason. Acceptors are derived from the schema itself, so that a
+ * shape is described once; a schema that does more than check types (transforms, strips members,
+ * refines anything but strings and numbers) has none.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
@@ -32,7 +30,6 @@ function ofString({ _zod: { def } }: z.ZodString): Accepts | undefined {
   }
   if (def.coerce) return COMPLEX;
   const isText: Accepts = (value) => typeof value === 'string' && value.length >= lengthMin;
-  // Most have none, and there are many of them.
   if (refines.length === 0) return isText;
   return (value) => isText(value) && refines.every((accepts) => accepts(value));
 }
@@ -62,7 +59,7 @@ function ofArray(schema: z.ZodArray): Accepts | undefined {
   return accepts && ((value) => Array.isArray(value) && value.every(accepts));
 }
 
-/** Only of one that keeps the members which it does not know. */
+/** Only for objects that keep unknown members. */
 function ofObject(schema: z.ZodObject): Accepts | undefined {
   const { shape, catchall } = schema._zod.def;
   if (!(catchall instanceof z.ZodUnknown)) return COMPLEX;
@@ -73,7 +70,7 @@ function ofObject(schema: z.ZodObject): Accepts | undefined {
     members.push({ name, accepts });
   }
   return (value) => {
-    // Zod leaves a member of this name out of its copy: what has one is not taken as it is.
+    // Zod drops a member of this name from its copy, so the original must not be used.
     if (!isJsonObject(value) || Object.hasOwn(value, '__proto__')) return false;
     for (const { name, accepts } of members) if (!accepts(value[name])) return false;
     return true;
@@ -99,7 +96,7 @@ function ofSchema(schema: z.core.$ZodType): Accepts | undefined {
   return schema instanceof z.ZodObject ? ofObject(schema) : COMPLEX;
 }
 
-/** Undefined: the schema does more than to check types. */
+/** Undefined: the schema does more than check types. */
 export function acceptorOf<T>(
   schema: z.core.$ZodType<T>,
 ): ((value: unknown) => value is T) | undefined {

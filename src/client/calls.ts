@@ -1,19 +1,19 @@
-/** What a caller of either API gives along and gets back. */
+/** Options and results common to both APIs. */
 import type { Priority } from './http/limiter.ts';
-import type { Tally } from './http/tally.ts';
+import type { Usage } from './http/usage.ts';
 
 export interface CallOptions {
   readonly priority?: Priority | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told what the requests of the call cost besides themselves. */
-  readonly tally?: Tally | undefined;
-  /** Told the HTTP status of each answer to a request that changes something. */
+  /** Usage counters for the call's requests. */
+  readonly usage?: Usage | undefined;
+  /** Called with the HTTP status of each answer to a writing request. */
   readonly onStatus?: ((status: number) => void) | undefined;
-  /** Asked when the turn of a request that changes something has come: may throw, to hold it. */
+  /** Called when a writing request gets its slot; may throw to hold it back. */
   readonly beforeSend?: (() => void) | undefined;
 }
 
-/** A checked answer; `startedAt` (epoch ms) says how old the knowledge is. */
+/** A checked answer; `startedAt` (epoch ms) tells how old it is. */
 export interface Read<T> {
   readonly value: T;
   readonly startedAt: number;

@@ -1,44 +1,58 @@
 /**
- * Drift: what the service sends and we do not model, or cannot read. Nothing of it is lost (such
- * members are kept with their row) and nothing of it is an error, but it is counted, so that the
- * operator sees a change of the service before it hurts.
+ * Drift: members and values of the service that we do not model, or cannot read. None is lost (they
+ * are kept with their row) and none is an error, but they are counted, so that the operator sees a
+ * change of the service early.
  */
+
 import { z } from 'zod';
+import { STATUSES } from '../config/statuses.ts';
 import { isJsonObject } from '../lib/json.ts';
 import { acceptorOf } from './accept.ts';
+import {
+  brandSchema,
+  deliverySchema,
+  freightOptionSchema,
+  pendingRefundSchema,
+  refundSchema,
+  salesOrderSchema,
+  seasonSchema,
+  variantSchema,
+} from './v1/schemas.ts';
+import type { Included } from './v2/document.ts';
+import { type ResourceType, resourceSchemas } from './v2/resources.ts';
 
-/** What was kept because it could not be read. */
+/** A member that could not be read. */
 export interface Unreadable {
   readonly rows: number;
-  /** As JSON, in short. */
+  /** Shortened JSON. */
   readonly example: string;
 }
 
 interface DriftReport {
-  /** Member path → rows it was seen in: `details.newMember`. Members of lists carry no index. */
+  /** Member path → rows it occurred in: `details.newMember`. Members of lists carry no index. */
   readonly unknownMembers: Readonly<Record<string, number>>;
-  /** `path=value` → times: `status=on_hold`. */
+  /** `path=value` → occurrences: `status=on_hold`. */
   readonly newValues: Readonly<Record<string, number>>;
-  /** Member path → rows in which it is of no form that has a meaning. */
+  /** Member path → rows in which its value has no known form. */
   readonly unreadable: Readonly<Record<string, Unreadable>>;
 }
 
 export interface DriftMeter {
-  /** Members that were kept; `times`: so many rows are like each of these. */
+  /** Counts the kept members of rows; `times`: number of identical rows. */
   note(rows: readonly unknown[], times?: number): void;
   report(): DriftReport;
 }
 
-/** Member path → the values that the contract lists. */
-export type KnownValues = Readonly<Record<string, readonly string[]>>;
+/** Member path → values listed by the contract. */
+type KnownValues = Readonly<Record<string, readonly string[]>>;
 
-/** Different paths or values that are told apart; more would only be noise. */
+/** Maximum of distinct paths or values; more would only be noise. */
 const ENTRIES_MAX = 200;
 const VALUE_CHARS_MAX = 60;
 
 type Members = ReadonlyMap<string, z.core.$ZodType>;
 
-/** The schema without what says only whether the member must be there. */
+/** Strips wrappers that only say whether the member must be present. */
 function bare(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
     return bare(schema.unwrap());
@@ -48,7 +62,7 @@ function bare(schema: z.core.$ZodType): z.core.$ZodType {
   return bare(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
 }
 
-/** What is below a member: one object, or each object of a list. */
+/** Members of an object, or of each object in a list. */
 function membersOf(schema: z.core.$ZodType): Members | undefined {
   const inner = bare(schema);
   if (inner instanceof z.ZodArray) return membersOf(inner.element);
@@ -59,12 +73,12 @@ function membersOf(schema: z.core.$ZodType): Members | undefined {
 interface Shape {
   readonly path: string;
   readonly children: ReadonlyMap<string, Shape | undefined>;
-  /** Whether a member is as the contract has it. */
+  /** Checks a member against the contract. */
   readonly accepts: ReadonlyMap<string, (value: unknown) => boolean>;
   readonly known: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** What has stood in the place of U+0000 (lib/reading/odd-json.ts). */
+/** Replacement for U+0000 (lib/reading/odd-json.ts). */
 const SHOWN_NUL = '\u2400';
 
 function acceptorOfMember(schema: z.core.$ZodType): (value: unknown) => boolean {
@@ -96,7 +110,7 @@ function shortJson(value: unknown): string {
   return (JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX);
 }
 
-export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
+function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();
@@ -135,4 +149,56 @@ export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): D
       ),
     }),
   };
+}
+
+// Drift meter per V1 shape, with the values that the contract lists.
+
+const SCHEMAS = {
+  brand: brandSchema,
+  freightOption: freightOptionSchema,
+  season: seasonSchema,
+  variant: variantSchema,
+  salesOrder: salesOrderSchema,
+  delivery: deliverySchema,
+  refund: refundSchema,
+  pendingRefund: pendingRefundSchema,
+} as const;
+
+const REFUND_TYPES = [
+  'claim/credit',
+  'claim/replace',
+  'claim/price_reduction',
+  'return/credit',
+  'price_reduction/credit',
+] as const;
+
+const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
+  variant: { variantType: ['size', 'assortment'] },
+  salesOrder: { status: STATUSES.order },
+  delivery: { status: STATUSES.delivery },
+  refund: {
+    status: STATUSES.refund,
+    'refundedLineItems.refundType': REFUND_TYPES,
+  },
+  pendingRefund: {
+    status: STATUSES.pendingRefund,
+    'refundLineItems.refundType': REFUND_TYPES,
+  },
+};
+
+export function v1DriftMeter(kind: keyof typeof SCHEMAS): DriftMeter {
+  return createDriftMeter(SCHEMAS[kind], VALUES[kind]);
+}
+
+// Drift meter per V2 resource type, with the values that the contract lists.
+
+export function v2DriftMeter(type: ResourceType): DriftMeter {
+  const values = type === 'styleColor' ? { 'attributes.noosType': ['none', 'noos'] } : {};
+  return createDriftMeter(resourceSchemas[type], values);
+}
+
+/** Drift of a page's `included`: name → occurrences. */
+export function driftOfIncluded({ wasArray, unknownTypes }: Included): ReadonlyMap<string, number> {
+  const types = [...unknownTypes].map(([type, count]) => [`included.${type}`, count] as const);
+  return new Map([...(wasArray ? [['included=array', 1] as const] : []), ...types]);
 }

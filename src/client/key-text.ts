@@ -1,9 +1,9 @@
-/** Text that tells records apart. */
+/** Schema for text used as a key. */
 import { z } from 'zod';
 
 /**
- * Not empty, nor of spaces alone, and text in every coding: JSON may spell half of a character
- * (`"\ud800"`), which the database would give back as another key than the list has.
+ * Neither empty nor blank, and valid in every encoding: JSON may contain half a character
+ * (`"\ud800"`), which the database would return as another key.
  */
 export const keyText = z
   .string()

@@ -1,10 +1,10 @@
-/** A link into the webhook portal: works once, opens everything, so it is a secret. */
+/** A link into the webhook portal: works once and opens everything, so it is a secret. */
 import { z } from 'zod';
 import { Secret } from '../lib/secret.ts';
 
 export interface PortalLink {
   readonly url: Secret;
-  /** ISO text, when the service says so. */
+  /** ISO text, if given. */
   readonly expiresAt: string | undefined;
 }
 

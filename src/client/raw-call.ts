@@ -1,11 +1,11 @@
-/** Any call of the service, as a person looks at it: a path in, status and JSON out. */
+/** Sends any API request for a person: path in, status and JSON out. */
 import { RefusedError } from '../lib/errors.ts';
 import type { Sender } from './transport.ts';
 
 export interface RawCall {
   readonly api: 'v1' | 'v2';
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Below the API's address, with its query: `/orders?beforeOrderId=7`. */
+  /** Path below the API's address, with query: `/orders?beforeOrderId=7`. */
   readonly path: string;
   readonly json?: unknown;
 }
@@ -19,18 +19,18 @@ export interface RawAnswer {
 export interface RawTarget {
   readonly baseUrl: string;
   readonly sender: Sender;
-  /** Of the bodies that are written; undefined: plain JSON. */
+  /** Media type of written bodies; undefined: plain JSON. */
   readonly mediaType?: string;
 }
 
-/** The address of the call; it cannot lead out of the API. */
+/** Address of the call; cannot leave the API. */
 function addressOf(baseUrl: string, path: string): URL {
   const url = URL.parse(`${baseUrl}${path}`);
   const base = new URL(baseUrl);
   const isInside =
     path.startsWith('/') &&
     url?.origin === base.origin &&
-    // An address without a path has "/" for one.
+    // An address without a path has "/".
     url.pathname.startsWith(base.pathname.replace(/\/?$/, '/'));
   if (url && isInside) return url;
   throw new RefusedError('api.bad_path', `${path} is no path below ${baseUrl}`, {

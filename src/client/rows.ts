@@ -1,4 +1,4 @@
-/** Rows of a list, checked one by one: a bad row is put aside with its reason, never thrown. */
+/** Checks rows of a list one by one: a bad row is set aside with its reason, never thrown. */
 import type { z } from 'zod';
 import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
 import { sizeOfLongRow } from '../lib/json-rows/long-row.ts';
@@ -6,9 +6,9 @@ import { tolerantReaderOf } from './tolerant/reader.ts';
 
 /** A row for quarantine. */
 export interface Reject {
-  /** The row as it came, but for what is nested too deep or too long; text when it is no JSON. */
+  /** The received row, except parts nested too deep or too long; text when it is not JSON. */
   readonly raw: unknown;
-  /** Where in the row, members joined by dots; empty: the row itself. */
+  /** Path in the row, joined by dots; empty: the row itself. */
   readonly path: string;
   readonly reason: string;
 }
@@ -18,24 +18,24 @@ export interface CheckedRows<T> {
   readonly rejects: readonly Reject[];
 }
 
-/** Where and why a schema refused something. */
+/** Path and reason of a schema's first complaint. */
 export function firstProblem(error: z.core.$ZodError): Omit<Reject, 'raw'> {
   const issue = error.issues[0];
   const path = issue?.path.map(String).join('.') ?? '';
   return { path, reason: issue?.message ?? 'not the shape of the contract' };
 }
 
-/** A row of which nothing could be written; undefined: it is none. */
+/** Rejects a row nested too deep to write; undefined: it is not. */
 export function tooDeep(raw: unknown): Reject | undefined {
   if (!isTooDeep(raw)) return undefined;
-  // Each by itself has one bracket less.
+  // A member by itself has one bracket less.
   const members = isJsonObject(raw) ? Object.entries(raw) : [];
   const path = members.find(([, member]) => isTooDeep([member]))?.[0] ?? '';
-  // One bracket too many stays: what is left must not be taken for the row.
+  // Leaves one bracket too many, so that the rest is not taken for the row.
   return { raw: cutDeep(raw, 0), path, reason: 'it is nested too deep' };
 }
 
-/** Why a row is lost: what the schema says of the member that cannot be done without. */
+/** Reason of a lost row: the schema's complaint about the indispensable member. */
 function problemOf(schema: z.ZodType, raw: unknown, lost: string): Omit<Reject, 'raw'> {
   const size = sizeOfLongRow(raw);
   if (size !== undefined) return { path: '', reason: `it is too long: ${size} bytes` };
@@ -50,8 +50,8 @@ export type ReadRow<T> = (
 ) => { readonly value: T } | { readonly problem: Omit<Reject, 'raw'> };
 
 /**
- * Reads rows of one kind: as the schema has it, else by what it means (tolerant/reader.ts).
- * `accepts` of long lists: what it accepts is taken as it is and not copied; zod only says why not.
+ * Reads rows by the schema, else by their meaning (tolerant/reader.ts). `accepts` is for long
+ * lists: accepted rows are used without a copy.
  */
 export function rowReader<T>(
   schema: z.ZodType<T>,
@@ -64,14 +64,14 @@ export function rowReader<T>(
       const parsed = schema.safeParse(raw);
       if (parsed.success) return { value: parsed.data };
     }
-    // Most accounts need none.
+    // Created late, because most accounts do not need it.
     tolerant ??= tolerantReaderOf(schema);
     const read = sizeOfLongRow(raw) === undefined ? tolerant(raw) : { lost: '' };
     return 'value' in read ? read : { problem: problemOf(schema, raw, read.lost) };
   };
 }
 
-/** `mayBeDeep`: rows of which nothing could be written may be among them. */
+/** `mayBeDeep`: some rows may be nested too deep to write. */
 export function readRows<T>(
   read: ReadRow<T>,
   raws: readonly unknown[],

@@ -1,15 +1,11 @@
 /**
- * Who we are to the service. A session is a {@link Sender} that puts the credential on each
- * request: a static key, or a token that it gets by logging in.
- *
- * One log-in serves all waiters; it passes the gate, which keeps log-ins apart (also across
- * restarts, the last one is remembered by the store). A 401 means that the token died early: one
- * log-in, one repetition, then the caller is told; where a stream says it in its body, the caller
- * is told at once. Refused credentials are remembered for a while, so that a wrong secret does not
- * hammer the service.
- *
- * What goes wrong here is always RetryLaterError: the caller's own request was not carried out,
- * and a wrong secret must never look like an order that the service refused.
+ * Authenticates requests. A session is a {@link Sender} that adds the credential to each request: a
+ * static key, or a token from a log-in. One log-in serves all waiting requests; it passes the gate,
+ * which spaces log-ins (also over restarts, as the store remembers the last). A 401 means that the
+ * token died early: one log-in, one retry, then the caller gets the error; for a stream, the caller
+ * gets it at once. Refused credentials are remembered for a while, so that a wrong secret does not
+ * hammer the service. Failures here are always RetryLaterError, because the caller's own request
+ * was not sent, and a wrong secret must never look like a refused order.
  */
 import type { Clock } from '../lib/clock.ts';
 import { LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
@@ -20,25 +16,25 @@ import { type HttpRequest, isSafe } from './http/request.ts';
 import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
 import { dataOf } from './v1/envelope.ts';
 
-/** Where the time of the last log-in is kept; the store's version survives a restart. */
+/** Stores the time of the last log-in; the store's version survives a restart. */
 export interface LoginSpacing {
-  /** Epoch ms, or undefined when there was none. */
+  /** Epoch ms; undefined: none so far. */
   lastLoginAt(): number | undefined;
-  /** Resolves when the time is durable: only then is the log-in sent. */
+  /** Resolves when the time is durable; only then is the log-in sent. */
   recordLogin(at: number): Promise<void> | void;
 }
 
 export interface LoginGate {
   /**
    * Resolves when the next log-in may be sent, and records it. First come, first served. Throws
-   * RetryLaterError `session.login_held` when the service asked for a wait of minutes.
+   * RetryLaterError `session.login_held` when the service asked for minutes of waiting.
    */
   pass(): Promise<void>;
-  /** The service asked for patience. */
+  /** Notes that the service asked to wait. */
   hold(ms: number): void;
 }
 
-/** A log-in that has to wait longer than this gives up; its waiters try again later. */
+/** A log-in that would wait longer fails; its callers retry later. */
 const LOGIN_WAIT_MS_MAX = 60_000;
 
 function held(ms: number): RetryLaterError {
@@ -48,8 +44,8 @@ function held(ms: number): RetryLaterError {
 }
 
 /**
- * One gate per system key: every session that logs in with it must share it. `stop` ends the
- * waiting when the process ends; a log-in belongs to no single caller whose signal could do it.
+ * Creates the one gate of a system key, shared by all its sessions. `stop` ends the waiting when
+ * the process ends, because a log-in belongs to no single caller.
  */
 export function createLoginGate(
   clock: Clock,
@@ -70,7 +66,7 @@ export function createLoginGate(
   const passNext = async (): Promise<void> => {
     const last = spacing.lastLoginAt();
     const sinceLast = last === undefined ? spacingMs : clock.now() - last;
-    // A clock that was set back must not lock us out: never more than one spacing.
+    // Caps the wait at one spacing, in case the clock was set back.
     const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
     if (waitMs > 0) await wait(waitMs);
     for (let ms = heldMs(); ms > 0; ms = heldMs()) {
@@ -91,7 +87,7 @@ export function createLoginGate(
   };
 }
 
-/** How a token stands in its header: alone, or behind the word "Bearer" (RFC 6750). */
+/** Form of the token in its header: alone, or after "Bearer" (RFC 6750). */
 type TokenScheme = 'plain' | 'bearer';
 
 interface KeyCredential {
@@ -104,21 +100,21 @@ interface KeyCredential {
 export interface LoginCredential {
   readonly kind: 'login';
   readonly url: string;
-  /** The header that carries the token. */
+  /** Header that carries the token. */
   readonly header: string;
   readonly scheme?: TokenScheme | undefined;
-  /** Names of the members of the log-in body. */
+  /** Member names of the log-in body. */
   readonly idMember: string;
   readonly secretMember: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
-  /** Where the token may stand in the answer, as JSON pointers, tried in order. */
+  /** JSON pointers to the token in the answer, tried in order. */
   readonly tokenPointers: readonly string[];
 }
 
 export type Credential = KeyCredential | LoginCredential;
 
-/** `refused`: the service was there and gave no token. */
+/** `refused`: the service answered without a token. */
 export type LoginResult = 'done' | 'refused' | 'failed';
 
 export interface SessionDeps {
@@ -126,13 +122,13 @@ export interface SessionDeps {
   readonly clock: Clock;
   readonly scrubber: Scrubber;
   readonly gate: LoginGate;
-  /** Told of each log-in. */
+  /** Called after each log-in. */
   readonly onLogin?: (result: LoginResult) => void;
 }
 
-/** After this many log-ins that failed for the moment the waiters are told. */
+/** Log-ins that may fail temporarily before the callers get the error. */
 const LOGIN_ATTEMPTS_MAX = 3;
-/** Refused credentials are not tried again before this. */
+/** Refused credentials are not retried before this. */
 const REFUSED_MS = 60_000;
 
 function memberAt(value: unknown, pointer: string): unknown {
@@ -141,7 +137,7 @@ function memberAt(value: unknown, pointer: string): unknown {
   return at;
 }
 
-/** Without an envelope it stands where its data would. */
+/** Also looks without the envelope, in place of its data. */
 function tokenIn(json: unknown, pointers: readonly string[]): string | undefined {
   const bare = pointers.map((pointer) => pointer.replace(/^\/data(?=\/)/, ''));
   for (const pointer of [...pointers, ...bare]) {
@@ -152,7 +148,7 @@ function tokenIn(json: unknown, pointers: readonly string[]): string | undefined
 }
 
 async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<string> {
-  // A secret that is not there is no refusal by the service: that error goes out as it is.
+  // Read outside of the `try`, because a missing secret is no refusal by the service.
   const json = {
     [credential.idMember]: credential.clientId,
     [credential.secretMember]: credential.clientSecret.reveal(),
@@ -166,7 +162,7 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
       const answer = await deps.transport.request(request);
       const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;
-      // Refused under a 2xx: no pointer of ours is wrong.
+      // A failure inside a 2xx is thrown here; else the pointer is wrong.
       dataOf(deps.transport, request, answer.json, answer.headers);
       throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
         hint: `looked at ${credential.tokenPointers.join(', ')}: set its pointer in the config`,
@@ -182,10 +178,10 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
 
 const NO_ADDRESS = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE, 'service.bad_method']);
 
-/** What a log-in that the service will not have is told as, with where to look. */
+/** Error for a refused log-in, with what to check. */
 function refusedLogin(cause: Error): RetryLaterError {
   const refusal = cause instanceof RefusedError ? cause : undefined;
-  // No such client, or no log-in at all where the base URL leads.
+  // No such client, or no log-in at that base URL.
   const isLost = isNotFound(cause) || NO_ADDRESS.has(refusal?.code ?? '');
   const which = isLost ? 'the base URL, the client id' : 'the client id';
   return new RetryLaterError('session.login_refused', `the log-in failed: ${cause.message}`, {
@@ -199,7 +195,7 @@ function tokenRefused(cause: LoginAgainError): RetryLaterError {
   return new RetryLaterError('session.token_refused', cause.message, { cause });
 }
 
-/** The caller's wait ends when it gives up; the log-in goes on for the others. */
+/** Ends the caller's wait when it aborts; the log-in continues for the others. */
 function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
@@ -211,11 +207,11 @@ function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Prom
 }
 
 interface TokenSource {
-  /** The token to use now; logs in when there is none. */
+  /** Current token; logs in when there is none. */
   current(signal: AbortSignal | undefined): Promise<string>;
-  /** The one that is there; undefined: it has died, and who wants one waits for the log-in. */
+  /** Token held; undefined: it died, and requests wait for the log-in. */
   held(): string | undefined;
-  /** This token was refused. Gives an error when there is no other one to be had. */
+  /** Drops a refused token. Returns an error when no other can be had. */
   drop(token: string, cause: LoginAgainError): Error | undefined;
 }
 
@@ -269,14 +265,14 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
   };
 }
 
-/** The token died while the request stood in the queue: nothing was sent. */
+/** The token died while the request was queued: nothing was sent. */
 class TokenGone extends Error {
   override readonly name = 'TokenGone';
 }
 
 const BEARER = /^bearer\s/i;
 
-/** The value of the header; some services hand a token out with the word before it. */
+/** Header value; some services include "Bearer" in the token. */
 function inHeader(token: string, { scheme }: Credential): string {
   return scheme === 'bearer' && !BEARER.test(token) ? `Bearer ${token}` : token;
 }
@@ -291,7 +287,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
   ): Promise<T> => {
     for (let refusals = 0; ; ) {
       let token = await tokenFor(request);
-      // Asked for when the turn has come: while it queues, the token may die.
+      // Read when the request gets its slot, because the token may die in the queue.
       const headersAtStart = (): Readonly<Record<string, string>> => {
         const held = tokens.held();
         if (held === undefined) throw new TokenGone('the token has died meanwhile');
@@ -307,7 +303,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
         if (final) throw final;
         refusals += 1;
         if (refusals > 1) throw tokenRefused(error);
-        request.tally?.retried();
+        request.usage?.retried();
       }
     }
   };
@@ -319,7 +315,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
       if (isSafe(request) || error instanceof RetryLaterError) throw error;
       throw new RetryLaterError('transport.not_sent', toError(error).message, { cause: error });
     } finally {
-      request.tally?.waited(clock.monotonic() - since);
+      request.usage?.waited(clock.monotonic() - since);
     }
   };
   return {

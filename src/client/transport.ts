@@ -1,25 +1,29 @@
 /**
- * The one way out: every request of the daemon to the service goes through here.
- *
- * Reads an absolute URL with method, headers and JSON; gives status, headers and the decoded
- * answer, or throws one of the classes of lib/errors.ts (see http/answer.ts for which and why).
- * GETs are repeated on a written, capped schedule that honours `Retry-After`; anything with an
- * effect is sent once and its attempts belong to the outbox. TLS is always verified, redirects
- * are never followed, bodies are bounded in bytes (of what they unpack to) and time. Behind it
- * every body is UTF-8 without a content coding.
- *
- * Requests with an effect have connections of their own which are thrown away when they have been
- * idle for a moment: a reset on a long idle socket is the commonest false doubt.
+ * The transport: every request to the service goes through here. Takes an absolute URL with method,
+ * headers and JSON; returns status, headers and the decoded answer, or throws a class of
+ * lib/errors.ts (http/answer.ts says which and why). GETs are retried on a fixed, capped schedule
+ * that honours `Retry-After`; writes are sent once, and the outbox retries them. TLS is always
+ * verified, redirects are never followed, bodies are bounded in (unpacked) bytes and time, and
+ * arrive as UTF-8. Writes use their own connections, closed after a short idle time, because a
+ * reset on an idle socket is the most common false doubt.
  */
+
 import pRetry from 'p-retry';
-import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type LoginAgainError, RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
+import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { type Asked, errorOfAnswer, errorOfFailure, retryAfterMs } from './http/answer.ts';
-import { decodedWhole, textStream } from './http/body/body.ts';
-import { looseTextOf, textOf } from './http/body/charset.ts';
-import { wholeBody } from './http/body/encoding.ts';
+import {
+  type Asked,
+  errorOfAnswer,
+  errorOfBrokenAnswer,
+  errorOfFailure,
+  errorOfPage,
+  isNoJson,
+  retryAfterMs,
+} from './http/answer.ts';
+import { createToUtf8, looseTextOf, type Note, textOf, utf8Of } from './http/charset.ts';
+import { type BodyLimit, streamedBody, wholeBody } from './http/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,
@@ -28,21 +32,87 @@ import {
   headerText,
   type RawAnswer,
 } from './http/exchange.ts';
-import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
-import type { PaceDeps } from './http/pace.ts';
+import { createLimiter, type Limiter, type LimiterOptions, type PaceDeps } from './http/limiter.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
-import { STRAIGHT, type Way } from './http/tunnel.ts';
+import { isPage } from './http/said.ts';
+import { DIRECT, type Route } from './http/tunnel.ts';
 
-export interface TransportOptions extends LimiterOptions, Way {
+// Body of a 2xx answer for its readers: decompressed UTF-8, with failures mapped to errors.
+
+/** Converts the body to UTF-8. The answer to a write is read however damaged its text is. */
+function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Note): Buffer {
+  try {
+    return utf8Of(body, headerText(headers, 'content-type'), note);
+  } catch (error) {
+    if (safe) throw error;
+    note('charset=another (in the answer to a write)');
+    return Buffer.from(textOf(body));
+  }
+}
+
+/** Error for an answer that its reader cannot use. */
+function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Error {
+  if (error instanceof ExchangeFailure) return errorOfFailure(asked, error);
+  if (error instanceof SelvedgeError) return error;
+  const text = body && textOf(body);
+  if (text !== undefined && isNoJson(text)) return errorOfPage(asked, text);
+  return errorOfBrokenAnswer(asked, error);
+}
+
+/** Decodes the whole body; `decode` may throw the answer's meaning. */
+async function decodedWhole<T>(
+  answer: RawAnswer,
+  asked: Asked,
+  limit: BodyLimit,
+  decode: (body: Buffer) => T,
+): Promise<T> {
+  let body: Buffer | undefined;
+  try {
+    body = toUtf8(await wholeBody(answer, limit), answer, asked, limit.note);
+    return decode(body);
+  } catch (error) {
+    throw errorOfBody(asked, body, error);
+  }
+}
+
+/** Body as a stream; `onEnd` is called when it was read, or abandoned. */
+async function* textStream(
+  answer: RawAnswer,
+  asked: Asked,
+  limit: BodyLimit,
+  onEnd: () => void,
+): AsyncGenerator<Buffer, void, undefined> {
+  const transcoder = createToUtf8(headerText(answer.headers, 'content-type'), limit.note);
+  let isFirst = true;
+  try {
+    for await (const chunk of streamedBody(answer, limit)) {
+      const text = transcoder.push(chunk);
+      if (text.length === 0) continue;
+      if (isFirst && isPage(text.toString('latin1', 0, 64).replace(/^\xef\xbb\xbf/, ''))) {
+        throw errorOfPage(asked, textOf(text));
+      }
+      isFirst = false;
+      yield text;
+    }
+    const rest = transcoder.end();
+    if (rest.length > 0) yield rest;
+  } catch (error) {
+    throw errorOfBody(asked, undefined, error);
+  } finally {
+    onEnd();
+  }
+}
+
+export interface TransportOptions extends LimiterOptions, Route {
   readonly deadlines: Deadlines;
   /** Waits before the second, third … attempt of a GET; its length is the number of retries. */
   readonly retryWaitsMs: readonly number[];
-  /** A `Retry-After` beyond this ends the attempts; the caller is told how long to wait. */
+  /** A longer `Retry-After` ends the attempts; the caller gets the wait. */
   readonly retryAfterMsMax: number;
-  /** For answers that are held in memory. */
+  /** Limit for answers held in memory. */
   readonly bodyBytesMax: number;
-  /** For answers that are read as a stream. */
+  /** Limit for streamed answers. */
   readonly streamBytesMax: number;
 }
 
@@ -54,7 +124,7 @@ export const TRANSPORT_DEFAULTS: TransportOptions = {
   retryAfterMsMax: 60_000,
   bodyBytesMax: 33_554_432,
   streamBytesMax: 17_179_869_184,
-  ...STRAIGHT,
+  ...DIRECT,
 };
 
 export interface Answer<T> {
@@ -62,8 +132,8 @@ export interface Answer<T> {
   readonly headers: AnswerHeaders;
   readonly value: T;
   /**
-   * Epoch ms: what the answer tells was so then. Taken before the request was written, and as much
-   * earlier as a cache on the way has kept the answer.
+   * Epoch ms as of which the answer is valid: before the request was written, minus the answer's
+   * age in caches.
    */
   readonly startedAt: number;
 }
@@ -73,37 +143,37 @@ export interface JsonAnswer extends Omit<Answer<unknown>, 'value'> {
 }
 
 export interface StreamAnswer extends Omit<Answer<unknown>, 'value'> {
-  /** Begin to read it at once, to its end or a `break`; RetryLaterError when it breaks off. */
+  /** Read it at once, to its end or a `break`; throws RetryLaterError when interrupted. */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
-  /** The body says that the token was refused; gives the error for it. */
+  /** Called when the body says that the token was refused; returns the error. */
   refused(cause: LoginAgainError): Error;
 }
 
 interface TransportStats {
   readonly requests: number;
   readonly retries: number;
-  /** Waiting for a place and between attempts. */
+  /** Time spent waiting for slots and between attempts. */
   readonly waitMs: number;
   readonly bytesReceived: number;
-  /** The service's clock minus ours, by the last `Date` header; undefined: none was seen. */
+  /** The service's clock minus ours, by the last `Date` header; undefined: none seen. */
   readonly clockOffsetMs: number | undefined;
-  /** Counts of dialects: forms beside the contract that were read all the same. */
+  /** Counts of dialects: forms outside the contract that were read anyway. */
   readonly dialects: Readonly<Record<string, number>>;
 }
 
-/** What the API clients need of a transport; a session is one as well. */
+/** Interface of a transport for the API clients; a session implements it too. */
 export interface Sender {
   request(request: HttpRequest): Promise<JsonAnswer>;
   /**
-   * Like `request`, with a decoder of one's own. It may throw what the answer means; any other
-   * error makes the answer broken.
+   * Like `request`, with a custom decoder. It may throw the answer's meaning; any other error makes
+   * the answer broken.
    */
   send<T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>>;
   stream(request: HttpRequest): Promise<StreamAnswer>;
-  /** Takes secrets out of what the service says, before it is kept as the words of an error. */
+  /** Removes secrets from the service's words before they enter an error. */
   readonly scrub: Scrubber['scrub'];
-  /** Counts a form beside the contract that an answer to the request had. */
-  note(request: Pick<HttpRequest, 'tally'>, what: string): void;
+  /** Counts a form outside the contract in an answer to the request. */
+  note(request: Pick<HttpRequest, 'usage'>, what: string): void;
 }
 
 export interface Transport extends Sender, AsyncDisposable {
@@ -114,23 +184,23 @@ export interface Transport extends Sender, AsyncDisposable {
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Knows the secrets that travel: an answer may repeat them. */
+  /** Knows the secrets in use, because an answer may repeat them. */
   readonly scrubber: Scrubber;
-  /** Told of each dialect once. */
+  /** Called once per dialect. */
   readonly onDialect?: ((what: string) => void) | undefined;
-  /** Told when requests have become slower, or faster again. */
+  /** Called when the request rate drops or rises. */
   readonly onPace?: PaceDeps['onPace'];
 }
 
-/** An answer that is no success is read up to this: it may tell of each line of a long order. */
+/** Limit of error answers, which may name each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;
 
-/** Answers that a cache has kept for longer are told. */
+/** Older cached answers are noted. */
 const AGE_TOLD_MS = 60_000;
-/** Whatever it says: nothing is kept for longer. */
+/** Upper bound of a cache age, whatever the header says. */
 const AGE_MS_MAX = 30 * 86_400_000;
 
-/** Different dialects that are told apart; more would only be noise. */
+/** Maximum of distinct dialects; more would only be noise. */
 const DIALECTS_MAX = 100;
 
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
@@ -163,7 +233,7 @@ interface Opened {
   readonly answer: RawAnswer;
   readonly asked: Asked;
   readonly startedAt: number;
-  /** Gives the place in the limiter back. */
+  /** Releases the slot in the limiter. */
   readonly release: () => void;
 }
 
@@ -177,17 +247,17 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   } finally {
     const waitedMs = clock.monotonic() - since;
     wire.counters.waitMs += waitedMs;
-    request.tally?.waited(waitedMs);
+    request.usage?.waited(waitedMs);
   }
 }
 
-/** How long a cache has kept the answer (RFC 9111, 5.1). */
+/** Age of the answer in caches (RFC 9111, 5.1). */
 function ageMs(headers: AnswerHeaders): number {
   const text = headerText(headers, 'age')?.trim() ?? '';
   return /^\d+$/.test(text) ? Math.min(Number(text) * 1_000, AGE_MS_MAX) : 0;
 }
 
-/** Takes from the head what it says of time; gives since when the answer is so. */
+/** Reads the time headers; returns as of when the answer is valid. */
 function readTimes(
   { deps: { clock }, counters, note }: Wire,
   request: HttpRequest,
@@ -197,12 +267,12 @@ function readTimes(
   const age = ageMs(headers);
   const dateMs = Date.parse(headerText(headers, 'date') ?? '');
   if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs + age - clock.now();
-  if (age > 0) request.tally?.aged(age);
+  if (age > 0) request.usage?.aged(age);
   if (age > AGE_TOLD_MS) note(request, 'age=over 1m (out of a cache)');
   return sentAt - age;
 }
 
-/** The error that an answer which is no success stands for. */
+/** Error for an answer that is no success. */
 async function refused(
   { limiter, deps: { clock }, note }: Wire,
   request: HttpRequest,
@@ -211,7 +281,7 @@ async function refused(
   const { status, headers } = answer;
   const limit = { bytesMax: ERROR_BYTES_MAX, mayCut: true, note: (w: string) => note(request, w) };
   const body = await wholeBody(answer, limit).catch((error: unknown) => {
-    // Else the status says enough, and so does "too fast" with whatever is left of its page.
+    // An unreadable body is ignored: the status says enough.
     if (error instanceof ExchangeFailure && status !== 429) throw error;
     return Buffer.alloc(0);
   });
@@ -223,7 +293,7 @@ async function refused(
   return errorOfAnswer(asked, { status, headers, text }, clock.now());
 }
 
-/** One attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
+/** Makes one attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
 async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise<Opened> {
   const { options, deps, counters } = wire;
   const { origin, headers, ...rest } = encoded(request);
@@ -245,7 +315,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
       signal: request.signal,
       onBytes: (count) => {
         counters.bytesReceived += count;
-        request.tally?.received(count);
+        request.usage?.received(count);
       },
     });
     request.onStatus?.(answer.status);
@@ -286,13 +356,13 @@ function streamed(
   return textStream(answer, asked, { bytesMax: wire.options.streamBytesMax, note }, release);
 }
 
-/** Repeats a GET on the written schedule; anything else is tried once. */
+/** Repeats a GET on the fixed schedule; other methods are tried once. */
 function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>): Promise<T> {
   if (request.method !== 'GET') return attempt();
   const { options, deps, counters } = wire;
   return pRetry(attempt, {
     retries: options.retryWaitsMs.length,
-    // The waiting is done below on our own clock.
+    // Waiting happens below on our own clock.
     minTimeout: 0,
     ...(request.signal ? { signal: request.signal } : {}),
     shouldRetry: async ({ error, retriesConsumed }) => {
@@ -303,8 +373,8 @@ function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>
       const waitMs = Math.max((options.retryWaitsMs[retriesConsumed] ?? 0) * share, askedMs);
       counters.retries += 1;
       counters.waitMs += waitMs;
-      request.tally?.retried();
-      request.tally?.waited(waitMs);
+      request.usage?.retried();
+      request.usage?.waited(waitMs);
       await deps.clock.sleep(waitMs, request.signal);
       return true;
     },
@@ -328,12 +398,12 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     clockOffsetMs: undefined,
     dialects: new Map(),
   };
-  const note: Sender['note'] = ({ tally }, what) => {
+  const note: Sender['note'] = ({ usage }, what) => {
     const { dialects } = counters;
     const times = dialects.get(what) ?? 0;
     if (times === 0 && dialects.size >= DIALECTS_MAX) return;
     dialects.set(what, times + 1);
-    tally?.noted(what);
+    usage?.noted(what);
     if (times === 0) deps.onDialect?.(what);
   };
   const wire: Wire = { options, deps, pools, limiter, counters, note };

@@ -12,7 +12,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, errorCode } from '../lib/errors.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
-import { notUtf8At } from '../lib/text/utf8.ts';
+import { notUtf8At } from '../lib/strings.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
 import { type Config, createSchema } from './schema.ts';
 import { parseTree } from './source/document.ts';

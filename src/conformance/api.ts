@@ -1,7 +1,7 @@
 /** Helpers of the cases: requests to V1 and V2 with a token, waiting, checks of shapes. */
 import type { z } from 'zod';
-import type { Asker, PlainRequest } from '../client/asker.ts';
 import { headerText } from '../client/http/exchange.ts';
+import type { PlainRequest, ProbeClient } from '../client/probe-client.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { TokenWay } from '../probe/access.ts';
 import { V1_ANSWERS } from '../reference/openapi/v1-answers.ts';
@@ -145,7 +145,7 @@ export function checkShape(schema: z.ZodType, value: unknown, extras: Set<string
 }
 
 export interface Passing {
-  readonly asker: Pick<Asker, 'askOnce'>;
+  readonly asker: Pick<ProbeClient, 'askOnce'>;
   /** Least time between two log-ins. */
   readonly loginSpacingMs: number;
   now(): number;

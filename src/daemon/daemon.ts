@@ -11,16 +11,16 @@ import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.t
 import type { Config } from '../config/schema.ts';
 import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/judgement.ts';
-import type { Random } from '../lib/chance.ts';
 import { type Clock, requireSetClock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
 import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { createLocalApi } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
 import { pauseRoutes } from '../local-api/pause-routes.ts';
-import { createRecentReads } from '../mirror/refresh.ts';
+import { createRecentReads } from '../mirror/refetch-queue.ts';
 import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
@@ -33,10 +33,10 @@ import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
 import { groupCommits } from '../store/transaction/group-commit.ts';
+import { createTraits, type Traits } from '../sync/account-traits.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
-import { createTraits, type Traits } from '../sync/traits/traits.ts';
 import { callRoutes } from './commands/call.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
@@ -191,9 +191,9 @@ function createReading(config: Config, { store, service, traits }: WorkerParts, 
   };
 }
 
-function wakes(...workers: readonly { nudge(): void }[]): () => void {
+function all(...steps: readonly (() => void)[]): () => void {
   return () => {
-    for (const { nudge } of workers) nudge();
+    for (const step of steps) step();
   };
 }
 
@@ -223,7 +223,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
-  const onCustomers = wakes(decisions);
+  const onCustomers = decisions.nudge;
   const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
     ...common,
@@ -243,7 +243,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     threadsClock: clock,
     mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => inbox.coverage.pace(),
-    onRefreshRequested: () => inbox.refresher.nudge(),
+    onRefetchRequested: () => inbox.refresher.wakeUp(),
     onRunEnded(result) {
       decisions.nudge();
       causes.nudge();
@@ -252,8 +252,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
     onAccepted: () => decisions.nudge(),
   });
-  guard.onKnown(wakes(sync, inbox.refresher, outbox));
-  pauses.onChanged(wakes(sync, decisions, outbox));
+  guard.onKnown(all(sync.wakeUp, inbox.refresher.wakeUp, outbox.nudge));
+  pauses.onChanged(all(sync.wakeUp, decisions.nudge, outbox.nudge));
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);

@@ -3,12 +3,16 @@ import { isNotFound } from '../client/http/answer.ts';
 import type { Config } from '../config/schema.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
-import { createJournal, type Journal } from '../inbox/journal.ts';
+import { createEventStore, type EventStore } from '../inbox/event-store.ts';
 import { acceptedDelivery } from '../inbox/known-delivery.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
-import { createRefresher, type ReadRequest, type Refresher } from '../inbox/refresher.ts';
+import {
+  createOrderRefetcher,
+  type OrderRefetcher,
+  type ReadRequest,
+} from '../inbox/order-refetcher.ts';
 import { createVerifier } from '../inbox/signature.ts';
 import {
   askingEvent,
@@ -16,15 +20,15 @@ import {
   isMirrored,
   type UnknownOrders,
 } from '../inbox/unknown-orders.ts';
-import type { Random } from '../lib/chance.ts';
 import { type Clock, untilAborted } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { eventRoutes } from '../local-api/event-routes.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
-import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refresh.ts';
+import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refetch-queue.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
@@ -36,7 +40,7 @@ import type { Worker } from './supervisor.ts';
 
 export interface Inbox {
   readonly listener: Worker;
-  readonly refresher: Refresher;
+  readonly refresher: OrderRefetcher;
   readonly meter: Meter;
   readonly coverage: CoverageWatch;
   /** Route of the local API for events. */
@@ -91,8 +95,8 @@ async function recordRefused(
   await forgetAnnounced(store.db, orderId);
   const event = await askingEvent(store.db, cause);
   if (event && isNotFound(error) && !(await isMirrored(store.db, orderId))) {
-    await systemKeys.note(event.hint.systemKey, false);
-    if (!systemKeys.isForeign(event.hint.systemKey)) await unknown.tell(orderId, error, event);
+    await systemKeys.note(event.parsed.systemKey, false);
+    if (!systemKeys.isForeign(event.parsed.systemKey)) await unknown.tell(orderId, error, event);
     return;
   }
   const { code, message, hint } = error;
@@ -108,9 +112,9 @@ async function learnKey(
   reference: string | null | undefined,
 ): Promise<void> {
   const event = await askingEvent(store.db, cause);
-  const named = event?.hint.reference?.trim().toLowerCase();
+  const named = event?.parsed.reference?.trim().toLowerCase();
   if (!event || named === undefined || named !== reference?.trim().toLowerCase()) return;
-  await systemKeys.note(event.hint.systemKey, true);
+  await systemKeys.note(event.parsed.systemKey, true);
 }
 
 /** Reads the one delivery that an event tells of, where that is enough; false: it is not. */
@@ -121,7 +125,7 @@ async function readOneDelivery(
 ): Promise<boolean> {
   if (!request.isOnly || request.refunds) return false;
   const event = await askingEvent(store.db, request.cause);
-  const id = event && (await acceptedDelivery(store.db, event.hint));
+  const id = event && (await acceptedDelivery(store.db, event.parsed));
   if (id === undefined) return false;
   try {
     await readDelivery(orderId, id, request);
@@ -167,7 +171,7 @@ async function readAnnounced(
 }
 
 /** Looks at what an older program could only store before it reads orders. */
-function afterUpgrade(refresher: Refresher, { store, clock, log }: InboxDeps): Refresher {
+function afterUpgrade(refresher: OrderRefetcher, { store, clock, log }: InboxDeps): OrderRefetcher {
   return {
     ...refresher,
     async run(signal) {
@@ -181,9 +185,9 @@ function afterUpgrade(refresher: Refresher, { store, clock, log }: InboxDeps): R
 /** The listener as a worker, and where it listens once it has started. */
 function listenerWorker(
   config: Config['listener'],
-  deps: InboxDeps & { readonly journal: Journal; readonly meter: Meter },
+  deps: InboxDeps & { readonly eventStore: EventStore; readonly meter: Meter },
 ): { readonly worker: Worker; readonly url: Promise<string | undefined> } {
-  const { clock, log, journal, meter, space } = deps;
+  const { clock, log, eventStore, meter, space } = deps;
   const verifier = createVerifier(
     config.secrets.map(({ secret, notAfter }, index) => ({
       name: `listener.secrets[${index}]`,
@@ -208,7 +212,7 @@ function listenerWorker(
   const worker: Worker = {
     name: 'listener',
     async run(signal) {
-      const parts = { access, verifier, journal, meter, clock, log, writable };
+      const parts = { access, verifier, eventStore, meter, clock, log, writable };
       const server = createListener(parts, limits);
       const at = deps.socket === undefined ? config : { fd: deps.socket };
       const { url } = await server.start(at).catch((error: unknown) => {
@@ -235,7 +239,7 @@ export function createInbox(
   const log = deps.log.child({ room: 'inbox' });
   const unknown = createUnknownOrders(store, clock);
   const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
-  const refresher = createRefresher({
+  const refresher = createOrderRefetcher({
     store,
     random,
     log,
@@ -247,17 +251,17 @@ export function createInbox(
   const meter = createMeter(clock, log);
   const onAccepted = (orderIds: readonly number[]): void => {
     deps.recentReads.outdate(orderIds);
-    refresher.nudge();
+    refresher.wakeUp();
   };
-  const journal = createJournal({ store, clock, meter, systemKeys, onAccepted });
-  const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
+  const eventStore = createEventStore({ store, clock, meter, systemKeys, onAccepted });
+  const { worker, url } = listenerWorker(config, { ...deps, log, eventStore, meter });
   return {
     listener: worker,
     meter,
     url,
     refresher: afterUpgrade(refresher, { ...deps, log }),
     routes: eventRoutes({
-      events: createEventOperations({ store, clock, nudge: () => refresher.nudge() }),
+      events: createEventOperations({ store, clock, wakeUp: () => refresher.wakeUp() }),
       async openPortal(who) {
         const link = await openPortal(deps, who);
         // Taken out of every log line that it might get into.

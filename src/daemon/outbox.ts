@@ -2,14 +2,14 @@
 import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
-import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { outboxRoutes } from '../local-api/outbox-routes.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
-import type { RecentReads } from '../mirror/refresh.ts';
+import type { RecentReads } from '../mirror/refetch-queue.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
 import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
@@ -36,8 +36,8 @@ import type { Pauses } from '../store/pauses.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
+import type { LevelWatch } from '../sync/account-traits.ts';
 import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
-import type { LevelWatch } from '../sync/traits/level-watch.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
 

@@ -1,6 +1,6 @@
 /** The way to the service as the configuration describes it: transport, session, V1. */
 import { readFileSync } from 'node:fs';
-import type { Way } from '../client/http/tunnel.ts';
+import type { Route } from '../client/http/tunnel.ts';
 import type { RawTarget } from '../client/raw-call.ts';
 import {
   type Credential,
@@ -21,11 +21,11 @@ import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
 import { createV2Client, type V2Client } from '../client/v2/client.ts';
 import type { Config } from '../config/schema.ts';
-import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RetryLaterError } from '../lib/errors.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
 import { HELD_BY } from '../outbox/waiting.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
@@ -218,7 +218,7 @@ function createV2(
 }
 
 /** How everything that belongs to the service is reached, the relay's API as well. */
-export function wayOf({ caFile, proxy, clientCertificate }: Config['service']): Way {
+export function routeOf({ caFile, proxy, clientCertificate }: Config['service']): Route {
   const caText = caFile === null ? undefined : readFileSync(caFile, 'utf8');
   const client = clientCertificate && {
     certText: readFileSync(clientCertificate.certificates, 'utf8'),
@@ -273,7 +273,7 @@ export async function createService(
         totalMs: timeouts.total,
       },
       retryWaitsMs: retryWaits(config.retry),
-      ...wayOf(config),
+      ...routeOf(config),
     },
     { clock, random, scrubber, ...tellers(deps.log) },
   );

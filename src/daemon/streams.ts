@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
+import type { Traits } from '../sync/account-traits.ts';
 import type { PlannedStream } from '../sync/planner.ts';
 import type { ReadAlso } from '../sync/read-order.ts';
 import type { Stream } from '../sync/stream.ts';
@@ -18,7 +19,6 @@ import { createSeasonStream } from '../sync/streams/season.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { createShortListStream } from '../sync/streams/short-list.ts';
 import { createStockStream } from '../sync/streams/stock.ts';
-import type { Traits } from '../sync/traits/traits.ts';
 
 type Streams = Config['streams'];
 
@@ -28,7 +28,7 @@ export interface StreamSources {
   readonly v1: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
-  readonly onRefreshRequested: () => void;
+  readonly onRefetchRequested: () => void;
   /** Learned traits of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
   /** Milliseconds between two sweeps while events are missed; undefined: as scheduled. */
@@ -60,11 +60,11 @@ export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service
 
 function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { streams } = config;
-  const { store, v1, clock, onRefreshRequested } = sources;
-  const deps = { v1, clock, db: () => store.db, onRefreshRequested };
+  const { store, v1, clock, onRefetchRequested } = sources;
+  const deps = { v1, clock, db: () => store.db, onRefetchRequested };
   const { orders, ordersFull } = streams;
-  const { fuse, closedOrders } = ordersFull;
-  const options = { fuse, closedOrders, also: readAlso(config) };
+  const { deletionGuard, closedOrders } = ordersFull;
+  const options = { deletionGuard, closedOrders, also: readAlso(config) };
   return [
     ...planned(createOrdersStream(deps, { name: 'orders', ...options }), orders, {
       pace: sources.sweepPace,
@@ -94,13 +94,14 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
   const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
   const short = (
     settings: Streams['brands'],
-    parts: Omit<Parameters<typeof createShortListStream>[0], 'fuse'>,
-  ) => planned(createShortListStream({ ...parts, fuse: settings.fuse }), settings);
+    parts: Omit<Parameters<typeof createShortListStream>[0], 'deletionGuard'>,
+  ) =>
+    planned(createShortListStream({ ...parts, deletionGuard: settings.deletionGuard }), settings);
   return [
     ...planned(
       createStockStream(v1, {
         level: { detailed, detailedPricing, includeVariantsOnOrder },
-        fuse: stock.fuse,
+        deletionGuard: stock.deletionGuard,
         unlisted: stock.unlisted,
         mode,
         pageRows,
@@ -111,7 +112,7 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
     ...planned(
       createSeasonStream(v1, {
         level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
-        fuse: season.fuse,
+        deletionGuard: season.deletionGuard,
         mode,
         pageRows,
         traits,
@@ -145,7 +146,7 @@ export function plannedStreams(config: Config, sources: StreamSources): PlannedS
     ...orderStreams(config, sources),
     ...catalogStreams(config, sources),
     ...PDM_STREAMS.flatMap((name) =>
-      v2 ? planned(createPdmStream(v2, name, streams[name].fuse), streams[name]) : [],
+      v2 ? planned(createPdmStream(v2, name, streams[name].deletionGuard), streams[name]) : [],
     ),
   ];
   const reading = readingOf(config);

@@ -1,20 +1,19 @@
 /** The pulls as the configuration describes them: planner, threads, and what a person may do. */
 import { streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
-import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { syncRoutes } from '../local-api/sync-routes.ts';
 import type { ReadSequence } from '../store/state.ts';
 import { type SqliteStore, storeOptions } from '../store/store.ts';
+import type { Traits } from '../sync/account-traits.ts';
 import { createBulkThreads } from '../sync/bulk/threads.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
-import { createPlanner } from '../sync/planner.ts';
-import { requestRun } from '../sync/request-run.ts';
+import { createPlanner, requestRun } from '../sync/planner.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
-import type { Traits } from '../sync/traits/traits.ts';
 import type { OfflineParts } from './commands/offline.ts';
 import type { Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
@@ -33,7 +32,7 @@ export interface SyncDeps {
   /** False while the stream is paused, or all must wait because the disk is nearly full. */
   readonly mayPull: (stream: string) => boolean;
   readonly sweepPace: () => number | undefined;
-  readonly onRefreshRequested: () => void;
+  readonly onRefetchRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;
   /** A person has accepted what decisions waited for. */
   readonly onAccepted: () => void;
@@ -42,7 +41,7 @@ export interface SyncDeps {
 export interface Sync {
   readonly planner: Worker;
   /** Something may be pulled again. */
-  nudge(): void;
+  wakeUp(): void;
   /** Route of the local API for pulls. */
   readonly routes: RouteGroup;
   /** Has a stream pulled soon, for what waits for it. */
@@ -80,26 +79,26 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     variants,
     notAtLevel: streamsNotAtLevel(config),
     streams: streams.map(({ stream }) => stream),
-    nudge: planner.nudge,
+    wakeUp: planner.wakeUp,
     onAccepted: deps.onAccepted,
   });
-  const { nudge } = planner;
+  const { wakeUp } = planner;
   return {
     planner: withThreads(planner, threads),
-    nudge,
+    wakeUp,
     routes: syncRoutes(operations),
-    requestRun: (stream) => requestRun({ store, clock, nudge }, stream),
+    requestRun: (stream) => requestRun({ store, clock, wakeUp }, stream),
   };
 }
 
 /** For the command line while no daemon runs. */
 export function offlineOperations({ config, clock, store, service }: OfflineParts): SyncOperations {
-  const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
+  const sources = { store, clock, ...service, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const names = config.service.v1.members;
   const variants = createVariantPages({ store, clock, names });
-  const nudge = (): void => undefined;
+  const wakeUp = (): void => undefined;
   const notAtLevel = streamsNotAtLevel(config);
   const common = { store, clock, names, variants, streams, notAtLevel };
-  return createSyncOperations({ ...common, nudge, onAccepted: nudge });
+  return createSyncOperations({ ...common, wakeUp, onAccepted: wakeUp });
 }

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../lib/errors.ts';
-import { notUtf8At } from '../lib/text/utf8.ts';
+import { notUtf8At } from '../lib/strings.ts';
 import { loadRules } from '../rules/load.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import { formatProblem } from '../rules/text/problem.ts';

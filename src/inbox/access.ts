@@ -1,11 +1,9 @@
 /**
- * Second factors in front of the signature: a secret last segment of the path, a header with a
- * secret, a list of addresses. None of them is proof of who sends (only the signature is), but
- * what they keep out costs no check of a signature.
- *
- * Behind a reverse proxy every connection comes from the proxy. The header in which it names the
- * sender is believed only on connections from proxies that the configuration lists; everybody else
- * could write it as well.
+ * Second factors before the signature: a secret last path segment, a header with a secret, a list
+ * of addresses. None proves the sender (only the signature does), but rejected requests cost no
+ * signature check. Behind a reverse proxy every connection comes from the proxy; its header with
+ * the sender is trusted only on connections from configured proxies, because anybody could write
+ * it.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -14,27 +12,27 @@ import { sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 
 export interface AccessRules {
-  /** The one path, exactly, e.g. `/events`. */
+  /** The exact path, e.g. `/events`. */
   readonly path: string;
-  /** When set, the path goes on with a slash and this. */
+  /** When set, the path continues with a slash and this. */
   readonly pathToken?: Secret | null;
   /** When set, requests must carry this value in `header` (lower case). */
   readonly headerToken?: Secret | null;
   readonly header?: string;
-  /** `10.0.0.0/8` or single addresses; none: every address may send. */
+  /** `10.0.0.0/8` or single addresses; empty: every address may send. */
   readonly addresses?: readonly string[];
-  /** Whose word about the sender counts, in `proxyHeader` (lower case). */
+  /** Proxies whose `proxyHeader` (lower case) is trusted. */
   readonly proxies?: readonly string[];
   readonly proxyHeader?: string;
 }
 
 export interface Access {
-  /** The path with its token: a secret when there is one. */
+  /** Path with its token: a secret when there is one. */
   readonly path: string;
   isPath(url: string | undefined): boolean;
-  /** The sender's address as far as it can be believed; empty when nobody knows. */
+  /** Sender's address as far as it can be trusted; empty: unknown. */
   senderOf(request: IncomingMessage): string;
-  /** What the request lacks besides the path. */
+  /** Missing factor besides the path. */
   lacks(request: IncomingMessage): 'address' | 'header token' | undefined;
 }
 
@@ -44,14 +42,14 @@ function plainAddress(address: string): string {
   return MAPPED.exec(address)?.[1] ?? address;
 }
 
-/** `[::1]:443`, `10.0.0.1:443` or a bare address; empty when it is none. */
+/** Parses `[::1]:443`, `10.0.0.1:443` or a bare address; empty when invalid. */
 function addressIn(text: string): string {
   const bare =
     /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   return isIP(bare) === 0 ? '' : plainAddress(bare);
 }
 
-/** Whether an address is one of these; each is `address` or `address/bits`, checked before. */
+/** Matches addresses against validated entries `address` or `address/bits`. */
 function addressList(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
@@ -77,7 +75,7 @@ export function createAccess(rules: AccessRules): Access {
     let sender = plainAddress(request.socket.remoteAddress ?? '');
     const named = request.headers[proxyHeader];
     const chain = typeof named === 'string' ? named.split(',') : [];
-    // From the nearest on: each proxy vouches for the one before it, up to the first stranger.
+    // From the nearest proxy on: each vouches for the one before it, up to the first stranger.
     while (isProxy(sender) && chain.length > 0) sender = addressIn((chain.pop() ?? '').trim());
     return sender;
   };

@@ -1,11 +1,10 @@
 /**
- * Missed-event detection: compares what sweeps find with the events that came (view
- * `event_coverage`). One rule, without settings: of the newest 20 deliveries, at least three and at
- * least a quarter were found by a sweep and announced by no event in time. While that is so, the
- * incident `events_missed` is open and the orders are swept every two minutes.
- *
- * The worker also raises the incident `relay_clock`, because signatures fail once the clocks are
- * five minutes apart. Its figures stand in `daemon_state`, for readers beside the daemon.
+ * Missed-event detection: compares deliveries found by sweeps with received events (view
+ * `event_coverage`). One rule without settings: of the newest 20 deliveries, at least three and at
+ * least a quarter were found by a sweep and announced by no event in time. While it holds, the
+ * incident `events_missed` is open and orders are swept every two minutes. The worker also raises
+ * the incident `relay_clock`, because signatures fail once the clocks differ by five minutes. Its
+ * figures are stored in `daemon_state`, for readers beside the daemon.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
@@ -31,10 +30,10 @@ interface CoverageDeps {
 
 export interface CoverageWatch {
   readonly name: 'event-coverage';
-  /** Brings figures and incidents up to now. */
+  /** Updates figures and incidents. */
   look(): Promise<void>;
   run(signal: AbortSignal): Promise<void>;
-  /** Milliseconds between two sweeps while events are missed; undefined: the schedule counts. */
+  /** Milliseconds between sweeps while events are missed; undefined: the schedule applies. */
   pace(): number | undefined;
 }
 
@@ -42,14 +41,14 @@ const COVERAGE_STATE = 'event_coverage';
 const LOOK_MS = 15_000;
 const QUICK_SWEEP_MS = 2 * 60_000;
 const WINDOW_MS = 86_400_000;
-/** An event may come so long after the sweep that was first; the view has the same figure. */
+/** Maximum delay of an event after the sweep that came first; the view uses the same figure. */
 const EVENT_DELAY_MS = 5 * 60_000;
 const DELIVERIES_MAX = 20;
 const MISSED_MIN = 3;
 const MISSED_SHARE_MIN = 0.25;
-/** Newest rows of the mirror that are looked at, because not all of them count. */
+/** Newest rows examined, because not all of them count. */
 const ROWS_MAX = 200;
-/** From here on signatures are in danger: they end at 300 s. */
+/** Warning level; signatures fail at 300 s. */
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
 const MISSED_HINT =
@@ -59,7 +58,9 @@ const MISSED_HINT =
 const CLOCK_HINT =
   "our clock and the relay's differ, from five minutes on events are refused: timedatectl; else ";
 
-/** Deliveries whose sweep before began at `since` or later count: from then on we listened. */
+/**
+ * Counts deliveries whose previous sweep began at `since` or later, when the listener was running.
+ */
 export async function readCoverage(db: Db, since: number, now: number): Promise<EventCoverage> {
   const { rows } = await sql<{ readonly announced: number }>`
     select announced from event_coverage
@@ -103,13 +104,13 @@ export function createCoverageWatch(deps: CoverageDeps): CoverageWatch {
 
   const look = async (): Promise<void> => {
     const now = clock.now();
-    // A clock that was ahead at the start would put this off until it has caught up.
+    // A clock that was ahead at the start would postpone this until real time caught up.
     listeningSince = Math.min(listeningSince, now);
     const { clockOffsetMs } = meter.stats();
     const isClockOff = Math.abs(clockOffsetMs ?? 0) > CLOCK_OFFSET_MS_MAX;
     if (clockOffsetMs !== undefined) await setAlarm('relay_clock', isClockOff, { clockOffsetMs });
     const found = await readCoverage(store.db, listeningSince, now);
-    // Without deliveries nothing new is known: the alarm stays as it is, also over a restart.
+    // Without deliveries nothing new is known, so the alarm stays, also over a restart.
     if (found.deliveries > 0) {
       const hint = isClockOff ? CLOCK_HINT + MISSED_HINT : MISSED_HINT;
       await setAlarm('events_missed', isLosing(found), { ...found, hint });

@@ -1,30 +1,30 @@
 /**
- * What an event says, as far as the inbox needs it: its type and the order to read again. The
- * body is a hint and never becomes mirrored state, so nothing else of it is interpreted here and
- * nothing in it is an error. Names are those of the wire contract (docs/wire.md, "Events").
+ * Parses an event as far as the inbox needs it: its type and the order to read again. The body
+ * never becomes mirrored state, so nothing else is interpreted and nothing in it is an error. Names
+ * are those of the wire contract (docs/wire.md, "Events").
  */
 import { isUtf8 } from 'node:buffer';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 
-export interface EventHint {
+export interface ParsedEvent {
   /** False: a signed body that is not JSON. */
   readonly json: boolean;
   readonly type: string | null;
-  /** Whether we know what events of this type mean. */
+  /** Whether this program knows the type. */
   readonly known: boolean;
-  /** The order to read again: null for a ping, an unknown type or a body that names none. */
+  /** Order to read again; null: a ping, an unknown type, or none named. */
   readonly orderId: number | null;
-  /** Whether the event is about a refund: then refunds are read with the order. */
+  /** About a refund, so that refunds are read with the order. */
   readonly refunds: boolean;
-  /** Somebody waits for it: a packed delivery wants to be decided. */
+  /** A packed delivery waits for its decision. */
   readonly urgent: boolean;
-  /** What a read of the order must show, where the event names it. */
+  /** Content that a read of the order must show. */
   readonly announces: Announcement | null;
-  /** Of the account that it belongs to, where it says so. */
+  /** System key of the account, if given. */
   readonly systemKey: string | null;
-  /** Of the order, where the event has it. */
+  /** Reference of the order, if given. */
   readonly reference: string | null;
-  /** The delivery as the event shows it, which may be anything; null: it is not about one. */
+  /** Unvalidated delivery of the event; null: the event is about none. */
   readonly delivery: Subject | null;
 }
 
@@ -33,11 +33,11 @@ type Subject = Readonly<Record<string, unknown>>;
 interface Announcement {
   readonly thing: 'delivery' | 'refund';
   readonly id: number;
-  /** One of ours; undefined: another word, or none. */
+  /** A known status; undefined: another word, or none. */
   readonly status: string | undefined;
 }
 
-/** A type beyond this is kept in the body only. */
+/** A longer type is kept in the body only. */
 const TYPE = /^[a-zA-Z0-9\-_.]{1,256}$/;
 
 export const KNOWN_TYPES: ReadonlySet<string> = new Set([
@@ -56,19 +56,18 @@ const REFUND_EVENTS = 'sales_order.refund_';
 
 const NAME_CHARS_MAX = 256;
 
-/** Decided within a second where that is possible; everything else may come a little later. */
+/** Type that should be decided within a second; others may take longer. */
 const URGENT_TYPE = 'sales_order.delivery_created';
 
-/** The members of `data` that name an order by its `orderId`. */
+/** Members of `data` that name an order by its `orderId`. */
 const SUBJECTS = ['salesOrder', 'salesOrderDelivery', 'salesOrderRefund'] as const;
 
-/** An id written as text is still an id. */
+/** Accepts an id written as text. */
 function idOf(given: unknown): number | null {
   const id = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : given;
   return typeof id === 'number' && Number.isSafeInteger(id) && id > 0 ? id : null;
 }
 
-/** The first member that names an order. */
 function subjectOf(data: unknown): { readonly orderId: number; readonly subject: Subject } | null {
   for (const name of SUBJECTS) {
     const subject = isJsonObject(data) ? data[name] : undefined;
@@ -94,7 +93,7 @@ function textOf(given: unknown): string | null {
   return typeof given === 'string' && given !== '' && given.length <= NAME_CHARS_MAX ? given : null;
 }
 
-export function readEvent(body: Buffer): EventHint {
+export function parseEvent(body: Buffer): ParsedEvent {
   const value = isUtf8(body) ? tryParseJson(body.toString('utf8')) : undefined;
   const none = { announces: null, systemKey: null, reference: null, delivery: null } as const;
   const nothing = {
@@ -114,7 +113,10 @@ export function readEvent(body: Buffer): EventHint {
   const named = known ? subjectOf(data) : null;
   const announced = named && announcedBy(named.subject);
   return {
-    ...{ json: true, type, known, orderId: named?.orderId ?? null },
+    json: true,
+    type,
+    known,
+    orderId: named?.orderId ?? null,
     refunds: type.startsWith(REFUND_EVENTS),
     urgent: type === URGENT_TYPE,
     announces: announced,

@@ -1,22 +1,22 @@
 /**
- * Events that tell nothing new but that a delivery was accepted, mostly by our own push: one
- * request reads the delivery, and the order with its other deliveries is not read again.
+ * Detects events that only report an accepted delivery, mostly our own push: one request reads the
+ * delivery, and the order with its other deliveries is not read again.
  */
 import { rowReader } from '../client/rows.ts';
 import { deliverySchema } from '../client/v1/schemas.ts';
 import { isMirroredContent } from '../mirror/delivery.ts';
 import type { Db } from '../store/store.ts';
-import type { EventHint } from './event.ts';
+import type { ParsedEvent } from './event.ts';
 
 const readDelivery = rowReader(deliverySchema);
 
 /**
- * The delivery that is all there is to read after the event; undefined: the order is read in full.
- * Other lines mean that the order was packed again, a parcel that its lines have left.
+ * The delivery to read after the event; undefined: the order must be read in full. Other lines mean
+ * that the order was repacked and another parcel lost its lines.
  */
 export async function acceptedDelivery(
   db: Db,
-  { type, orderId, announces, delivery }: EventHint,
+  { type, orderId, announces, delivery }: ParsedEvent,
 ): Promise<number | undefined> {
   if (type !== 'sales_order.delivery_updated' || announces?.status !== 'accepted') return undefined;
   const read = readDelivery(delivery);

@@ -1,40 +1,57 @@
 /**
- * The door for events: one path, one method, signed JSON. It verifies, has the event persisted
- * and answers; it calls nobody and decides nothing. Answers are constant texts, because the relay
- * shows them in its portal; the reason goes to our log and counters.
- *
- * Status codes are chosen for the relay: 204 when the event is durable, whatever its body is: what
- * is signed is stored, understood or not. 401 for a forged or stale signature, 400 for malformed
- * headers, 403/404/405/413/415/431 for what is no event at all. 503 with `Retry-After` when the
- * event cannot be made durable now, so that the relay keeps it. Never 410 (it would disable the
- * endpoint) and never a redirect.
+ * The listener for events: one path, one method, signed JSON. It verifies, stores the event and
+ * answers; it calls nobody and decides nothing. Answers are constant texts, because the relay shows
+ * them in its portal; the reason goes to the log and counters. Status codes for the relay: 204 when
+ * the event is durable, whatever its body is, because everything signed is stored. 401 for a forged
+ * or stale signature, 400 for malformed headers, 403/404/405/413/415/431 for anything that is no
+ * event. 503 with `Retry-After` when the event cannot be stored now, so that the relay keeps it.
+ * Never 410 (it would disable the endpoint) and never a redirect.
  */
+
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Access } from './access.ts';
-import { drainServer } from './drain.ts';
-import type { Journal } from './journal.ts';
+import type { EventStore } from './event-store.ts';
 import type { Meter } from './meter.ts';
 import type { Verifier } from './signature.ts';
+
+// Stops an HTTP server without losing a request. `http.Server.close()` would also destroy accepted
+// connections without a request yet, so only the listening socket is closed first; the caller
+// answers later requests with `Connection: close`.
+
+/** Time for a fresh connection to send its request. */
+const GRACE_MS = 1_000;
+
+/** Resolves when the last connection has ended, after `deadlineMs` at the latest. */
+async function drainServer(server: Server, deadlineMs: number, clock: Clock): Promise<void> {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.once('close', resolve));
+  NetServer.prototype.close.call(server);
+  const idle = clock.after(Math.min(GRACE_MS, deadlineMs), () => server.closeIdleConnections());
+  const force = clock.after(deadlineMs, () => server.closeAllConnections());
+  await closed;
+  idle.cancel();
+  force.cancel();
+}
 
 export interface ListenerLimits {
   readonly bodyBytesMax: number;
   readonly headersMax: number;
   readonly connectionsMax: number;
   readonly requestsPerSocketMax: number;
-  /** Bodies of all requests that are being received or written. */
+  /** Total body bytes of requests being received or stored. */
   readonly inFlightBytesMax: number;
-  /** From the connection to the end of the headers, and to the end of the body. */
+  /** Limits from the connection to the end of the headers, and to the end of the body. */
   readonly headersMs: number;
   readonly requestMs: number;
-  /** 65 s when a reverse proxy stands before us (it must outlive the proxy's), else short. */
+  /** 65 s behind a reverse proxy (it must outlive the proxy's), else short. */
   readonly keepAliveMs: number;
-  /** What a 503 asks of the relay. */
+  /** `Retry-After` of a 503. */
   readonly retryAfterSeconds: number;
 }
 
@@ -51,24 +68,24 @@ export const LISTENER_LIMITS: ListenerLimits = {
 };
 
 export interface ListenerDeps {
-  /** Which requests are looked at at all. */
+  /** Decides which requests are examined at all. */
   readonly access: Access;
   readonly verifier: Verifier;
-  readonly journal: Journal;
+  readonly eventStore: EventStore;
   readonly meter: Meter;
   readonly clock: Clock;
   readonly log: Logger;
-  /** False when an event could not be kept, e.g. because the disk is nearly full. */
+  /** False when no event could be stored, e.g. because the disk is nearly full. */
   readonly writable: () => boolean;
 }
 
-/** Where to listen: an address, or a socket that the service manager has opened. */
+/** Address to listen on, or a socket opened by the service manager. */
 type ListenAt = { readonly host: string; readonly port: number } | { readonly fd: number };
 
 export interface Listener {
-  /** Gives the base URL; an inherited Unix socket has none. */
+  /** Returns the base URL; an inherited Unix socket has none. */
   start(at: ListenAt): Promise<{ readonly url: string | undefined }>;
-  /** Answers everything that is on its way, then stops; at the deadline by force. */
+  /** Answers all requests in progress, then stops; at the deadline by force. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -88,13 +105,13 @@ const ANSWERS: Readonly<Record<number, string>> = {
 interface Refusal {
   readonly status: number;
   readonly reason: string;
-  /** Whose signature it bears, when it bears a right one. */
+  /** Name of the key, if the signature is valid. */
   readonly secretName?: string | undefined;
 }
 
 const NO_BODY = Buffer.alloc(0);
 
-/** What the head of a request tells already, before its body is read. */
+/** Refusal decided by the request's head, before its body is read. */
 function refusalOf(
   { headers, raw }: FastifyRequest,
   access: Access,
@@ -115,7 +132,7 @@ function refusalOf(
   return undefined;
 }
 
-/** Replaces fastify's answers to bytes that are no HTTP, and to `Expect` before a big body. */
+/** Replaces fastify's answers to bytes that are not HTTP, and to `Expect` before a large body. */
 function guardSocket(server: Server, limits: ListenerLimits, meter: Meter): void {
   server.maxRequestsPerSocket = limits.requestsPerSocketMax;
   server.removeAllListeners('clientError');
@@ -138,7 +155,7 @@ function guardSocket(server: Server, limits: ListenerLimits, meter: Meter): void
 }
 
 interface BodyBudget {
-  /** Counts the body of this request in, or refuses it; it is given back with the answer. */
+  /** Reserves the body's bytes until the answer, or refuses the request. */
   take(reply: FastifyReply): Refusal | undefined;
 }
 
@@ -158,7 +175,7 @@ function createBodyBudget(limits: ListenerLimits): BodyBudget {
   };
 }
 
-/** A fastify that gives every body as it came, and answers every failure with a constant. */
+/** A fastify server that passes bodies unparsed, and answers every failure with a constant. */
 function createApp(
   { log, meter }: ListenerDeps,
   limits: ListenerLimits,
@@ -181,7 +198,7 @@ export function createListener(
   deps: ListenerDeps,
   limits: ListenerLimits = LISTENER_LIMITS,
 ): Listener {
-  const { access, verifier, journal, meter, clock } = deps;
+  const { access, verifier, eventStore, meter, clock } = deps;
   const budget = createBodyBudget(limits);
   let stopping = false;
 
@@ -195,15 +212,15 @@ export function createListener(
 
   const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-    const verdict = verifier.verify(request.headers, body, clock.now());
-    if (verdict.secretName && verdict.sentAt) meter.signed(verdict.sentAt);
-    if (!verdict.ok) {
-      const { reason, secretName } = verdict;
+    const verification = verifier.verify(request.headers, body, clock.now());
+    if (verification.secretName && verification.sentAt) meter.signed(verification.sentAt);
+    if (!verification.ok) {
+      const { reason, secretName } = verification;
       refuse(reply, { status: reason === 'malformed' ? 400 : 401, reason, secretName });
       return;
     }
     try {
-      await journal.accept({ ...verdict, body });
+      await eventStore.accept({ ...verification, body });
       reply.code(204).send();
     } catch (error) {
       if (!(error instanceof RetryLaterError)) throw error;
@@ -234,7 +251,6 @@ export function createListener(
         app.server.listen({ fd: at.fd }, resolve);
       });
       const address = app.server.address();
-      // A Unix socket has no URL that others could be told.
       if (address === null || typeof address === 'string') return { url: undefined };
       return { url: urlOf(address) };
     },

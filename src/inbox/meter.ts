@@ -1,14 +1,14 @@
 /**
- * What the inbox counts. A scanner or a forger can knock as often as it likes: every refusal is
- * counted, but of one kind at most one line a minute reaches the log.
+ * Counters of the inbox. Every refusal is counted, but each kind logs at most one line a minute,
+ * because a scanner or forger can send any number.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
 const LOG_EVERY_MS = 60_000;
-/** How many of the last signed attempts the clock offset is taken from: one alone may be wrong. */
+/** Number of recent signed requests for the clock offset, because a single one may be wrong. */
 const OFFSETS_MAX = 8;
-/** From here on an operator should look at the clocks: signatures end at 300 s. */
+/** Offset worth an operator's look; signatures fail at 300 s. */
 const OFFSET_ALARM_MS = 60_000;
 
 interface InboxStats {
@@ -20,23 +20,23 @@ interface InboxStats {
   readonly refused: Readonly<Record<string, number>>;
   readonly lastAcceptedAt: number | undefined;
   /**
-   * Our clock less the relay's, as the smallest difference either way over recent attempts: a slow
-   * network adds to it, and one message with a wrong date is no wrong clock. Undefined until a
-   * rightly signed request came.
+   * Our clock minus the relay's: the smallest absolute difference of recent requests, because a
+   * slow network adds to it and one wrong date is no wrong clock. Undefined before the first
+   * validly signed request.
    */
   readonly clockOffsetMs: number | undefined;
 }
 
 export interface Meter {
   refused(reason: string, detail?: Readonly<Record<string, unknown>>): void;
-  /** A rightly signed attempt, whether it is in time or not. */
+  /** A validly signed request, in time or not. */
   signed(sentAt: number): void;
   committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType'>): void;
   commitFailed(error: unknown, events: number): void;
   stats(): InboxStats;
 }
 
-/** Logs the first line of each kind, then one a minute that says how many there were. */
+/** Logs the first line of each kind, then one a minute with the number suppressed. */
 function createThrottledLog(
   clock: Clock,
   log: Logger,
@@ -55,7 +55,8 @@ function createThrottledLog(
 
 export function createMeter(clock: Clock, log: Logger): Meter {
   const say = createThrottledLog(clock, log);
-  // What an alert looks for is there from the start: a first one is no increase of nothing.
+  // Reasons with an alert exist from the start, because an increase cannot be seen on a counter
+  // that is new.
   const refused: Record<string, number> = { forged: 0, retired: 0 };
   const offsets: number[] = [];
   const sum = { accepted: 0, duplicates: 0, unknownType: 0 };

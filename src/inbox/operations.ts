@@ -1,22 +1,21 @@
 /**
- * Replaying stored events: each is interpreted again, as this program understands it, and its
- * order is read again. It is safe at any time, because an event is only a hint: what the service
- * says now is what counts. Types that were unknown when they came are understood this way after an
- * upgrade.
+ * Replays stored events: parses each with the current program and reads its order again. Safe at
+ * any time, because an event only triggers a read. Types unknown on arrival are understood this way
+ * after an upgrade.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
-import { requestRefreshes } from '../mirror/refresh.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
-import { KNOWN_TYPES, readEvent } from './event.ts';
+import { KNOWN_TYPES, parseEvent } from './event.ts';
 
-/** By id; all that arrived from then on (epoch milliseconds); all that led to no read. */
+/** By id; by arrival (epoch ms); all that led to no read. */
 export type Selection =
   | { readonly ids: readonly string[] }
   | { readonly since: number }
@@ -24,11 +23,11 @@ export type Selection =
 
 export interface ReplayResult {
   readonly events: number;
-  /** How many orders are read again: ten events of one order are one read. */
+  /** Orders to read again; ten events of one order make one read. */
   readonly orders: number;
-  /** Events that name no order, or are of a type that nobody knows. */
+  /** Events that name no order, or are of an unknown type. */
   readonly withoutOrder: number;
-  /** Events that lead to a read now and did not when they came. */
+  /** Events that lead to a read now and did not on arrival. */
   readonly newlyUnderstood: number;
 }
 
@@ -39,12 +38,12 @@ export interface EventOperations {
 export interface EventOperationsDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Orders are to be read. */
-  readonly nudge: () => void;
+  /** Wakes the order refetcher. */
+  readonly wakeUp: () => void;
 }
 
 const EVENTS_PER_COMMIT = 200;
-/** Most of them are not what is looked for. */
+/** More than per commit, because most rows do not match. */
 const EVENTS_PER_LOOK = 500;
 const KNOWN_KEY = 'inbox_types';
 
@@ -57,7 +56,7 @@ function stored(db: Db) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof stored>['execute']>>[number];
 
-/** By the index of the time, from the last event on: the last slice is as quick as the first. */
+/** Pages by the index on time and row, so that the last slice is as fast as the first. */
 async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[]> {
   for (let last = { received_at: since, row: 0 }; ; ) {
     const rows = await stored(db)
@@ -73,7 +72,7 @@ async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[
   }
 }
 
-/** Looks at all that are stored, some at a time, wherever those with this outcome stand. */
+/** Scans all stored events in slices for those with this outcome. */
 async function* eventsWith(db: Db, outcome: 'stored'): AsyncGenerator<readonly Row[]> {
   const ends = sql<{ first: number; last: number }>`
     select (select min(rowid) from webhook_event) as first,
@@ -102,38 +101,39 @@ function eventsOf(db: Db, selection: Selection): AsyncGenerator<readonly Row[]> 
   return eventsWith(db, selection.outcome);
 }
 
-/** The stored events of the selection, each interpreted anew. */
+/** Stored events of the selection, each parsed again. */
 async function* slicesOf(db: Db, selection: Selection) {
   for await (const rows of eventsOf(db, selection)) {
-    if (rows.length > 0) yield rows.map((row) => ({ row, hint: readEvent(row.body) }));
-    // The driver is synchronous: without this the listener would wait until all is done.
+    if (rows.length > 0) yield rows.map((row) => ({ row, parsed: parseEvent(row.body) }));
+    // The driver is synchronous: yields, so that the listener gets its turn.
     await nextTurn();
   }
 }
 
-type Slice = readonly { readonly row: Row; readonly hint: ReturnType<typeof readEvent> }[];
+type Slice = readonly { readonly row: Row; readonly parsed: ReturnType<typeof parseEvent> }[];
 
 async function requestAgain(store: Store, slice: Slice, now: number): Promise<void> {
   await store.transaction(async (tx) => {
-    for (const { row, hint } of slice) {
-      if (hint.type === row.type && hint.orderId === row.order_id) continue;
+    for (const { row, parsed } of slice) {
+      if (parsed.type === row.type && parsed.orderId === row.order_id) continue;
       await tx
         .updateTable('webhook_event')
         .set({
-          ...{ type: hint.type, order_id: hint.orderId },
-          outcome: hint.orderId === null ? 'stored' : 'refresh',
+          type: parsed.type,
+          order_id: parsed.orderId,
+          outcome: parsed.orderId === null ? 'stored' : 'refresh',
         })
         .where('event_id', '=', row.event_id)
         .execute();
     }
-    const requests = slice.flatMap(({ row, hint }) =>
-      hint.orderId === null ? [] : [{ orderId: hint.orderId, cause: `replay:${row.event_id}` }],
+    const requests = slice.flatMap(({ row, parsed }) =>
+      parsed.orderId === null ? [] : [{ orderId: parsed.orderId, cause: `replay:${row.event_id}` }],
     );
-    await requestRefreshes(tx, requests, now);
+    await requestRefetches(tx, requests, now);
   });
 }
 
-/** What a replay does; with `write` it does it. */
+/** Counts the effect of a replay; with `write` carries it out. */
 export async function replayEvents(
   store: Store,
   selection: Selection,
@@ -143,12 +143,12 @@ export async function replayEvents(
   const seen = new Set<string>();
   const count = { events: 0, withoutOrder: 0, newlyUnderstood: 0 };
   for await (const slice of slicesOf(store.db, selection)) {
-    for (const { row, hint } of slice) {
+    for (const { row, parsed } of slice) {
       count.events += 1;
       if ('ids' in selection) seen.add(row.event_id);
-      if (hint.orderId === null) count.withoutOrder += 1;
-      else orders.add(hint.orderId);
-      if (hint.orderId !== null && row.outcome === 'stored') count.newlyUnderstood += 1;
+      if (parsed.orderId === null) count.withoutOrder += 1;
+      else orders.add(parsed.orderId);
+      if (parsed.orderId !== null && row.outcome === 'stored') count.newlyUnderstood += 1;
     }
     if (options.write) await requestAgain(store, slice, options.now);
   }
@@ -162,23 +162,23 @@ export async function replayEvents(
 }
 
 export function createEventOperations(deps: EventOperationsDeps): EventOperations {
-  const { store, clock, nudge } = deps;
+  const { store, clock, wakeUp } = deps;
   return {
     async replay(selection, asker) {
       const now = clock.now();
-      // Whether all of them exist is known before the first is touched.
+      // Checks that all ids exist before changing anything.
       if ('ids' in selection) await replayEvents(store, selection, { write: false, now });
       const result = await replayEvents(store, selection, { write: true, now });
       const detail = { ...selection, ...result };
       const act = { action: 'events.replay', subject: 'events', detail };
       await writeAudit(store.db, { ...asker, ...act }, now);
-      nudge();
+      wakeUp();
       return result;
     },
   };
 }
 
-/** After an upgrade that knows other types of events: what was only stored is looked at again. */
+/** Replays events without a read after an upgrade that knows other event types. */
 export async function replayAfterUpgrade(store: Store, clock: Clock): Promise<number> {
   const known = sha256([...KNOWN_TYPES].sort().join(' '));
   const before = await readState(store.db, KNOWN_KEY);

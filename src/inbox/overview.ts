@@ -1,19 +1,19 @@
-/** Stored events as people look at them: a list, one with what came of it, and what is new. */
+/** Stored events for people: a list, one event with its effects, and new ones. */
 import { sql } from 'kysely';
 import type { Db } from '../store/store.ts';
 
 export interface EventFilter {
-  /** Whole, or without its group: `delivery_created`. */
+  /** Full name, or without its prefix: `delivery_created`. */
   readonly type?: string | undefined;
   readonly orderId?: number | undefined;
-  /** Epoch milliseconds. */
+  /** Epoch ms. */
   readonly since?: number | undefined;
   readonly limit: number;
 }
 
 export interface EventRow {
   readonly eventId: string;
-  /** Epoch milliseconds, here and below; `sentAt` is the relay's time of the first attempt. */
+  /** Epoch ms, here and below; `sentAt` is the relay's time of the first attempt. */
   readonly receivedAt: number;
   readonly sentAt: number;
   readonly type: string | null;
@@ -41,7 +41,6 @@ function eventRows(db: Db) {
     ]);
 }
 
-/** The latest first. */
 export function listEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
   const { type, orderId, since, limit } = filter;
   let query = eventRows(db);
@@ -51,7 +50,7 @@ export function listEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
   return query.orderBy('received_at', 'desc').orderBy('event_id').limit(limit).execute();
 }
 
-/** What arrived from then on, again or for the first time; the earliest first. */
+/** Events that arrived since then, new or repeated; the earliest first. */
 export async function eventsFrom(db: Db, from: number): Promise<EventRow[]> {
   const rows = await eventRows(db)
     .where((eb) => eb.or([eb('received_at', '>=', from), eb('last_duplicate_at', '>=', from)]))
@@ -59,20 +58,20 @@ export async function eventsFrom(db: Db, from: number): Promise<EventRow[]> {
   return rows.sort((a, b) => arrivedAt(a) - arrivedAt(b));
 }
 
-/** The last time that this event arrived. */
+/** Last arrival of the event. */
 export function arrivedAt({ receivedAt, lastDuplicateAt }: EventRow): number {
   return Math.max(receivedAt, lastDuplicateAt ?? 0);
 }
 
 export interface EventTrace extends EventRow {
   readonly body: Buffer;
-  /** Changes that the read after this very event brought. */
+  /** Changes from the read triggered by this event. */
   readonly changes: readonly TraceChange[];
-  /** What happened to its order since, whatever brought it: reads of several events are one. */
+  /** All changes of its order since; reads of several events are one. */
   readonly orderSince: readonly TraceChange[];
   /** Decisions about the order's deliveries since. */
   readonly decisions: readonly TraceDecision[];
-  /** Whether its order still waits to be read, and why the last read failed. */
+  /** Pending read of its order, with the last error. */
   readonly waiting: { readonly dueAt: number; readonly lastError: string | null } | null;
 }
 
@@ -95,7 +94,7 @@ interface TraceDecision {
 const TRACE_MAX = 50;
 
 async function changesOfOrder(db: Db, orderId: number, since: number): Promise<TraceChange[]> {
-  // Keys are texts. Crossed: SQLite would go through all changes otherwise.
+  // Keys are texts. `cross join` keeps SQLite from scanning all changes.
   const found = await sql<TraceChange>`
     select at, entity, key, op, cause from (
       select 'sales_order' entity, ${String(orderId)} key
@@ -108,7 +107,7 @@ async function changesOfOrder(db: Db, orderId: number, since: number): Promise<T
   return found.rows;
 }
 
-/** An event with its body and what it caused; undefined when there is none of this id. */
+/** An event with its body and effects; undefined: no such id. */
 export async function traceEvent(db: Db, eventId: string): Promise<EventTrace | undefined> {
   const event = await eventRows(db)
     .select('body')
@@ -137,7 +136,8 @@ export async function traceEvent(db: Db, eventId: string): Promise<EventTrace | 
   return {
     ...event,
     changes: orderSince.filter(({ cause }) => cause === `refresh:event:${eventId}`),
-    ...{ orderSince, decisions },
+    orderSince,
+    decisions,
     waiting: waiting ?? null,
   };
 }

@@ -1,11 +1,10 @@
 /**
- * Who signed this? Webhook signatures (Standard Webhooks 1.0.0 and Svix, whose scheme is the
- * same under other header names) verified over the raw bytes: a body that is decoded first makes
- * different bytes look equal. Stricter than both npm libraries on purpose: exact grammars for id
- * and time stamp, one header family in a request, a bounded number of signatures.
- *
- * The order is: grammar, signature, age. An old request with a right signature is therefore told
- * from a forged one, and its time stamp may be trusted as evidence about our clock.
+ * Verifies webhook signatures (Standard Webhooks 1.0.0 and Svix, the same scheme under other header
+ * names) over the raw bytes, because decoding first would make different bytes equal. Deliberately
+ * stricter than both npm libraries: exact grammars for id and timestamp, one header family per
+ * request, a bounded number of signatures. Checks grammar, signature, age in this order, so that an
+ * old request with a valid signature differs from a forged one, and its timestamp is evidence about
+ * our clock.
  */
 import {
   createHmac,
@@ -18,7 +17,7 @@ import {
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Secret } from '../lib/secret.ts';
 
-/** How far the time stamp of an attempt may be from our clock, in both directions. */
+/** Maximum difference between a request's timestamp and our clock, in both directions. */
 export const TOLERANCE_MS = 300_000;
 const SIGNATURES_MAX = 16;
 const SIGNATURE_CHARS_MAX = 512;
@@ -28,12 +27,12 @@ const EVENT_ID = /^[A-Za-z0-9_-]{1,128}$/;
 const TIMESTAMP = /^\d{10,11}$/;
 const SIGNATURE = /^(v[0-9a-z]{1,7}),([A-Za-z0-9+/]+={0,2})$/;
 
-/** One key that the operator trusts: `whsec_…` (HMAC-SHA256) or `whpk_…` (Ed25519, public). */
+/** A trusted key: `whsec_…` (HMAC-SHA256) or `whpk_…` (Ed25519, public). */
 export interface SigningSecret {
-  /** Shown in the log and stored with each event, so that a rotation can be followed. */
+  /** Logged and stored with each event, so that a rotation can be followed. */
   readonly name: string;
   readonly secret: Secret;
-  /** Epoch milliseconds from which the key no longer counts; undefined: it has no end. */
+  /** Epoch ms when the key expires; undefined: never. */
   readonly notAfter?: number | undefined;
 }
 
@@ -49,20 +48,20 @@ export type Verification =
   | {
       readonly ok: true;
       readonly eventId: string;
-      /** Epoch milliseconds: the relay's time of this attempt. */
+      /** Epoch ms: the relay's time of this attempt. */
       readonly sentAt: number;
       readonly secretName: string;
     }
   | {
       readonly ok: false;
       readonly reason: RefusedSignature;
-      /** Set when the signature was right: the request really came from the relay. */
+      /** Set when the signature was valid: the request really came from the relay. */
       readonly sentAt?: number;
       readonly secretName?: string;
     };
 
 export interface Verifier {
-  /** `now` in epoch milliseconds. Never throws, whatever the headers and the body are. */
+  /** `now` in epoch ms. Never throws, whatever headers and body are. */
   verify(headers: IncomingHttpHeaders, body: Uint8Array, now: number): Verification;
 }
 
@@ -75,18 +74,18 @@ interface SignedHeaders {
 interface Key {
   readonly name: string;
   readonly notAfter: number;
-  /** Whether one of the signatures over `signed` is ours. All of them are always tried. */
+  /** Whether one of the signatures over `signed` is ours; always tries all of them. */
   matches(prefix: string, body: Uint8Array, signatures: SignedHeaders['signatures']): boolean;
 }
 
-/** The bytes, or undefined when the text is not exactly how base64 writes them. */
+/** Decodes canonical base64; undefined: any other text. */
 function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
 }
 
 function hmacKey(name: string, notAfter: number, bytes: Buffer): Key {
-  // A prepared key: with the bytes themselves each HMAC costs five times as much (measured).
+  // A prepared key; raw bytes make each HMAC five times as expensive (measured).
   const secret = createSecretKey(bytes);
   return {
     name,
@@ -121,7 +120,7 @@ function ed25519Key(name: string, notAfter: number, key: KeyObject): Key {
   };
 }
 
-/** The form of a secret is checked where the configuration is read. */
+/** The configuration has validated the form of the secret. */
 function prepareKey({ name, secret, notAfter = Number.POSITIVE_INFINITY }: SigningSecret): Key {
   const text = secret.reveal();
   const bytes = Buffer.from(text.replace(/^(?:whsec_|whpk_)/, ''), 'base64');
@@ -131,8 +130,8 @@ function prepareKey({ name, secret, notAfter = Number.POSITIVE_INFINITY }: Signi
 }
 
 /**
- * The three headers of the one family that is there. A header sent twice reaches us joined with
- * a comma and a space, which no grammar here allows.
+ * The three headers of the only family present. A header sent twice arrives joined with a comma and
+ * a space, which no grammar here allows.
  */
 function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
   const present = FAMILIES.filter((family) =>
@@ -159,7 +158,7 @@ function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
   return { eventId, timestamp, signatures };
 }
 
-/** The first of the list is preferred. */
+/** The first matching key of the list wins. */
 export function createVerifier(
   secrets: readonly SigningSecret[],
   toleranceMs: number = TOLERANCE_MS,

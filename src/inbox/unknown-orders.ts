@@ -1,24 +1,24 @@
 /**
- * Orders that an event names and the service does not have. One that was just made may not be
- * shown yet: it is asked for again for a while. The others are told in one incident for each
- * system key, because an endpoint may receive the events of other accounts.
+ * Orders that an event names and the service does not have. A new order may not be visible yet, so
+ * it is requested again for a while. The others share one incident per system key, because an
+ * endpoint may receive other accounts' events.
  */
 import { z } from 'zod';
 import { isNotFound } from '../client/http/answer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
-import { ORDERS_UNKNOWN } from '../mirror/refresh.ts';
+import { ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
 import { openDetail, updateIncident } from '../store/incidents.ts';
 import type { Db, Store } from '../store/store.ts';
-import { type EventHint, readEvent } from './event.ts';
+import { type ParsedEvent, parseEvent } from './event.ts';
 
-/** For so long after its event an order that is not there may only be late. */
+/** Time after its event within which a missing order may only be late. */
 const PATIENCE_MS = 30_000;
-/** More orders than these at the same time are no orders of ours that are late. */
+/** More simultaneous missing orders than this are not merely late. */
 const PATIENT_MAX = 20;
 const SHOWN_MAX = 20;
-/** The key of events that name no system key. */
+/** Key of events without a system key. */
 const NO_KEY = 'none';
 
 const HINT =
@@ -26,11 +26,11 @@ const HINT =
   'ask for one with: "selvedge api GET /orders/ID"';
 
 export interface AskingEvent {
-  readonly hint: EventHint;
+  readonly parsed: ParsedEvent;
   readonly receivedAt: number;
 }
 
-/** The event that asked for a read; undefined: something else did. */
+/** The event that requested a read; undefined: another cause. */
 export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | undefined> {
   if (!cause.startsWith('event:')) return undefined;
   const row = await db
@@ -38,7 +38,7 @@ export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | 
     .select(['body', 'received_at'])
     .where('event_id', '=', cause.slice('event:'.length))
     .executeTakeFirst();
-  return row && { hint: readEvent(row.body), receivedAt: row.received_at };
+  return row && { parsed: parseEvent(row.body), receivedAt: row.received_at };
 }
 
 export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
@@ -54,11 +54,11 @@ const detailSchema = z.object({ count: z.int(), orders: z.array(z.int()) });
 
 export interface UnknownOrders {
   /**
-   * The error for an order that the service refused to show: RetryLaterError while it may only be
-   * late, else the refusal itself.
+   * Error for an order that the service refused to show: RetryLaterError while it may be late, else
+   * the refusal itself.
    */
   judge(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<Error>;
-  /** Tells of it, with the others of its key. */
+  /** Reports it, with the others of its key. */
   tell(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<void>;
 }
 
@@ -84,14 +84,16 @@ export function createUnknownOrders(
       return new RetryLaterError('inbox.order_not_shown', text, { cause: error });
     },
     async tell(orderId, { code, message }, event) {
-      const incident = { ...ORDERS_UNKNOWN, key: event?.hint.systemKey ?? NO_KEY };
+      const incident = { ...ORDERS_UNKNOWN, key: event?.parsed.systemKey ?? NO_KEY };
       const open = detailSchema.safeParse(tryParseJson((await openDetail(db, incident)) ?? ''));
       const { count = 0, orders = [] } = open.data ?? {};
       const isKnown = orders.includes(orderId);
       const detail = {
         count: isKnown ? count : count + 1,
         orders: isKnown || orders.length >= SHOWN_MAX ? orders : [...orders, orderId],
-        ...{ code, message, hint: HINT },
+        code,
+        message,
+        hint: HINT,
       };
       await updateIncident(db, { ...incident, detail }, clock.now());
     },

@@ -1,9 +1,7 @@
 /**
- * Time, injected. Nothing outside this file sets a timer or reads the wall clock, so that tests
- * step time instead of sleeping and the reference service can run days in seconds.
- *
- * `now` is wall time in epoch milliseconds and may jump; `monotonic` never goes back and is what
- * deadlines and leases are measured with.
+ * Injected time. Nothing outside this file sets a timer or reads the wall clock, so that tests step
+ * time instead of sleeping and the reference service can run days in seconds. `now` is wall time in
+ * epoch ms and may jump; `monotonic` never goes back and measures deadlines and leases.
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -14,7 +12,7 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Epoch milliseconds, UTC. */
+  /** Epoch ms, UTC. */
   now(): number;
   /** Milliseconds since an arbitrary start; never decreases. */
   monotonic(): number;
@@ -25,11 +23,11 @@ export interface Clock {
 }
 
 export interface ManualClock extends Clock {
-  /** Moves time on and runs what falls due, in order, letting promises settle in between. */
+  /** Advances time and runs due tasks in order, letting promises settle in between. */
   advance(ms: number): Promise<void>;
-  /** Moves the clock on the wall and nothing else, as an administrator does. */
+  /** Steps the wall clock only, as an administrator does. */
   step(ms: number): void;
-  /** How many timers wait; a test that leaves one behind has a leak. */
+  /** Number of pending timers; a test that leaves one behind has a leak. */
   pending(): number;
 }
 
@@ -54,7 +52,7 @@ function sleepWith(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal
   });
 }
 
-/** Resolves when the signal aborts, at once when it has. */
+/** Resolves when the signal aborts, at once if it has. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -71,9 +69,8 @@ export function systemClock(): Clock {
       handle.unref();
       return { cancel: () => clearTimeout(handle) };
     },
-    // A sleeping worker keeps the process alive on purpose: unlike a watchdog timer, somebody
-    // waits for it. The reference is held by a second timer, which must not be the first to end:
-    // between the two nothing would hold the process.
+    // Keeps the process alive while sleeping, because a worker waits for it. A second timer holds
+    // the process, and must not end first.
     sleep(ms, signal) {
       const keepAlive = setInterval(() => undefined, TIMER_MS_MAX);
       return sleepWith(clock, ms, signal).finally(() => clearInterval(keepAlive));
@@ -95,10 +92,10 @@ export function scaledClock(base: Clock, factor: number): Clock {
   };
 }
 
-/** A clock from before there was such a program has not been set yet. */
+/** Earlier times predate this program, so the clock is not set yet. */
 export const CLOCK_MS_MIN = Date.UTC(2026, 0, 1);
 
-/** By a clock that nobody has set, all that is in the database would lie in a time to come. */
+/** Refuses to run on an unset clock, by which all stored timestamps would lie in the future. */
 export function requireSetClock(clock: Pick<Clock, 'now'>): void {
   const now = clock.now();
   if (now >= CLOCK_MS_MIN) return;
@@ -108,7 +105,7 @@ export function requireSetClock(clock: Pick<Clock, 'now'>): void {
   });
 }
 
-/** Lets every promise that is ready run to its next wait, I/O callbacks included. */
+/** Lets every ready promise run to its next wait, I/O callbacks included. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) {
     await nextTurn();

@@ -1,7 +1,7 @@
 /**
- * One error class per decision of the caller. `code` is stable (never reused once retired) and is
- * what programs test; `hint` tells the operator the next step; decisions are never made from the
- * text of a message.
+ * Defines one error class per reaction of the caller. `code` is stable (never reused once retired)
+ * and is what programs test; `hint` gives the operator the next step; nothing decides by a
+ * message's text.
  */
 
 export interface ErrorDetail {
@@ -21,10 +21,10 @@ export class SelvedgeError extends Error {
   }
 }
 
-/** Nothing happened yet and the same request may be made again later. */
+/** Nothing happened yet; the same request may be repeated later. */
 export class RetryLaterError extends SelvedgeError {
   override readonly name = 'RetryLaterError';
-  /** Milliseconds the other side asked us to wait, when it said so. */
+  /** Wait requested by the other side, in ms. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -37,7 +37,7 @@ export class RetryLaterError extends SelvedgeError {
   }
 }
 
-/** The token is gone: log in once and repeat once. */
+/** The token was refused: log in once and retry once. */
 export class LoginAgainError extends SelvedgeError {
   override readonly name = 'LoginAgainError';
 }
@@ -45,7 +45,7 @@ export class LoginAgainError extends SelvedgeError {
 const LINES_SHOWN = 20;
 const LINE_CHARS_SHOWN = 500;
 
-/** The other side said no, definitely; repeating the same request cannot help. */
+/** The other side definitely refused; repeating the same request cannot help. */
 export class RefusedError extends SelvedgeError {
   override readonly name = 'RefusedError';
   /** The service's own lines, e.g. `invalid_data` of a 422. */
@@ -60,8 +60,8 @@ export class RefusedError extends SelvedgeError {
     this.lines = detail.lines ?? [];
   }
 
-  /** For a line in a list or a log: the service may have one for each line of a long order. */
-  get words(): string {
+  /** Text for a list or a log line; the service may send a line for each line of a long order. */
+  get fullMessage(): string {
     if (this.lines.length === 0) return this.message;
     const shown = this.lines.slice(0, LINES_SHOWN).map((line) => line.slice(0, LINE_CHARS_SHOWN));
     const more = this.lines.length - shown.length;
@@ -69,56 +69,55 @@ export class RefusedError extends SelvedgeError {
   }
 }
 
-/** The state at the other side forbids it (HTTP 409): read again, compare, decide anew. */
+/** The remote state forbids it (HTTP 409): read again, compare, decide again. */
 export class ConflictError extends SelvedgeError {
   override readonly name = 'ConflictError';
 }
 
-/** The request may or may not have taken effect; only evidence leads on. */
+/** The request may or may not have taken effect; only a lookup can tell. */
 export class InDoubtError extends SelvedgeError {
   override readonly name = 'InDoubtError';
 }
 
-/** What was typed cannot be meant so; nothing was begun. */
+/** The command line makes no sense; nothing was started. */
 export class UsageError extends SelvedgeError {
   override readonly name = 'UsageError';
 }
 
-/** The configuration cannot be used; a person must change it. */
+/** The configuration is unusable; a person must change it. */
 export class ConfigError extends SelvedgeError {
   override readonly name = 'ConfigError';
 }
 
-/** The database cannot be used as it is; a person must look. */
+/** The database is unusable; a person must look. */
 export class StoreError extends SelvedgeError {
   override readonly name = 'StoreError';
 }
 
-/** A mistake of ours. */
+/** A bug of this program. */
 export class BugError extends SelvedgeError {
   override readonly name = 'BugError';
 }
 
-/** States that `condition` holds; a failure is a bug, not an operating error. */
+/** Asserts a condition whose failure is a bug, not an operating error. */
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new BugError('bug.invariant', message);
 }
 
 /**
- * The database cannot be used, which no later try makes better. Who puts other errors off throws
- * this one on: all ends, before anything more is written into the file.
+ * Whether the database is unusable, which no retry fixes. Code that postpones other errors must
+ * rethrow this one, so that nothing more is written into the file.
  */
 export function isStoreUnusable(error: unknown): boolean {
   return error instanceof StoreError;
 }
 
-/** `ENOENT` and the like of an error of the system; of anything else its words. */
+/** Code of a system error such as `ENOENT`; otherwise the thrown value as text. */
 export function errorCode(thrown: unknown): string {
   const isCoded = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string';
   return isCoded ? String(thrown.code) : String(thrown);
 }
 
-/** Anything thrown, as an Error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
@@ -144,7 +143,7 @@ export const EXIT = {
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
 } as const;
 
-/** As SQLite, the system and we say it; SHMSIZE: the index of its log could not be made larger. */
+/** Codes of SQLite, the system and ours for a full disk; SHMSIZE: the WAL index could not grow. */
 const FULL: unknown[] = [
   'SQLITE_FULL',
   'SQLITE_IOERR_SHMSIZE',
@@ -153,16 +152,18 @@ const FULL: unknown[] = [
   'store.disk_full',
 ];
 
-/** Whether a full disk is the reason, or the reason of the reason: room is all that it needs. */
+/** Whether a full disk is the cause, or a cause of the cause. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && FULL.includes(error.code)) || isDiskFull(error.cause);
 }
 
-/** What somebody else holds, and may let go of; and a clock that is set soon after a boot. */
+/**
+ * Temporary problems: resources held by another process, and a clock that is set soon after boot.
+ */
 const PASSING = ['store.locked', 'store.busy', 'http.address_taken', 'clock.not_set'];
 
-/** The exit code that tells a shell or systemd what kind of failure this was. */
+/** Exit code that tells a shell or systemd the kind of failure. */
 export function exitCodeOf(error: unknown): number {
   const isPassing = error instanceof SelvedgeError && PASSING.includes(error.code);
   if (isPassing || isDiskFull(error)) return EXIT.temporary.code;

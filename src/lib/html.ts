@@ -1,18 +1,17 @@
 /**
- * HTML from a template tag that escapes by default. Values of the service, of webhooks and of
- * people are hostile text until proven otherwise; the only way to put markup into markup is
- * another {@link html} template. Attributes must be quoted, and a URL that comes from outside must
- * not become a link (escaping does not make `javascript:` harmless).
+ * HTML template tag that escapes by default. Values of the service, of webhooks and of people are
+ * hostile text; only another {@link html} template inserts markup. Attributes must be quoted, and
+ * an outside URL must not become a link (escaping does not make `javascript:` harmless).
  */
 
 const MARKUP: unique symbol = Symbol('html');
 
-/** Markup. The member's key is a symbol of this file, so parsed JSON can never pass for it. */
+/** Markup. Its key is a symbol of this file, so that parsed JSON can never pass for it. */
 export interface Html {
   readonly [MARKUP]: string;
 }
 
-/** What a template takes: text and numbers are escaped; false, null and undefined are nothing. */
+/** Template values: text and numbers are escaped; false, null and undefined are omitted. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -23,7 +22,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Also right inside a quoted attribute. */
+/** Also valid inside a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
@@ -39,7 +38,6 @@ function markupOf(value: HtmlValue): string {
   return isList(value) ? value.map(markupOf).join('') : value[MARKUP];
 }
 
-/** The template tag. */
 export function html(parts: TemplateStringsArray, ...values: HtmlValue[]): Html {
   const markup = parts.reduce((out, part, index) => out + markupOf(values[index - 1]) + part);
   return { [MARKUP]: markup };

@@ -1,6 +1,6 @@
 /**
- * The one way to make an HTTP server here: fastify with limits set on purpose and one error
- * handler. A server never answers with the text of an internal error.
+ * The only way to create an HTTP server: fastify with deliberate limits and one error handler. A
+ * server never answers with an internal error's text.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -28,17 +28,17 @@ const HTTP_SERVER_LIMITS: HttpServerLimits = {
   keepAliveMs: 65_000,
 };
 
-/** Bigger header blocks are answered 431 by Node itself. */
+/** Node itself answers larger header blocks with 431. */
 const HEADER_BYTES_MAX = 8_192;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
-/** How long a closing server waits for its callers. */
+/** Maximum wait of a closing server for its clients. */
 const CLOSE_MS_MAX = 5_000;
 /** Node's default of 30 s would let a slow sender exceed the limits above by that much. */
 const CONNECTIONS_CHECK_MS = 1_000;
 
 /**
- * A fastify instance with bounded bodies, headers, times and connections. The caller installs
- * routes and its own error shape (`setErrorHandler`), then calls {@link listenOn}.
+ * A fastify instance with bounded bodies, headers, times and connections. The caller adds routes
+ * and its own error shape (`setErrorHandler`), then calls {@link listenOn}.
  */
 export function createHttpServer(
   log: Logger,
@@ -46,13 +46,13 @@ export function createHttpServer(
 ): FastifyInstance {
   const app = Fastify({
     bodyLimit: limits.bodyBytesMax,
-    // Fastify sets these two on the server itself, over what `http` below would say.
+    // Fastify sets these two on the server itself, overriding `http` below.
     requestTimeout: limits.requestMs,
-    // 0 would keep idle connections open for ever.
+    // 0 would keep idle connections open forever.
     keepAliveTimeout: Math.max(limits.keepAliveMs, 1),
     forceCloseConnections: false,
     return503OnClosing: false,
-    // A URL that cannot be decoded: fastify's own answer would repeat it.
+    // Replaces fastify's answer to an undecodable URL, which would repeat it.
     frameworkErrors(_error, _request, reply) {
       reply.raw.writeHead(400, { 'cache-control': 'no-store' }).end();
     },
@@ -64,17 +64,17 @@ export function createHttpServer(
   });
   app.server.maxConnections = limits.connectionsMax;
   app.server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
-  // A request that is never whole, or an answer that takes long, would keep it open for ever.
+  // An incomplete request or a slow answer would keep the server open forever.
   app.addHook('preClose', async () => {
     const force = systemClock().after(CLOSE_MS_MAX, () => app.server.closeAllConnections());
     app.server.once('close', () => force.cancel());
   });
-  // How it was answered says whose mistake it was: the caller decides that after this hook.
+  // Logged after the caller's handler, because the answer's status tells whose fault it was.
   const failures = new WeakMap<FastifyRequest, Error>();
   app.addHook('onError', async (request, _reply, error) => {
     failures.set(request, error);
   });
-  // Not behind the answer: a caller who has hung up gets none, and was done with before the error.
+  // Not in a later hook, because a client that has hung up gets no answer.
   app.addHook('onSend', async (request, { statusCode }) => {
     const err = failures.get(request);
     if (err === undefined || statusCode < 500) return;
@@ -88,7 +88,7 @@ interface AddressError {
   readonly hint: (setting: string) => string;
 }
 
-/** Why an address cannot be listened on; trying it again at once would not help. */
+/** Reasons why an address cannot be listened on; an immediate retry would not help. */
 const ADDRESS_ERRORS: Readonly<Record<string, AddressError>> = {
   EADDRINUSE: {
     why: 'another program listens there',
@@ -109,14 +109,14 @@ function cannotListen(host: string, port: number, setting: string, thrown: unkno
   const known = ADDRESS_ERRORS[code];
   if (known === undefined) return toError(thrown);
   const message = `cannot listen on ${host} port ${port}: ${known.why} (${code})`;
-  // A program ends, and the address of a network that is late at boot comes up: nobody need look.
+  // The other two pass by themselves: a program ends, or a network comes up late at boot.
   const name = code === 'EACCES' ? 'http.address' : 'http.address_taken';
   return new ConfigError(name, message, { hint: known.hint(setting), cause: thrown });
 }
 
 /**
- * Starts listening and gives the base URL; port 0 means any free port. An address that cannot be
- * had is a ConfigError that names `setting`, where the operator wrote it.
+ * Starts listening and returns the base URL; port 0 means any free port. An unavailable address is
+ * a ConfigError that names `setting`.
  */
 export async function listenOn(
   app: FastifyInstance,
@@ -137,8 +137,8 @@ export async function listenOn(
 }
 
 /**
- * Holds an address that nobody else has, until it is disposed of; else throws as `listenOn`.
- * Whoever comes meanwhile is turned away: the disposal would wait until they leave.
+ * Holds a free address until disposed of; else throws like `listenOn`. Rejects connections
+ * meanwhile, because the disposal would wait for them.
  */
 export async function holdAddress(host: string, port: number, setting: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy()).listen({ host, port });
@@ -150,12 +150,12 @@ export async function holdAddress(host: string, port: number, setting: string): 
   }
 }
 
-/** The base URL of a server that listens on this address. */
+/** Base URL of a server on this address. */
 export function urlOf({ family, address, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** What is wrong with a request; the framework's own words do not name the limit. */
+/** Describes an invalid request; the framework's message lacks the limit. */
 export function requestProblem(error: Error, { routeOptions }: FastifyRequest): string {
   const isTooLarge = 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
   return isTooLarge ? `the body is larger than ${routeOptions.bodyLimit} bytes` : error.message;

@@ -1,19 +1,16 @@
 /**
- * Splits a JSON document that arrives in chunks into the rows of one array in it, for example the
- * million elements of `data.variants`, without ever holding or parsing the whole.
- *
- * Rows come out as segments: the bytes of a few neighbouring rows, separators included, so that a
- * segment is digested in one go and `[` + segment + `]` is JSON. What stands around the array is
- * kept and parsed at the end, with the array left empty. Chunks may break anywhere. A row that is
- * too long comes in short (json-rows/long-row.ts).
- *
- * The scanner proves structure only: brackets match, strings end, commas separate, nothing is
- * cut off. Whether a row is JSON in every detail is seen by whoever parses it
+ * Splits a streamed JSON document into the rows of one array in it, for example the million
+ * elements of `data.variants`, without ever holding or parsing the whole. Rows come out as chunks:
+ * the bytes of a few neighbouring rows, separators included, so that a chunk is digested at once
+ * and `[` + chunk + `]` is JSON. Everything around the array is kept and parsed at the end, with
+ * the array empty. Input may break anywhere. A row that is too long is shortened
+ * (json-rows/long-row.ts). The scanner verifies structure only: brackets match, strings end, commas
+ * separate, nothing is cut off. Whether a row is valid JSON is found when it is parsed
  * (json-rows/rows-of.ts).
  */
 
 import { withoutNames } from './json-rows/keyed.ts';
-import { KnownRows, type KnownSegment } from './json-rows/known.ts';
+import { type KnownChunk, KnownRows } from './json-rows/known.ts';
 import { LongRow } from './json-rows/long-row.ts';
 import { RestScanner } from './json-rows/rest-scanner.ts';
 import {
@@ -29,13 +26,13 @@ import {
 } from './json-rows/structure.ts';
 import { ValueScanner } from './json-rows/value-scanner.ts';
 
-export interface RowSegment {
+export interface RowChunk {
   /** Index of its first row in the whole array, from 0. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** From the first byte of the first row to the last byte of the last one. */
+  /** From the first byte of the first row to the last byte of the last. */
   readonly bytes: Buffer;
-  /** Proved by its digest to be as it was the last time, and not looked into. */
+  /** Unchanged by its digest, and not scanned. */
   readonly isKnown: boolean;
 }
 
@@ -43,43 +40,43 @@ export interface RowScanOptions {
   /** Member names from the root to the array; empty: the document itself is the array. */
   readonly path: readonly string[];
   /**
-   * Other places of the array. If they are given, it may also be an object by number
-   * (`{"0": …, "1": …}`). The first place that fits counts.
+   * Other paths of the array. If given, it may also be an object by number (`{"0": …, "1": …}`).
+   * The first match counts.
    */
   readonly others?: readonly (readonly string[])[] | undefined;
-  /** Segments end where the row index is a multiple of this. */
-  readonly rowsPerSegment: number;
-  /** A longer row comes in short. */
+  /** Chunks end where the row index is a multiple of this. */
+  readonly rowsPerChunk: number;
+  /** Longer rows are shortened. */
   readonly rowBytesMax: number;
-  /** For everything around the array. */
+  /** Limit for everything around the array. */
   readonly restBytesMax: number;
-  /** Rows before this one are checked but not given. */
+  /** Rows before this one are checked but not returned. */
   readonly skipRows?: number | undefined;
-  /** What is known of the segment that begins with this row of the array. */
-  readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
+  /** Stored chunk that begins with this row of the array. */
+  readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
 }
 
 export interface RowScanEnd {
-  /** Those that could not be told from known ones before. */
-  readonly segments: readonly RowSegment[];
+  /** Chunks held back because they might have matched a stored one. */
+  readonly chunks: readonly RowChunk[];
   /** The document with the array empty. */
   readonly rest: unknown;
-  /** Whether the array was there at all. */
+  /** Whether the array exists. */
   readonly found: boolean;
-  /** The place that it was found in. */
+  /** Path of the array. */
   readonly at: readonly string[] | undefined;
-  /** Whether it was an object by number; the first row is null in the rest then. */
+  /** Whether it was an object by number; its first row is then null in the rest. */
   readonly isKeyed: boolean;
-  /** Rows in the array, the skipped ones included. */
+  /** Rows of the array, including skipped ones. */
   readonly rows: number;
 }
 
 export interface RowScanner {
-  /** How many are behind it. */
+  /** Rows completed so far. */
   readonly rows: number;
-  /** The segments that this chunk completes. Throws {@link JsonRowsError}. */
-  push(chunk: Buffer): RowSegment[];
-  /** After the last chunk: the last segments and the rest. Throws {@link JsonRowsError}. */
+  /** Returns the chunks completed by this input. Throws {@link JsonRowsError}. */
+  push(input: Buffer): RowChunk[];
+  /** After the last input: remaining chunks and the rest. Throws {@link JsonRowsError}. */
   end(): RowScanEnd;
 }
 
@@ -93,12 +90,12 @@ type Place =
   | 'in_scalar'
   | 'in_known'
   | 'after_row'
-  // Of an object by number.
+  // States within an object by number.
   | 'in_name'
   | 'after_name'
   | 'row_value';
 
-class ChunkedRows implements RowScanner {
+class StreamedRows implements RowScanner {
   readonly #options: RowScanOptions;
   readonly #rest: RestScanner;
   readonly #value = new ValueScanner();
@@ -107,21 +104,21 @@ class ChunkedRows implements RowScanner {
   #found = false;
   #markBytes = 0;
   #rows = 0;
-  /** The open segment: its earlier chunks, and where it begins in this one (-1: none open). */
+  /** Open chunk: its earlier buffers, and its start in this one (-1: none open). */
   #parts: Buffer[] = [];
   #partsBytes = 0;
-  #segmentAt = -1;
-  #segmentFirst = 0;
-  /** Offsets in the open segment: of the row being read, and of the end of the last whole one. */
+  #chunkAt = -1;
+  #chunkFirst = 0;
+  /** Offsets in the open chunk: start of the current row, and end of the last complete one. */
   #rowAt = 0;
   #lastEnd = 0;
-  /** The row being read has become too long: its bytes are not kept. */
+  /** Set when the current row is too long: its bytes are not kept. */
   #long: LongRow | undefined;
-  /** What is looked for now, and the bytes of earlier chunks that may be it. */
-  #expected: KnownSegment | undefined;
+  /** Stored chunk to compare, and bytes of earlier buffers that may belong to it. */
+  #expected: KnownChunk | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  #out: RowSegment[] = [];
+  #out: RowChunk[] = [];
 
   constructor(options: RowScanOptions) {
     this.#options = options;
@@ -133,18 +130,18 @@ class ChunkedRows implements RowScanner {
     return this.#rows;
   }
 
-  push(chunk: Buffer): RowSegment[] {
+  push(input: Buffer): RowChunk[] {
     this.#out = [];
-    this.#scan(chunk, this.#skipMark(chunk));
+    this.#scan(input, this.#skipMark(input));
     return this.#out;
   }
 
-  #scan(chunk: Buffer, from: number): void {
+  #scan(input: Buffer, from: number): void {
     let at = from;
-    while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
-    if (this.#segmentAt >= 0) {
-      this.#keep(chunk.subarray(this.#segmentAt));
-      this.#segmentAt = 0;
+    while (at >= 0 && at < input.length) at = this.#step(input, at);
+    if (this.#chunkAt >= 0) {
+      this.#keep(input.subarray(this.#chunkAt));
+      this.#chunkAt = 0;
       const reading = this.#place === 'in_row' || this.#place === 'in_scalar';
       if (reading) this.#checkRow();
     }
@@ -162,13 +159,13 @@ class ChunkedRows implements RowScanner {
       throw new JsonRowsError('malformed', 'outside of the rows');
     }
     const { foundAt: at, isKeyed } = this.#rest;
-    return { segments: this.#out, rest, found: this.#found, at, isKeyed, rows: this.#rows };
+    return { chunks: this.#out, rest, found: this.#found, at, isKeyed, rows: this.#rows };
   }
 
-  #skipMark(chunk: Buffer): number {
+  #skipMark(input: Buffer): number {
     let at = 0;
-    while (this.#markBytes < BYTE_ORDER_MARK.length && at < chunk.length) {
-      if (chunk[at] !== BYTE_ORDER_MARK[this.#markBytes]) {
+    while (this.#markBytes < BYTE_ORDER_MARK.length && at < input.length) {
+      if (input[at] !== BYTE_ORDER_MARK[this.#markBytes]) {
         if (this.#markBytes > 0) throw new JsonRowsError('malformed', 'at the very beginning');
         this.#markBytes = BYTE_ORDER_MARK.length;
       } else {
@@ -179,27 +176,27 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  /** Goes on from `at` to the next place; the index there, or -1 at the end of the chunk. */
-  #step(chunk: Buffer, at: number): number {
+  /** Advances from `at` to the next state; returns its index, or -1 at the end of the buffer. */
+  #step(input: Buffer, at: number): number {
     switch (this.#place) {
       case 'rest':
-        return this.#enterArray(this.#rest.scan(chunk, at));
+        return this.#enterArray(this.#rest.scan(input, at));
       case 'in_row': {
-        const end = this.#value.scan(chunk, at);
-        if (end >= 0) this.#endRow(chunk, end);
+        const end = this.#value.scan(input, at);
+        if (end >= 0) this.#endRow(input, end);
         return end;
       }
       case 'in_scalar':
-        return this.#scanScalar(chunk, at);
+        return this.#scanScalar(input, at);
       case 'in_known':
-        return this.#prove(chunk, at);
+        return this.#prove(input, at);
       case 'in_name': {
-        const end = this.#value.scan(chunk, at);
+        const end = this.#value.scan(input, at);
         if (end >= 0) this.#place = 'after_name';
         return end;
       }
       default:
-        return this.#betweenRows(chunk, at);
+        return this.#betweenRows(input, at);
     }
   }
 
@@ -211,21 +208,21 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  #scanScalar(chunk: Buffer, from: number): number {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at];
+  #scanScalar(input: Buffer, from: number): number {
+    for (let at = from; at < input.length; at += 1) {
+      const byte = input[at];
       if (byte === COMMA || byte === CLOSE_ARRAY || isSpace(byte)) {
-        this.#endRow(chunk, at);
+        this.#endRow(input, at);
         return at;
       }
     }
     return -1;
   }
 
-  #betweenRows(chunk: Buffer, from: number): number {
+  #betweenRows(input: Buffer, from: number): number {
     let at = from;
-    while (at < chunk.length && isSpace(chunk[at])) at += 1;
-    const byte = chunk[at];
+    while (at < input.length && isSpace(input[at])) at += 1;
+    const byte = input[at];
     if (byte === undefined) return -1;
     const { isKeyed } = this.#rest;
     const isEnd = byte === (isKeyed ? CLOSE_OBJECT : CLOSE_ARRAY);
@@ -240,12 +237,12 @@ class ChunkedRows implements RowScanner {
     } else if (this.#place !== 'first_row') {
       throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
     }
-    if (this.#segmentAt >= 0) this.#endSegment(chunk);
+    if (this.#chunkAt >= 0) this.#endChunk(input);
     this.#place = 'rest';
     return at;
   }
 
-  /** Takes the next piece of an object by number: a name, its colon, or the row. */
+  /** Consumes the next token of an object by number: a name, its colon, or the row. */
   #nameOrRow(byte: number, at: number): number {
     if (this.#place === 'row_value' && byte === OPEN_OBJECT) return this.#beginRow(byte, at);
     const isName = this.#place === 'next_row' && byte === QUOTE;
@@ -257,9 +254,9 @@ class ChunkedRows implements RowScanner {
     return at + 1;
   }
 
-  /** The index from which to go on. */
+  /** Returns the index to continue from. */
   #beginRow(first: number, at: number): number {
-    const mayBeKnown = this.#segmentAt < 0 && !this.#rest.isKeyed;
+    const mayBeKnown = this.#chunkAt < 0 && !this.#rest.isKeyed;
     this.#expected = mayBeKnown ? this.#known.expectedAt(this.#rows) : undefined;
     if (this.#expected) {
       this.#place = 'in_known';
@@ -271,44 +268,47 @@ class ChunkedRows implements RowScanner {
     const bracketed = first === OPEN_OBJECT || first === OPEN_ARRAY || first === QUOTE;
     if (bracketed) this.#value.begin(first);
     this.#place = bracketed ? 'in_row' : 'in_scalar';
-    if (this.#segmentAt < 0) {
-      this.#segmentAt = at;
-      this.#segmentFirst = this.#rows;
+    if (this.#chunkAt < 0) {
+      this.#chunkAt = at;
+      this.#chunkFirst = this.#rows;
     }
-    this.#rowAt = this.#partsBytes + at - this.#segmentAt;
+    this.#rowAt = this.#partsBytes + at - this.#chunkAt;
     return at + 1;
   }
 
-  /** As {@link #step} does. The byte behind a segment belongs to its proof. */
-  #prove(chunk: Buffer, at: number): number {
+  /**
+   * Compares a stored chunk; returns like {@link #step}. The byte after the chunk is part of the
+   * check.
+   */
+  #prove(input: Buffer, at: number): number {
     const known = this.#expected;
     const end = at + (known?.size ?? 0) - this.#heldBytes;
-    const next = chunk[end];
+    const next = input[end];
     if (!known || next === undefined) {
-      const part = chunk.subarray(at);
+      const part = input.subarray(at);
       this.#held.push(part);
       this.#heldBytes += part.length;
       return -1;
     }
-    const here = chunk.subarray(at, end);
+    const here = input.subarray(at, end);
     const bytes = this.#held.length === 0 ? here : Buffer.concat([...this.#held, here]);
-    if (!this.#known.isProved(known, bytes, next)) {
+    if (!this.#known.isUnchanged(known, bytes, next)) {
       this.#scanHeld();
       return at;
     }
     this.#dropHeld();
     const { rowCount } = known;
-    const segment = { firstRow: this.#rows, rowCount, bytes, isKnown: true };
+    const chunk = { firstRow: this.#rows, rowCount, bytes, isKnown: true };
     this.#rows += rowCount;
     this.#place = 'after_row';
-    if (this.#rows > (this.#options.skipRows ?? 0)) this.#out.push(segment);
+    if (this.#rows > (this.#options.skipRows ?? 0)) this.#out.push(chunk);
     return end;
   }
 
-  /** It was not, or will not be, what was expected: all of it is scanned. */
+  /** Scans the held bytes, because they do not match the stored chunk. */
   #scanHeld(): void {
     const held = this.#dropHeld();
-    // Another row than the first begins in the same way.
+    // A later row starts in the same way as the first.
     this.#place = 'next_row';
     for (const part of held) this.#scan(part, 0);
   }
@@ -329,10 +329,10 @@ class ChunkedRows implements RowScanner {
     this.#partsBytes += part.length;
   }
 
-  /** The row ends where the kept bytes end, so far. */
+  /** Checks the size of the current row, which ends with the kept bytes. */
   #checkRow(): void {
     const { rowBytesMax } = this.#options;
-    // What remembers its brackets would grow with it.
+    // The record of open brackets would grow with it.
     if (this.#value.depth > rowBytesMax) {
       throw new JsonRowsError('row_too_large', `at row ${this.#rows}`);
     }
@@ -344,49 +344,49 @@ class ChunkedRows implements RowScanner {
     this.#partsBytes = this.#rowAt;
   }
 
-  /** The row ends at `at`: in its place stands what tells of it in short, if it was too long. */
-  #shorten(chunk: Buffer, at: number): void {
-    const size = this.#partsBytes + at - this.#segmentAt - this.#rowAt;
+  /** Replaces the row ending at `at` by a short one, if it was too long. */
+  #shorten(input: Buffer, at: number): void {
+    const size = this.#partsBytes + at - this.#chunkAt - this.#rowAt;
     if (!this.#long && size <= this.#options.rowBytesMax) return;
-    this.#keep(chunk.subarray(this.#segmentAt, at));
-    this.#segmentAt = at;
+    this.#keep(input.subarray(this.#chunkAt, at));
+    this.#chunkAt = at;
     this.#checkRow();
     const short = this.#long?.end();
     this.#long = undefined;
     if (short) this.#keep(short);
   }
 
-  #endRow(chunk: Buffer, at: number): void {
-    this.#shorten(chunk, at);
-    this.#lastEnd = this.#partsBytes + at - this.#segmentAt;
+  #endRow(input: Buffer, at: number): void {
+    this.#shorten(input, at);
+    this.#lastEnd = this.#partsBytes + at - this.#chunkAt;
     this.#rows += 1;
     this.#place = 'after_row';
     const skipped = this.#rows <= (this.#options.skipRows ?? 0);
-    if (skipped) this.#dropSegment();
-    else if (this.#rows % this.#options.rowsPerSegment === 0) this.#endSegment(chunk);
+    if (skipped) this.#dropChunk();
+    else if (this.#rows % this.#options.rowsPerChunk === 0) this.#endChunk(input);
   }
 
-  #endSegment(chunk: Buffer): void {
-    // The last row may have ended in an earlier chunk: then nothing of this one belongs to it.
+  #endChunk(input: Buffer): void {
+    // The last row may have ended in an earlier buffer, so that nothing of this one belongs to it.
     const lengthHere = Math.max(0, this.#lastEnd - this.#partsBytes);
-    const here = chunk.subarray(this.#segmentAt, this.#segmentAt + lengthHere);
+    const here = input.subarray(this.#chunkAt, this.#chunkAt + lengthHere);
     const bytes =
       this.#parts.length === 0
         ? here
         : Buffer.concat([...this.#parts, here]).subarray(0, this.#lastEnd);
-    const rowCount = this.#rows - this.#segmentFirst;
+    const rowCount = this.#rows - this.#chunkFirst;
     const rows = this.#rest.isKeyed ? withoutNames(bytes) : bytes;
-    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes: rows, isKnown: false });
-    this.#dropSegment();
+    this.#out.push({ firstRow: this.#chunkFirst, rowCount, bytes: rows, isKnown: false });
+    this.#dropChunk();
   }
 
-  #dropSegment(): void {
+  #dropChunk(): void {
     this.#parts = [];
     this.#partsBytes = 0;
-    this.#segmentAt = -1;
+    this.#chunkAt = -1;
   }
 }
 
 export function createRowScanner(options: RowScanOptions): RowScanner {
-  return new ChunkedRows(options);
+  return new StreamedRows(options);
 }

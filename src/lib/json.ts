@@ -1,4 +1,4 @@
-/** JSON with one spelling: what is hashed or compared must not depend on the order of members. */
+/** Canonical JSON: hashes and comparisons must not depend on the order of members. */
 import { hash } from 'node:crypto';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -16,7 +16,7 @@ function sorted(value: unknown): unknown {
   return out;
 }
 
-/** Members in code-unit order, `undefined` left out, no white space. */
+/** Members in code-unit order, `undefined` omitted, no white space. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(sorted(value));
 }
@@ -30,7 +30,9 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The object in a text of our own; empty where it is another value. Throws where it is no JSON. */
+/**
+ * Parses our own JSON as an object; any other value gives an empty one. Throws for invalid JSON.
+ */
 export function parseJsonObject(text: string): JsonObject {
   const value: JsonObject = JSON.parse(text);
   return isJsonObject(value) ? value : {};
@@ -46,9 +48,9 @@ export function tryParseJson(text: string): unknown {
 }
 
 interface Open {
-  /** Of the members so far; undefined in a list. */
+  /** Member names so far; undefined in a list. */
   names: Set<string> | undefined;
-  /** The member or the item that the scan is in. */
+  /** Member or item being scanned. */
   step: string | number;
 }
 
@@ -57,7 +59,7 @@ function showSteps(open: readonly Open[]): string {
   return steps.join('').replace(/^\./, '');
 }
 
-/** Behind the text that begins at `start` with a quote. */
+/** Index after the string that starts at `start`. */
 function endOfText(json: string, start: number): number {
   let quote = json.indexOf('"', start + 1);
   while (quote !== -1) {
@@ -71,13 +73,13 @@ function endOfText(json: string, start: number): number {
 
 function nameIn(json: string, [start, end]: readonly [number, number]): string {
   const name = json.slice(start + 1, end - 1);
-  // Hardly any has an escape in it.
+  // Escapes are rare.
   return name.includes('\\') ? String(tryParseJson(`"${name}"`)) : name;
 }
 
 /**
- * Where an object has a member twice, such as `lines[0].quantity`; undefined when none has. Readers
- * of JSON take the last of the two, some the first. The text must be JSON.
+ * Path of a duplicate member, such as `lines[0].quantity`; undefined: none. Parsers disagree about
+ * which of the two counts. The text must be JSON.
  */
 export function memberTwice(json: string): string | undefined {
   const open: Open[] = [];
@@ -117,8 +119,8 @@ export function memberTwice(json: string): string | undefined {
 }
 
 /**
- * Brackets inside each other: SQLite reads no JSON that has more than 1,000 of them, and who writes
- * some thousands comes to the end of the stack.
+ * Maximum nesting: SQLite reads no JSON deeper than 1,000, and recursion over some thousand levels
+ * overflows the stack.
  */
 export const DEPTH_MAX = 256;
 
@@ -127,7 +129,7 @@ function bracketsIn(value: unknown): readonly object[] {
   return all.filter((one) => one instanceof Object);
 }
 
-/** So many brackets stand inside each other that it is no data, and nothing could be done with. */
+/** Whether the nesting exceeds the maximum, so that the value is no usable data. */
 export function isTooDeep(value: unknown): boolean {
   let level = bracketsIn([value]);
   for (let depth = 1; level.length > 0; depth += 1) {

@@ -1,10 +1,10 @@
 /**
- * Logging: pino JSON lines, one per outcome, with fixed keys. Every line passes the scrubber at
- * the sink. Under journald each line carries its priority; on a terminal it is made readable.
+ * Logging: pino JSON lines, one per outcome, with fixed keys. Every line passes the scrubber at the
+ * sink. Under journald each line carries its priority; on a terminal it is formatted for people.
  */
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { Scrubber } from './secret.ts';
-import { visible } from './text/visible.ts';
+import { visible } from './strings.ts';
 
 export type Logger = Pick<
   PinoLogger,
@@ -22,7 +22,7 @@ export interface LogOptions {
   readonly write: (line: string) => void;
 }
 
-/** pino's level numbers to syslog priorities (systemd reads a leading `<N>`). */
+/** Maps pino's levels to syslog priorities (systemd reads a leading `<N>`). */
 const JOURNAL_PRIORITY: Record<string, number> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 };
 const LEVEL_NAME: Record<string, string> = {
   10: 'trace',
@@ -57,14 +57,14 @@ function formatLine(format: LogFormat, line: string): string {
 export function createLogger(options: LogOptions): Logger {
   const sink: DestinationStream = {
     write(line) {
-      // Last of all: a secret of digits inside a number would make the line unreadable JSON.
+      // Scrubbed last, because replacing digits inside a number would break the JSON.
       options.write(options.scrubber.scrub(formatLine(options.format, line)));
     },
   };
   return pino({ level: options.level, base: null }, sink);
 }
 
-/** A logger that says nothing, for callers that have nobody to tell. */
+/** A logger without output. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' });
 }

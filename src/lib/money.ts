@@ -1,34 +1,34 @@
 /**
- * Money as integers of ten-thousandths, called units, whatever the currency: exact from the wire to
- * the rules and back. Some prices have more decimals than their currency (4.4449 EUR a piece), and
- * a currency may have none or three; rounded before they are summed up and compared, they pass a
- * limit that their sum exceeds. What four decimals do not hold, or integers do not, is unknown.
+ * Money as integers of ten-thousandths, called units, in any currency: exact from the wire to the
+ * rules and back. Some prices have more decimals than their currency (4.4449 EUR a piece), and a
+ * currency may have none or three; rounding before summing could pass a limit that the sum exceeds.
+ * Amounts that four decimals or integers cannot hold are unknown.
  */
 
-/** Decimals that every amount has. */
+/** Decimals of every amount. */
 export const AMOUNT_DECIMALS = 4;
 const SCALE = 10 ** AMOUNT_DECIMALS;
 
-/** Of a unit: what binary arithmetic elsewhere leaves (18.299999999999997), and no price has. */
+/** Tolerance, in units, for binary arithmetic elsewhere (18.299999999999997). */
 const NOISE_MAX = 1e-4;
 
-/** Units of a wire amount; null: it is absent (never zero), or not an amount of four decimals. */
+/** Units of a wire amount; null: absent (never zero), or not an amount of four decimals. */
 export function amountUnits(amount: number | null | undefined): number | null {
   if (amount === null || amount === undefined) return null;
   const scaled = amount * SCALE;
   const units = Math.round(scaled);
   if (!Number.isSafeInteger(units)) return null;
   const noise = Math.max(NOISE_MAX, Math.abs(units) * Number.EPSILON);
-  // Negative zero is zero.
+  // Turns negative zero into zero.
   return Math.abs(scaled - units) <= noise ? units + 0 : null;
 }
 
-/** The wire's decimal number of an amount. */
+/** Decimal number of an amount, for the wire. */
 export function decimalOf(units: number): number {
   return units / SCALE;
 }
 
-/** The sum; null where a part is not known, or it is beyond what integers hold exactly. */
+/** The sum; null when a part is unknown, or the sum exceeds exact integers. */
 export function sumOfUnits(parts: Iterable<number | null | undefined>): number | null {
   let sum = 0;
   for (const part of parts) {
@@ -39,7 +39,7 @@ export function sumOfUnits(parts: Iterable<number | null | undefined>): number |
   return sum;
 }
 
-/** Worth of lines without freight; null where one has no price or pieces, or it is not exact. */
+/** Value of lines without freight; null when a price or quantity is missing, or it is not exact. */
 export function worthOf(
   lines: readonly {
     readonly price?: number | null | undefined;
@@ -53,7 +53,7 @@ export function worthOf(
   );
 }
 
-/** Decimals of the currencies that have other than two, by ISO 4217. */
+/** Decimals of currencies that do not have two, by ISO 4217. */
 const DECIMALS: ReadonlyMap<string, number> = new Map(
   Object.entries({
     0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
@@ -64,17 +64,20 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
 
 const DECIMALS_MOSTLY = 2;
 
-/** How many decimals amounts of a currency have; two where it is not known. */
+/** Decimals of a currency; two when unknown. */
 export function currencyDecimals(currency: string | null | undefined): number {
   return DECIMALS.get(currency?.trim().toUpperCase() ?? '') ?? DECIMALS_MOSTLY;
 }
 
-/** It is a part of the smallest coin of a currency that has no decimals; nobody can pay it. */
+/**
+ * Whether an amount is below the smallest coin of a currency without decimals, so that nobody can
+ * pay it.
+ */
 export function splitsCoin(units: number, currency: string | null | undefined): boolean {
   return currencyDecimals(currency) === 0 && units % SCALE !== 0;
 }
 
-/** For people: with the decimals of the currency, and more only where the amount has more. */
+/** For people: with the currency's decimals, or more if the amount has more. */
 export function formatAmount(units: number, currency?: string | null): string {
   const digits = String(Math.abs(units)).padStart(AMOUNT_DECIMALS + 1, '0');
   const whole = digits.slice(0, -AMOUNT_DECIMALS);
@@ -83,7 +86,7 @@ export function formatAmount(units: number, currency?: string | null): string {
   return `${units < 0 ? '-' : ''}${whole}${shown === '' ? '' : `.${shown}`}`;
 }
 
-/** The same of a decimal number. */
+/** Formats a decimal number likewise. */
 export function formatDecimal(amount: number, currency?: string | null): string {
   const units = amountUnits(amount);
   return units === null ? String(amount) : formatAmount(units, currency);

@@ -1,6 +1,6 @@
-/** "Did you mean": the nearest of the known names, if one is near enough to be a typo. */
+/** "Did you mean": the closest known name, if close enough to be a typo. */
 
-/** Two letters swapped are the commonest slip: they count less than any other edit. */
+/** Swapped letters are the most common slip, so they count less than other edits. */
 const SWAP = 0.5;
 
 function distance(a: string, b: string): number {
@@ -27,7 +27,7 @@ export function nearestName(word: string, known: Iterable<string>): string | und
   const limit = Math.min(3, Math.max(1, Math.ceil(word.length / 3)));
   let best: { name: string; edits: number } | undefined;
   for (const name of known) {
-    // Each letter more is an edit; a word from outside may have a million.
+    // A length difference is a lower bound; a word from outside may have a million letters.
     if (Math.abs(word.length - name.length) > limit) continue;
     const edits = distance(word.toLowerCase(), name.toLowerCase());
     if (edits <= limit && (!best || edits < best.edits)) best = { name, edits };

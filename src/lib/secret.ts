@@ -1,7 +1,7 @@
 /**
- * Secrets that cannot be printed by accident, and a scrubber that takes their values out of any
- * text at the sink. Redaction by key name alone leaked tokens inside error messages and deep
- * objects, so values are what is looked for.
+ * Secrets that cannot be printed by accident, and a scrubber that removes their values from any
+ * text at the sink. Redacting by key name alone leaked tokens inside error messages and deep
+ * objects, so values are searched.
  */
 import { inspect } from 'node:util';
 import { ConfigError } from './errors.ts';
@@ -15,7 +15,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself: only for the place that puts it on the wire or verifies with it. */
+  /** The value itself: only for sending or verifying. */
   reveal(): string {
     return this.#value;
   }
@@ -33,7 +33,7 @@ export class Secret {
   }
 }
 
-/** Stands for a secret that could not be read, for those who may never need its value. */
+/** Stands for a secret that could not be read, for code that may never need its value. */
 export class AbsentSecret extends Secret {
   readonly #error: ConfigError;
 
@@ -48,7 +48,7 @@ export class AbsentSecret extends Secret {
 }
 
 export interface Scrubber {
-  /** From now on this value (and its usual encodings) is replaced wherever it appears. */
+  /** Replaces this value (and its usual encodings) from now on. */
   register(value: string, name: string): void;
   scrub(text: string): string;
 }
@@ -57,8 +57,8 @@ export interface Scrubber {
 const SECRET_CHARS_MIN = 6;
 
 /**
- * How many values of one name are remembered: a new token pushes out an old token, never a secret
- * of the configuration, which is registered once at the start.
+ * Values remembered per name: a new token displaces an old one, never a secret of the
+ * configuration, which is registered once.
  */
 const VALUES_PER_NAME_MAX = 64;
 
@@ -69,7 +69,7 @@ function formsOf(value: string): ReadonlySet<string> {
   return new Set([
     value,
     once,
-    // What answers hold, kept as a text in what is written as JSON, and that within another one.
+    // JSON nested as text within JSON, up to three times.
     escaped(once),
     escaped(escaped(once)),
     encodeURIComponent(value),
@@ -79,9 +79,9 @@ function formsOf(value: string): ReadonlySet<string> {
 }
 
 export function createScrubber(): Scrubber {
-  /** Name → value → everything that is looked for because of it; oldest value first. */
+  /** Name → value → searched forms; oldest value first. */
   const known = new Map<string, Map<string, ReadonlySet<string>>>();
-  /** The longest first: a value within another one would leave the rest of that standing. */
+  /** Longest first, because a value within another would leave the rest visible. */
   let forms: readonly (readonly [form: string, name: string])[] = [];
   return {
     register(value, name) {

@@ -16,12 +16,12 @@ function unitOf<T extends Record<string, number>>(table: T, name: string): numbe
 }
 
 /**
- * A million days. Longer ones count as this: "never" is written with a row of nines, and a time
- * beyond the calendar cannot be stored, shown or compared.
+ * A million days. Longer durations count as this: "never" is written as a row of nines, and a time
+ * beyond the calendar cannot be stored or compared.
  */
 export const DURATION_MS_MAX = 1_000_000 * DURATION_MS.d;
 
-/** Milliseconds, or undefined when the text is no duration. A number without a unit is none. */
+/** Milliseconds, or undefined when the text is no duration. A number needs a unit. */
 export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
   let total = 0;
@@ -34,19 +34,19 @@ export function parseDuration(text: string): number | undefined {
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;
 
 /**
- * Epoch milliseconds of a day or a moment, in UTC unless it says otherwise; undefined when the text
- * is none. By itself the language takes `7` for a year, and a moment without a zone as local.
+ * Epoch ms of a day or a moment, in UTC unless it says otherwise; undefined: invalid. JavaScript
+ * itself takes `7` for a year, and a moment without a zone as local.
  */
 export function parseTime(text: string): number | undefined {
   const [, day = '', time = '00:00', zone = 'Z'] = MOMENT.exec(text) ?? [];
   const start = Date.parse(`${day}T00:00Z`);
-  // The 31st of February would be one in March.
+  // JavaScript would turn February 31 into a day in March.
   if (Number.isNaN(start) || !new Date(start).toISOString().startsWith(day)) return undefined;
   const at = Date.parse(`${day}T${time}${zone}`);
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** The same for what decides: a time of day without its zone is none. */
+/** Strict form for decisions: a time of day needs its zone. */
 export function parseExactTime(text: string): number | undefined {
   return /^[\d-]+$|T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? parseTime(text) : undefined;
 }

@@ -10,13 +10,13 @@ import { timingSafeEqual } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Random } from '../lib/chance.ts';
 import { untilAborted } from '../lib/clock.ts';
 import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
 import { localFile } from './ask.ts';
 
 /** Routes that belong together, and who may ask for them. */

@@ -1,24 +1,24 @@
 /**
- * Things that events have announced and that no read has shown yet. A replica of the service may
- * lag behind its events: the order is read again until it shows what was announced.
+ * Deliveries and refunds that events announced and no read has shown yet. A replica of the service
+ * may lag behind its events, so the order is read again until it shows them.
  */
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
-import { putAside } from './quarantine.ts';
+import { quarantinedAmong } from './quarantine.ts';
 
 export interface Announced {
   readonly thing: 'delivery' | 'refund';
   readonly id: number;
   readonly orderId: number;
-  /** Undefined: only that it is there. */
+  /** Undefined: only its existence was announced. */
   readonly status?: string | undefined;
-  /** Epoch ms, by the relay. */
+  /** Epoch ms, by the relay's clock. */
   readonly sentAt: number;
 }
 
-/** For so long a thing that is announced is waited for; a sweep finds it later all the same. */
+/** Maximum wait for an announced delivery or refund; a sweep finds it later anyway. */
 export const UNSEEN_MS_MAX = 7_200_000;
-/** For so long its status is: somebody may have changed it again before we read it. */
+/** Maximum wait for its status, because somebody may have changed it again before our read. */
 const STATUS_MS_MAX = 120_000;
 
 const THINGS = {
@@ -26,7 +26,7 @@ const THINGS = {
   refund: { table: 'refund', key: 'order_refund_id', member: 'orderRefundId' },
 } as const;
 
-/** The latest word about a thing counts; an older one that comes later says nothing. */
+/** Keeps the latest announcement of each; an older one that arrives later is ignored. */
 export async function noteAnnounced(
   tx: Tx,
   announced: readonly Announced[],
@@ -60,8 +60,8 @@ async function isSeen(db: Db, orderId: number, waiting: Waiting, now: number): P
     where ${sql.ref(key)} = ${waiting.thing_id} and order_id = ${orderId}`.execute(db);
   const [row] = rows;
   const id = String(waiting.thing_id);
-  // A row that cannot be read proves that the thing is there.
-  if (!row) return (await putAside(db, [waiting.thing], member, [id])).has(id);
+  // A quarantined row proves that it exists.
+  if (!row) return (await quarantinedAmong(db, [waiting.thing], member, [id])).has(id);
   const isOver = now - waiting.since > STATUS_MS_MAX;
   return waiting.status === null || waiting.status === row.status || isOver;
 }
@@ -69,11 +69,11 @@ async function isSeen(db: Db, orderId: number, waiting: Waiting, now: number): P
 export interface Unseen {
   readonly thing: string;
   readonly id: number;
-  /** Waited for in vain for {@link UNSEEN_MS_MAX}: it is no longer waited for. */
+  /** Waited for longer than {@link UNSEEN_MS_MAX}; the wait ends. */
   readonly isGivenUp: boolean;
 }
 
-/** Compares what was announced of an order with what a read has brought; forgets what is seen. */
+/** Compares an order's announcements with a read, and removes those that were seen. */
 export async function unseenOf(
   db: Db,
   orderId: number,
@@ -104,7 +104,7 @@ export async function unseenOf(
   return unseen;
 }
 
-/** The order will not be read: nothing of it is waited for. */
+/** Removes all announcements of an order that will not be read. */
 export async function forgetAnnounced(db: Db | Tx, orderId: number): Promise<void> {
   await db.deleteFrom('announced').where('order_id', '=', orderId).execute();
 }

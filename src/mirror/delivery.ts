@@ -1,20 +1,31 @@
 /**
- * `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that says
- * otherwise is recorded as an incident and changes nothing.
+ * Entities `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that
+ * says otherwise opens an incident and changes nothing.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
-import { membersOf } from './members.ts';
-import type { DeliveryRecord } from './records.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
+import { membersOf, type OpenRecord } from './members.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
+
+interface DeliveryLineRecord extends OpenRecord {
+  readonly barcode: string | null;
+  readonly fulfilledQuantity: number | null;
+  readonly price?: number | null | undefined;
+}
+
+interface DeliveryRecord extends OpenRecord {
+  readonly orderDeliveryId: number;
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly fulfilledLineItems: readonly DeliveryLineRecord[] | null;
+}
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);
 
-/** Why `after` cannot follow `before`, in words; undefined: it can. */
+/** Explains why `after` cannot follow `before`; undefined: it can. */
 export function contradicts(what: string, before: SqlRow, after: SqlRow): string | undefined {
   if (!FINAL.has(before.status) || before.status === after.status) return undefined;
   return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
@@ -90,12 +101,12 @@ export function writeDeliveries(
   records: readonly DeliveryRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, DELIVERY, records.map(toRow), provenance);
+  return upsertRows(tx, DELIVERY, records.map(toRow), provenance);
 }
 
 /**
- * Whether the record shows, but for its status, what the mirror has of the delivery: its order, its
- * lines and its parcels. Then nothing else can have changed with it.
+ * Tells whether the record equals the mirrored delivery except for its status: order, lines and
+ * parcels. Then nothing else can have changed with it.
  */
 export async function isMirroredContent(db: Db, record: DeliveryRecord): Promise<boolean> {
   const { values, lines = [] } = toRow(record);

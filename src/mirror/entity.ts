@@ -1,12 +1,17 @@
 /**
- * The one way into a mirrored table. Rows that did not change cost no write; a changed one writes
- * its row, its lines and one entry of the change feed in the caller's transaction. An answer of a
- * read that *started* earlier never overwrites one that started later, whatever the order in
- * which they arrive. Members that we do not model are kept in `extra` and count as content.
+ * The only way to write a mirrored table. Unchanged rows cost no write; a changed one writes its
+ * row, its lines and one change feed entry in the caller's transaction. A read that *started*
+ * earlier never overwrites one that started later, whatever the order in which they arrive.
+ * Unmodelled members are kept in `extra` and count as content.
  */
+
 import { sql } from 'kysely';
+import { canonicalJson, tryParseJson } from '../lib/json.ts';
 import {
+  type BulkRows,
   deleteByKeys,
+  inKeys,
+  insertBulk,
   insertKeys,
   insertMissing,
   insertRows,
@@ -16,36 +21,170 @@ import {
   selectByKeys,
   selectMarks,
   setContentHashes,
-  upsertRows,
+  upsertBulk,
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
-import { bulkOf, bulkOfRows, type Provenance } from './rows/bulk.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
-import { isSameExtra, selectWithExtra } from './rows/extra.ts';
 import {
   columnOf,
   type EntityDefinition,
   keysOf,
+  type ListTable,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
+  type Provenance,
   prepareRow,
+  type RowGroups,
 } from './rows/prepared.ts';
 import { noteShared } from './shared-number.ts';
+
+// Converts rows to the parameters of bulk statements.
+
+// Unmodelled members of variants: the sizes of one colour share them, and repeating them made up
+// three quarters of a variant's size. Neighbouring rows that agree refer to one entry of
+// `variant_extra`; views give every row its own. An entry counts its rows and is deleted with the
+// last one (by a trigger). Older rows keep their own copy until they change.
+
+/** Compares JSON regardless of member order, which carries no meaning. */
+function isSameExtra(old: SqlValue, now: SqlValue): boolean {
+  const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
+  return old === now || text(old) === text(now);
+}
+
+async function nextId(tx: Tx): Promise<number> {
+  const { last } = await tx
+    .selectFrom('variant_extra')
+    .select((eb) => eb.fn.max<number | null>('extra_id').as('last'))
+    .executeTakeFirstOrThrow();
+  return (last ?? 0) + 1;
+}
+
+/**
+ * Adds entries, a JSON array of `[extra, number of rows]`; returns the first id, the others follow.
+ */
+async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
+  const from = await nextId(tx);
+  await insertBulk(tx, {
+    table: 'variant_extra',
+    columns: ['extra', 'uses'],
+    jsonColumns: ['extra'],
+    numbered: { column: 'extra_id', from },
+    rows: extras,
+  });
+  return from;
+}
+
+/** Entry id of each row: its previous one if the content is the same, else a new one. */
+async function extraIdsOf(
+  tx: Tx,
+  rows: readonly PreparedRow[],
+  before: ReadonlyMap<SqlValue, SqlRow>,
+): Promise<readonly SqlValue[]> {
+  const kept = rows.map(({ key, extra }) => {
+    const old = before.get(key);
+    return old && isSameExtra(old.extra ?? null, extra) ? (old.extra_id ?? null) : null;
+  });
+  const uses = new Map<string, number>();
+  for (const [at, { extra }] of rows.entries()) {
+    if (kept[at] === null) uses.set(extra, (uses.get(extra) ?? 0) + 1);
+  }
+  if (uses.size === 0) return kept;
+  const entries = [...uses].map(([extra, count]) => `[${extra},${count}]`);
+  const first = await addExtras(tx, `[${entries.join(',')}]`);
+  const ids = new Map([...uses.keys()].map((extra, at) => [extra, first + at]));
+  return rows.map(({ extra }, at) => kept[at] ?? ids.get(extra) ?? null);
+}
+
+/** Rows of a variants table by key, with their shared members filled in. */
+async function selectWithExtra(
+  tx: Tx,
+  { table, key }: ListTable,
+  keys: readonly SqlValue[],
+): Promise<readonly SqlRow[]> {
+  const found = await sql<SqlRow>`select r.*, e.extra as shared from ${sql.table(table)} r
+    left join variant_extra e on e.extra_id = r.extra_id
+    where ${inKeys(`r.${key}`, keys)}`.execute(tx);
+  return found.rows.map(({ shared, ...row }) => ({ ...row, extra: shared ?? row.extra ?? null }));
+}
+
+/** Columns equal in all rows of one write. */
+function constantsOf({ at, readSeq, source }: Provenance): SqlRow {
+  const times = { first_seen_at: at, changed_at: at, deleted_at: null };
+  return { ...times, read_seq: readSeq, source };
+}
+
+/** For rows whose unmodelled members are stored in `variant_extra`. */
+const NO_EXTRA = { extra: '' };
+
+/** Values of {@link bulkOfRows} as a JSON array. */
+function textOf({ values, own, hash }: PreparedRow, extra: SqlValue): string {
+  const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
+  return `${values},${extra}${ownValues},"${hash}"]`;
+}
+
+/** `before`: stored versions of known rows. */
+async function bulkOfRows(
+  tx: Tx,
+  { table, columns, ownColumns }: EntityDefinition,
+  rows: readonly PreparedRow[],
+  before: ReadonlyMap<SqlValue, SqlRow>,
+  provenance: Provenance,
+): Promise<BulkRows> {
+  const extras = ownColumns ? await extraIdsOf(tx, rows, before) : rows.map(({ extra }) => extra);
+  const texts = rows.map((row, at) => textOf(row, extras[at] ?? null));
+  return {
+    table,
+    columns: [...columns, ownColumns ? 'extra_id' : 'extra', ...(ownColumns ?? []), 'content_hash'],
+    jsonColumns: ['extra'],
+    constants: { ...constantsOf(provenance), ...(ownColumns && NO_EXTRA) },
+    rows: `[${texts.join(',')}]`,
+  };
+}
+
+async function bulkOfGroups(
+  tx: Tx,
+  { table, columns, ownColumns = [] }: EntityDefinition,
+  { json, extras }: RowGroups,
+  provenance: Provenance,
+): Promise<BulkRows> {
+  return {
+    table,
+    columns: [...columns, ...ownColumns, 'content_hash'],
+    sharedColumns: columns.length,
+    numbered: { column: 'extra_id', from: await addExtras(tx, extras) },
+    constants: { ...constantsOf(provenance), ...NO_EXTRA },
+    rows: json,
+  };
+}
+
+const NONE_BEFORE: ReadonlyMap<SqlValue, SqlRow> = new Map();
+
+/** For rows none of which is known. */
+function bulkOf(
+  tx: Tx,
+  definition: EntityDefinition,
+  prepared: PreparedRows,
+  provenance: Provenance,
+): Promise<BulkRows> {
+  return 'groups' in prepared
+    ? bulkOfGroups(tx, definition, prepared.groups, provenance)
+    : bulkOfRows(tx, definition, prepared.rows, NONE_BEFORE, provenance);
+}
 
 export interface WriteCounts {
   readonly inserted: number;
   readonly changed: number;
   readonly unchanged: number;
-  /** Answers that were older than what the mirror has. */
+  /** Rows older than the mirror's. */
   readonly stale: number;
   readonly drastic: Drastic;
 }
 
 const NO_LINES: readonly SqlRow[] = [];
 
-/** The columns of a row by their names, `extra` as text. */
+/** Columns of a row by name, `extra` as JSON text. */
 function valuesOf(definition: EntityDefinition, { values, own, extra }: PreparedRow): SqlRow {
   const { columns, ownColumns = [] } = definition;
   const texts = [`${values}]`, `${own ?? '['}]`];
@@ -54,7 +193,7 @@ function valuesOf(definition: EntityDefinition, { values, own, extra }: Prepared
   return { ...Object.fromEntries(named), extra };
 }
 
-/** The last row of each key: a list that holds a key twice tells us twice, the last word counts. */
+/** Last row of each key; a later duplicate wins. */
 function lastOfEach(rows: readonly PreparedRow[]): readonly PreparedRow[] {
   const byKey = new Map(rows.map((row) => [row.key, row]));
   return byKey.size === rows.length ? rows : [...byKey.values()];
@@ -92,7 +231,7 @@ async function readBefore(
 
 type Diff = Readonly<Record<string, readonly [unknown, unknown]>>;
 
-/** Changed members by their names, old → new. */
+/** Changed members by name: old → new. */
 function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before): Diff {
   const old = before.rows.get(item.key) ?? {};
   const now = valuesOf(definition, item);
@@ -109,7 +248,7 @@ function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before)
   return diff;
 }
 
-/** One entry in the change feed for each row; a row without a diff is new. */
+/** Adds one change feed entry per row; a row without a diff is new. */
 async function writeChanges(
   tx: Tx,
   definition: EntityDefinition,
@@ -153,7 +292,7 @@ async function writeLines(
   await insertRows(tx, table, [definition.key, ...columns], lines);
 }
 
-/** Without rows whose number another order's row has, which stays (shared-number.ts). */
+/** Removes rows whose number another order's row has, which stays (shared-number.ts). */
 async function withoutShared(
   tx: Tx,
   definition: EntityDefinition,
@@ -168,15 +307,17 @@ async function withoutShared(
   };
   const shared = changed.filter(isShared);
   if (shared.length === 0) return changed;
-  const told = shared.map((item) => ({ key: item.key, orderId: orderOf(item) }));
-  await noteShared(tx, definition, told, provenance);
+  const notes = shared.map((item) => ({ key: item.key, orderId: orderOf(item) }));
+  await noteShared(tx, definition, notes, provenance);
   return changed.filter((item) => !isShared(item));
 }
 
 const ORDER = 'order_id';
 const CONTRADICTION = 'contradiction';
 
-/** Without what contradicts a final status; that is told until an answer agrees with it again. */
+/**
+ * Removes rows that contradict a final status; their incident stays open until an answer agrees.
+ */
 async function splitContradictions(
   tx: Tx,
   definition: EntityDefinition,
@@ -202,28 +343,28 @@ async function splitContradictions(
   return kept;
 }
 
-/** Writes what one answer said about some rows of an entity. */
-export function writeRows(
+/** Writes the rows of one answer. */
+export function upsertRows(
   tx: Tx,
   definition: EntityDefinition,
   rows: readonly MirrorRow[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
   const prepared = rows.map((row) => prepareRow(definition, row));
-  return writePrepared(tx, definition, prepared, provenance);
+  return upsertPrepared(tx, definition, prepared, provenance);
 }
 
 interface Comparison extends Before {
-  /** By key, of rows that are known. */
+  /** By key, for known rows. */
   readonly diffs: ReadonlyMap<SqlValue, Diff>;
   readonly changed: readonly PreparedRow[];
   readonly unchanged: readonly PreparedRow[];
-  /** Of these, those whose hash was made otherwise: by an earlier release. */
+  /** Unchanged rows whose hash an earlier release computed differently. */
   readonly rehashed: readonly PreparedRow[];
   readonly stale: number;
 }
 
-/** Sorts what came by what the mirror has. */
+/** Compares rows with the mirror. */
 async function compareRows(
   tx: Tx,
   definition: EntityDefinition,
@@ -252,7 +393,7 @@ async function compareRows(
   return { ...before, diffs, changed, unchanged, rehashed, stale: items.length - fresh.length };
 }
 
-/** Counts what fell to nothing, or jumped, in rows that were there. */
+/** Counts drastic changes of rows that existed. */
 function drasticIn(
   definition: EntityDefinition,
   written: readonly PreparedRow[],
@@ -263,7 +404,7 @@ function drasticIn(
   for (const item of written) {
     const old = rows.get(item.key);
     const diff = diffs.get(item.key);
-    // What comes back is compared with nothing: it may have been away for long.
+    // Restored rows are not compared, because they may have been gone for long.
     if (!old || !diff || old.deleted_at !== null) continue;
     counter.note(old, (column) => {
       const change = diff[column];
@@ -275,8 +416,8 @@ function drasticIn(
   return counter.take();
 }
 
-/** The same for rows that were prepared before the transaction began. */
-export async function writePrepared(
+/** Writes rows that were encoded before the transaction began. */
+export async function upsertPrepared(
   tx: Tx,
   definition: EntityDefinition,
   rows: readonly PreparedRow[],
@@ -289,18 +430,18 @@ export async function writePrepared(
   const written = await splitContradictions(tx, definition, ofOwn, provenance.at);
   if (written.length > 0) {
     const bulk = await bulkOfRows(tx, definition, written, compared.rows, provenance);
-    await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
+    await upsertBulk(tx, definition.key, ['first_seen_at'], bulk);
   }
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
-  // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
-  // rows by its run instead, so that an unchanged row costs no write.
+  // Keeps the marks of documents exact. Bulk streams prove rows by their run instead, so that an
+  // unchanged row costs no write.
   if (definition.lines) {
     const unchanged = compared.unchanged.map((item) => item.key);
     await raiseReadSeq(tx, definition.table, definition.key, unchanged, provenance.readSeq);
   }
-  // Else each pull would compare rows column by column that are as they were. Of documents the
-  // hash stays: decisions go by it.
+  // Updates outdated hashes, so that the next pull need not compare columns again. Hashes of
+  // documents stay, because decisions refer to them.
   if (definition.ownColumns) {
     await setContentHashes(tx, definition.table, definition.key, compared.rehashed);
   }
@@ -315,10 +456,10 @@ export async function writePrepared(
 }
 
 /**
- * For rows without lines of which all are most likely new: they are inserted without a look, which
- * spares finding each of them twice. Undefined, and nothing is done, when one of them is there.
+ * Inserts rows without lines that are most likely all new, without looking them up first. Returns
+ * undefined and writes nothing when one of them exists.
  */
-export async function writeNew(
+export async function insertAll(
   tx: Tx,
   definition: EntityDefinition,
   prepared: PreparedRows,

@@ -1,29 +1,28 @@
 /**
- * `erp_customer`: what the ERP says of a customer's credit, by account number. It comes from the
- * exchange file and not from the service; a row that did not change costs no write, a changed one
- * leaves an entry in the change feed, by which the decisions about that customer are made anew.
+ * Entity `erp_customer`: a customer's credit according to the ERP, by account number. Rows come
+ * from the exchange file, not from the service; a changed one adds a change feed entry, which
+ * re-evaluates that customer's deliveries.
  */
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
 import { markDeleted } from './list.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 
 export interface ErpCustomerRow {
   readonly accountNo: string;
-  /** In units (lib/money.ts) of `currency`; null: the ERP does not say. */
+  /** In units (lib/money.ts) of `currency`; null: not given. */
   readonly creditLimit: number | null;
-  /** What the customer owes, in units. */
+  /** Amount owed, in units. */
   readonly balance: number | null;
   /** ISO code such as DKK. */
   readonly currency: string | null;
   readonly overdueDays: number | null;
   readonly blocked: boolean | null;
-  /** When the ERP took the figures, in epoch milliseconds. */
+  /** Time of the ERP's figures, epoch ms. */
   readonly asOf: number | null;
-  /** More fields of the ERP; those declared under `customer_fields` become facts. */
+  /** Other fields of the ERP; those declared under `customer_fields` become facts. */
   readonly extra: JsonObject;
 }
 
@@ -55,25 +54,25 @@ function toRow(row: ErpCustomerRow): MirrorRow {
   return { values, extra: row.extra };
 }
 
-/** There is one importer, which writes in the order in which it read: no answer is older. */
+/** Constant, because one importer writes in the order in which it reads. */
 const READ_SEQ = 0;
 
 function provenanceAt(at: number): Provenance {
   return { source: 'exchange', readSeq: READ_SEQ, at };
 }
 
-/** Writes what one import said about some customers. */
+/** Writes the customers of one import. */
 export function writeErpCustomers(
   tx: Tx,
   rows: readonly ErpCustomerRow[],
   now: number,
 ): Promise<WriteCounts> {
-  return writeRows(tx, ERP_CUSTOMER, rows.map(toRow), provenanceAt(now));
+  return upsertRows(tx, ERP_CUSTOMER, rows.map(toRow), provenanceAt(now));
 }
 
 /**
- * The ERP no longer has these customers: nothing is known of them. Gives how many there were;
- * one that comes back is restored by `writeErpCustomers`.
+ * Removes customers that the ERP no longer has. Returns how many existed; `writeErpCustomers`
+ * restores one that returns.
  */
 export function removeErpCustomers(
   tx: Tx,

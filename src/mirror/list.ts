@@ -1,29 +1,27 @@
 /**
- * Lists of the service in the mirror. A list arrives in segments of a few neighbouring rows. A
- * segment whose digest is the one of the last time is proved unchanged: none of its rows is
- * parsed, compared or written. The others are compared row by row, and their keys are kept, so
- * that a run that saw the whole list knows what is gone ({@link missingKeys}).
- *
- * Only the stream itself writes the tables of its lists; else an equal digest would prove nothing.
- * Who writes a row apart from it says so ({@link forgetList}).
+ * Lists of the service in the mirror. A list arrives in chunks of a few neighbouring rows. A chunk
+ * whose digest equals the stored one is unchanged: none of its rows is parsed, compared or written.
+ * The other chunks are compared row by row, and their keys are stored, so that a run that saw the
+ * whole list knows what is gone (full-diff.ts). Only the stream writes the tables of its lists,
+ * else an equal digest would prove nothing; an out-of-band writer must call {@link invalidateList}.
  */
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
-import type { KnownSegment } from '../lib/json-rows/known.ts';
+import type { KnownChunk } from '../lib/json-rows/known.ts';
 import { inKeys, insertKeys, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import {
+  duplicatesAmong,
   forgetPlaces,
   forgetPlacesBeside,
-  hasTwice,
+  hasDuplicates,
   keepPlaces,
   type Placed,
-  twiceAmong,
-} from './catalog/places.ts';
-import { writeNew, writePrepared } from './entity.ts';
+} from './catalog/duplicates.ts';
+import { insertAll, upsertPrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
-import type { Provenance } from './rows/bulk.ts';
 import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
+import type { Provenance } from './rows/prepared.ts';
 import {
   type EntityDefinition,
   keysOf,
@@ -35,16 +33,16 @@ import {
 } from './rows/prepared.ts';
 
 export interface ListEntity extends EntityDefinition {
-  /** The member of a record that tells rows apart. */
+  /** Key member of a record. */
   readonly wireKey: string;
-  /** The table's key for the member's value, when they differ. */
+  /** Maps the member's value to the table's key, when they differ. */
   readonly keyOf?: (value: SqlValue) => SqlValue;
   readonly toRow: (record: unknown) => MirrorRow;
-  /** Of a list in one answer: the record that stands for several of one key; absent: the first. */
+  /** Merges records of one key within a single answer; absent: the first counts. */
   readonly unite?: (records: readonly unknown[]) => unknown;
 }
 
-/** One record of each key. One answer cannot have moved: what repeats a key there belongs to it. */
+/** Merges records by key. A single answer cannot have moved, so repeated keys belong together. */
 export function unitedByKey(
   { wireKey, unite = ([first]) => first }: ListEntity,
   records: readonly unknown[],
@@ -56,7 +54,7 @@ export function unitedByKey(
 
 export interface ListPlace {
   readonly stream: string;
-  /** '' for a list in one piece, else the name of the part. */
+  /** '' for an undivided list, else the part's name. */
   readonly part: string;
 }
 
@@ -66,71 +64,71 @@ interface ListRows {
 }
 
 /** A few neighbouring rows of a list. */
-export interface Segment {
-  /** Place in the whole list, from 0; the same in every run. */
+export interface Chunk {
+  /** Index in the whole list, from 0; the same in every run. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Of its bytes (see `digestOf`). */
+  /** Digest of its bytes (see `digestOf`). */
   readonly digest: string;
-  /** Bytes; absent: it does not come as bytes. */
+  /** Size in bytes; absent: it does not arrive as bytes. */
   readonly size?: number;
 }
 
-export interface ListSegment extends Segment {
-  /** Called only when the digest is not the known one. */
+export interface ListChunk extends Chunk {
+  /** Called only when the digest changed. */
   readonly read: () => ListRows;
 }
 
-/** A segment that must be read. */
-interface OpenSegment extends Segment {
-  /** JSON text of the keys it had; undefined: there was no such segment. */
+/** A chunk that must be read. */
+interface ChangedChunk extends Chunk {
+  /** Stored keys as JSON text; undefined: the chunk is new. */
   readonly keysBefore: string | undefined;
 }
 
-/** What is left of a page when all that its digests prove is taken off. */
-export interface OpenPage<T extends Segment = Segment> {
+/** A page reduced to its changed chunks. */
+export interface ChangedPage<T extends Chunk = Chunk> {
   readonly rows: number;
-  readonly sameRows: number;
-  readonly open: readonly (T & OpenSegment)[];
+  readonly unchangedRows: number;
+  readonly changedChunks: readonly (T & ChangedChunk)[];
 }
 
-interface ReadSegment extends OpenSegment {
-  /** Of its good rows. */
+interface ReadChunk extends ChangedChunk {
+  /** Keys of the valid rows. */
   readonly keys: readonly SqlValue[];
   readonly rejects: readonly RejectedRow[];
 }
 
-export interface ReadPage extends Omit<OpenPage, 'open'> {
-  readonly segments: readonly ReadSegment[];
-  /** The good rows of all segments. */
+export interface ReadPage extends Omit<ChangedPage, 'changedChunks'> {
+  readonly chunks: readonly ReadChunk[];
+  /** Valid rows of all chunks. */
   readonly prepared: PreparedRows;
 }
 
 export interface ListCounts {
   readonly rows: number;
   readonly changed: number;
-  /** Of the changed ones: those that were not there before. */
+  /** Changed rows that did not exist before. */
   readonly inserted: number;
   readonly unchanged: number;
   readonly drastic: Drastic;
   readonly quarantined: number;
-  /** Rows whose key cannot be read: with one of them nothing can be said to be gone. */
-  readonly keyless: number;
-  /** Rows of segments that hold other keys than the last time. */
-  readonly rekeyed: number;
+  /** Rows whose key cannot be read; with any of them, nothing counts as gone. */
+  readonly unreadableKeys: number;
+  /** Rows of chunks whose keys changed since the last run. */
+  readonly changedKeys: number;
 }
 
-/** The segments of a list of bytes that begin with a row in [from, to), as they were last. */
-export async function knownSegments(
+/** Stored chunks of a list of bytes that begin with a row in [from, to). */
+export async function knownChunks(
   db: Db,
   { stream, part }: ListPlace,
   from: number,
   to: number,
-): Promise<readonly KnownSegment[]> {
-  const known = await sql<KnownSegment>`
+): Promise<readonly KnownChunk[]> {
+  const known = await sql<KnownChunk>`
     select first_row as "firstRow", row_count as "rowCount", bytes as size,
       lower(hex(digest)) as digest
-    from segment where stream = ${stream} and part = ${part}
+    from chunk where stream = ${stream} and part = ${part}
       and first_row >= ${from} and first_row < ${to}
       and digest is not null and bytes is not null`.execute(db);
   return known.rows;
@@ -139,12 +137,12 @@ export async function knownSegments(
 async function knownDigests(
   db: Db,
   { stream, part }: ListPlace,
-  segments: readonly Segment[],
+  chunks: readonly Chunk[],
 ): Promise<ReadonlyMap<number, string>> {
-  const [first, last] = [segments[0], segments.at(-1)];
+  const [first, last] = [chunks[0], chunks.at(-1)];
   if (!first || !last) return new Map();
   const known = await sql<{ readonly first_row: number; readonly digest: string }>`
-    select first_row, lower(hex(digest)) as digest from segment
+    select first_row, lower(hex(digest)) as digest from chunk
     where stream = ${stream} and part = ${part}
       and first_row between ${first.firstRow} and ${last.firstRow}`.execute(db);
   return new Map(known.rows.map(({ first_row, digest }) => [first_row, digest]));
@@ -157,43 +155,43 @@ async function knownKeys(
 ): Promise<ReadonlyMap<number, string>> {
   if (firstRows.length === 0) return new Map();
   const known = await sql<{ readonly first_row: number; readonly keys: string }>`
-    select first_row, keys from segment where stream = ${stream} and part = ${part}
+    select first_row, keys from chunk where stream = ${stream} and part = ${part}
       and ${inKeys('first_row', firstRows)}`.execute(db);
   return new Map(known.rows.map(({ first_row, keys }) => [first_row, keys]));
 }
 
-/** Takes off what is proved to be as it was the last time. */
-export async function proveSegments<T extends Segment>(
+/** Removes the chunks whose digest is unchanged. */
+export async function findChangedChunks<T extends Chunk>(
   db: Db,
   place: ListPlace,
-  segments: readonly T[],
-): Promise<OpenPage<T>> {
-  const digests = await knownDigests(db, place, segments);
-  const others = segments.filter(({ firstRow, digest }) => digests.get(firstRow) !== digest);
+  chunks: readonly T[],
+): Promise<ChangedPage<T>> {
+  const digests = await knownDigests(db, place, chunks);
+  const others = chunks.filter(({ firstRow, digest }) => digests.get(firstRow) !== digest);
   const again = others.map(({ firstRow }) => firstRow).filter((row) => digests.has(row));
   const keys = await knownKeys(db, place, again);
-  const open = others.map((one) => ({ ...one, keysBefore: keys.get(one.firstRow) }));
-  const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
-  const openRows = open.reduce((sum, { rowCount }) => sum + rowCount, 0);
-  return { rows, sameRows: rows - openRows, open };
+  const changedChunks = others.map((one) => ({ ...one, keysBefore: keys.get(one.firstRow) }));
+  const rows = chunks.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const openRows = changedChunks.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  return { rows, unchangedRows: rows - openRows, changedChunks };
 }
 
-/** Finds out which segments must be read, and reads them; outside of any transaction. */
-export async function compareSegments(
+/** Finds the chunks that must be read, and reads them; outside of any transaction. */
+export async function compareChunks(
   db: Db,
   entity: ListEntity,
   place: ListPlace,
-  segments: readonly ListSegment[],
+  chunks: readonly ListChunk[],
 ): Promise<ReadPage> {
-  const { open, ...page } = await proveSegments(db, place, segments);
+  const { changedChunks, ...page } = await findChangedChunks(db, place, chunks);
   const prepared: PreparedRow[] = [];
-  const read = open.map((segment) => {
-    const { rows, rejects } = segment.read();
+  const read = changedChunks.map((chunk) => {
+    const { rows, rejects } = chunk.read();
     const own = rows.map((row) => prepareRow(entity, entity.toRow(row)));
     prepared.push(...own);
-    return { ...segment, rejects, keys: own.map(({ key }) => key) };
+    return { ...chunk, rejects, keys: own.map(({ key }) => key) };
   });
-  return { ...page, segments: read, prepared: { rows: prepared } };
+  return { ...page, chunks: read, prepared: { rows: prepared } };
 }
 
 function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
@@ -202,7 +200,7 @@ function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
   return entity.keyOf ? entity.keyOf(value) : value;
 }
 
-interface SegmentRow {
+interface ChunkRow {
   readonly firstRow: number;
   readonly rowCount: number;
   readonly digest: string | null;
@@ -210,22 +208,22 @@ interface SegmentRow {
   readonly keys: readonly SqlValue[];
 }
 
-async function replaceSegments(
+async function replaceChunks(
   tx: Tx,
   { stream, part }: ListPlace,
-  segments: readonly SegmentRow[],
+  chunks: readonly ChunkRow[],
   hasPlaces: boolean,
 ): Promise<void> {
-  // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
+  // Deletes by range, because a list that is split differently must leave no old chunk behind.
   let from = -1;
   let to = -1;
   const clear = async (): Promise<void> => {
     if (from < 0) return;
-    await sql`delete from segment where stream = ${stream} and part = ${part}
+    await sql`delete from chunk where stream = ${stream} and part = ${part}
       and first_row >= ${from} and first_row < ${to}`.execute(tx);
     if (hasPlaces) await forgetPlaces(tx, { stream, part }, from, to);
   };
-  for (const { firstRow, rowCount } of segments) {
+  for (const { firstRow, rowCount } of chunks) {
     if (firstRow !== to) {
       await clear();
       from = firstRow;
@@ -233,46 +231,46 @@ async function replaceSegments(
     to = firstRow + rowCount;
   }
   await clear();
-  const data = segments.map(({ firstRow, rowCount, digest, size, keys }) => [
+  const data = chunks.map(({ firstRow, rowCount, digest, size, keys }) => [
     firstRow,
     rowCount,
     digest,
     size,
     keys,
   ]);
-  await sql`insert into segment (stream, part, first_row, row_count, digest, bytes, keys)
+  await sql`insert into chunk (stream, part, first_row, row_count, digest, bytes, keys)
     select ${stream}, ${part}, value->>0, value->>1, unhex(value->>2), value->>3, value->4
     from jsonb_each(${JSON.stringify(data)})`.execute(tx);
 }
 
-/** Of a page in which nothing was found to write. */
-export function unchangedCounts({ rows }: Pick<OpenPage, 'rows'>): ListCounts {
-  const none = { changed: 0, inserted: 0, quarantined: 0, keyless: 0, rekeyed: 0 };
+/** Counts of a page without changes. */
+export function unchangedCounts({ rows }: Pick<ChangedPage, 'rows'>): ListCounts {
+  const none = { changed: 0, inserted: 0, quarantined: 0, unreadableKeys: 0, changedKeys: 0 };
   return { rows, unchanged: rows, drastic: NOT_DRASTIC, ...none };
 }
 
-/** The rows of a page, those apart whose keys stand in several places of the list. */
+/** Rows of a page, with duplicates split off. */
 interface Parted {
   readonly prepared: PreparedRows;
   readonly placed: readonly Placed[];
 }
 
 async function partPlaces(tx: Tx, { stream }: ListPlace, page: ReadPage): Promise<Parted> {
-  const { prepared, segments } = page;
-  const twice = await twiceAmong(tx, stream, keysOf(prepared));
-  if (twice.size === 0) return { prepared, placed: [] };
+  const { prepared, chunks } = page;
+  const duplicates = await duplicatesAmong(tx, stream, keysOf(prepared));
+  if (duplicates.size === 0) return { prepared, placed: [] };
   const rows = rowsOf(prepared).values();
   const [placed, others]: [Placed[], PreparedRow[]] = [[], []];
-  for (const { firstRow, keys } of segments) {
+  for (const { firstRow, keys } of chunks) {
     for (const [at, row] of rows.take(keys.length).toArray().entries()) {
-      if (twice.has(row.key)) placed.push({ firstRow, at, row });
+      if (duplicates.has(row.key)) placed.push({ firstRow, at, row });
       else others.push(row);
     }
   }
   return { prepared: { rows: others }, placed };
 }
 
-/** Writes what was read of a page. */
+/** Writes a page that was read. */
 export async function writePage(
   tx: Tx,
   entity: ListEntity,
@@ -280,59 +278,59 @@ export async function writePage(
   page: ReadPage,
   provenance: Provenance,
 ): Promise<ListCounts> {
-  // Where no such segment was, there are most likely new rows in it.
-  const isNew = !entity.lines && page.segments.every(({ keysBefore }) => keysBefore === undefined);
-  const hasPlaces = entity.isSummed === true && (await hasTwice(tx, place.stream));
+  // Rows of an unknown chunk are most likely new.
+  const isNew = !entity.lines && page.chunks.every(({ keysBefore }) => keysBefore === undefined);
+  const hasPlaces = entity.isSummed === true && (await hasDuplicates(tx, place.stream));
   const { prepared, placed } = hasPlaces
     ? await partPlaces(tx, place, page)
     : { prepared: page.prepared, placed: [] };
   const counts =
-    (isNew ? await writeNew(tx, entity, prepared, provenance) : undefined) ??
-    (await writePrepared(tx, entity, rowsOf(prepared), provenance));
-  const rejects = page.segments.flatMap((segment) => segment.rejects);
+    (isNew ? await insertAll(tx, entity, prepared, provenance) : undefined) ??
+    (await upsertPrepared(tx, entity, rowsOf(prepared), provenance));
+  const rejects = page.chunks.flatMap((chunk) => chunk.rejects);
   await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));
-  const segments = page.segments.map((segment) => ({
-    firstRow: segment.firstRow,
-    rowCount: segment.rowCount,
-    // Bad rows are looked at every time; so is what was older than what the mirror has.
-    digest: segment.rejects.length > 0 || counts.stale > 0 ? null : segment.digest,
-    size: segment.size ?? null,
-    keysBefore: segment.keysBefore,
+  const chunks = page.chunks.map((chunk) => ({
+    firstRow: chunk.firstRow,
+    rowCount: chunk.rowCount,
+    // Chunks with rejected or stale rows get no digest, so that the next run reads them again.
+    digest: chunk.rejects.length > 0 || counts.stale > 0 ? null : chunk.digest,
+    size: chunk.size ?? null,
+    keysBefore: chunk.keysBefore,
     keys: [
-      ...segment.keys,
-      ...segment.rejects.map((one) => keyOfReject(entity, one)).filter((key) => key !== null),
+      ...chunk.keys,
+      ...chunk.rejects.map((one) => keyOfReject(entity, one)).filter((key) => key !== null),
     ],
   }));
-  const rekeyed = segments.filter(({ keys, keysBefore }) => JSON.stringify(keys) !== keysBefore);
-  if (segments.length > 0) await replaceSegments(tx, place, segments, hasPlaces);
+  const changedKeys = chunks.filter(({ keys, keysBefore }) => JSON.stringify(keys) !== keysBefore);
+  if (chunks.length > 0) await replaceChunks(tx, place, chunks, hasPlaces);
   await keepPlaces(tx, place, entity, placed);
   return {
     rows: page.rows,
     changed: counts.inserted + counts.changed,
     inserted: counts.inserted,
-    unchanged: page.sameRows + counts.unchanged + placed.length,
+    unchanged: page.unchangedRows + counts.unchanged + placed.length,
     drastic: counts.drastic,
     quarantined: rejects.length,
-    keyless: badKeys.filter((key) => key === null).length,
-    rekeyed: rekeyed.reduce((sum, { rowCount }) => sum + rowCount, 0),
+    unreadableKeys: badKeys.filter((key) => key === null).length,
+    changedKeys: changedKeys.reduce((sum, { rowCount }) => sum + rowCount, 0),
   };
 }
 
-/** Takes off what stands behind the end of each part, and parts that are no more. */
+/** Removes chunks beyond the end of each part, and parts that no longer exist. */
 export async function endList(
   tx: Tx,
   stream: string,
   rowsOfParts: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const hasPlaces = await hasTwice(tx, stream);
+  const hasPlaces = await hasDuplicates(tx, stream);
   if (hasPlaces) await forgetPlacesBeside(tx, stream, [...rowsOfParts.keys()]);
-  const ofStream = sql`segment where stream = ${stream}`;
+  const ofStream = sql`chunk where stream = ${stream}`;
   for (const [part, rows] of rowsOfParts) {
     await sql`delete from ${ofStream} and part = ${part} and first_row >= ${rows}`.execute(tx);
     if (hasPlaces) await forgetPlaces(tx, { stream, part }, rows);
   }
-  // From part to part: else SQLite reads all keys of the list to see what it does not have.
+  // Walks from part to part; otherwise SQLite would read all keys of the list.
   await sql`delete from ${ofStream} and part in (
     with recursive p(part) as (
       select min(part) from ${ofStream} union all
@@ -341,19 +339,21 @@ export async function endList(
     except select value from json_each(${JSON.stringify([...rowsOfParts.keys()])}))`.execute(tx);
 }
 
-/** The same keys as another text: whoever reads them anew asks which rows the list has not. */
-export const RESPELLED_KEYS = sql`'[ ' || ltrim(substr(keys, 2))`;
+/**
+ * Adds a space to the stored JSON so that the next run sees a difference and runs the full diff.
+ */
+export const KEYS_MARKED_CHANGED = sql`'[ ' || ltrim(substr(keys, 2))`;
 
 /**
- * A row was written apart from the list: what the list said the last time proves nothing about it
- * any more. The next run compares every row, and all keys with those of the mirror.
+ * Invalidates the digests after an out-of-band write. The next run compares every row, and diffs
+ * all keys with the mirror.
  */
-export async function forgetList(tx: Tx, stream: string): Promise<void> {
-  await sql`update segment set digest = null, keys = ${RESPELLED_KEYS}
+export async function invalidateList(tx: Tx, stream: string): Promise<void> {
+  await sql`update chunk set digest = null, keys = ${KEYS_MARKED_CHANGED}
     where stream = ${stream}`.execute(tx);
 }
 
-/** Marks rows as deleted: softly, a row that comes again is restored. Gives how many it marked. */
+/** Marks rows as deleted (softly; a row that returns is restored). Returns how many it marked. */
 export async function markDeleted(
   tx: Tx,
   entity: EntityDefinition,
@@ -373,7 +373,7 @@ export async function markDeleted(
 }
 
 /** Makes the next run compare every row of the stream. */
-export async function forgetDigests(tx: Tx, stream?: string): Promise<void> {
-  const query = tx.updateTable('segment').set({ digest: null });
+export async function invalidateDigests(tx: Tx, stream?: string): Promise<void> {
+  const query = tx.updateTable('chunk').set({ digest: null });
   await (stream === undefined ? query : query.where('stream', '=', stream)).execute();
 }

@@ -1,43 +1,51 @@
-/** Reading members of an open record into columns, and keeping the rest. */
+/** Reads members of an open record into columns, and keeps the rest. */
 import { isJsonObject } from '../lib/json.ts';
 import { amountUnits } from '../lib/money.ts';
 import { asItCame } from '../lib/reading/as-it-came.ts';
 import { timeOfText } from '../lib/reading/wire-time.ts';
 
+/**
+ * A record of the service. Results of the client fit such structural types, unknown members
+ * included, so that the mirror knows only the names of members. Null: the client could not read it.
+ */
+export interface OpenRecord {
+  readonly [member: string]: unknown;
+}
+
 export interface Members {
-  /** A member of this name was not taken yet: it is there, and not as it was asked for. */
+  /** Whether a member of this name is still left: present, but not of the requested type. */
   has(name: string): boolean;
   text(name: string): string | null;
-  /** A text that names something; some accounts write an empty one where they mean none. */
+  /** A name; some accounts write an empty string for none. */
   name(name: string): string | null;
   /** An integer; anything else is null. */
   integer(name: string): number | null;
-  /** A decimal amount of the wire in units; one of more than four decimals is null. */
+  /** A decimal amount in units; more than four decimals are null. */
   money(name: string): number | null;
   /** A boolean as 1 or 0. */
   flag(name: string): number | null;
-  /** A time as epoch milliseconds, in UTC unless it says otherwise; no such day is null. */
+  /** A time as epoch ms, in UTC unless it says otherwise; an invalid date is null. */
   time(name: string): number | null;
-  /** A member that is an object, as members; one that is missing or none has no members. */
+  /** Members of an object; empty when it is missing or no object. */
   object(name: string): Members;
-  /** A member that is an array; a missing one is empty. */
+  /** An array; empty when missing. */
   list(name: string): readonly unknown[];
-  /** A member as JSON text, or the given text when it is missing. */
+  /** A member as JSON text, or the given text when missing. */
   json(name: string, missing: string): string;
-  /** What nobody asked for, nested objects included: nothing unknown is lost. */
+  /** Remaining members, nested objects included, so that nothing unknown is lost. */
   rest(): object;
 }
 
 type Open = Record<string, unknown>;
 
-/** With what was read otherwise than it came, or not at all, as it came. */
+/** Restores the received form of members that were normalized or unreadable. */
 function withWhatCame(value: unknown): unknown {
   return isJsonObject(value) ? { ...value, ...asItCame(value) } : value;
 }
 
 /**
- * What was taken becomes undefined instead of being deleted: a deleted member makes the whole
- * object slow. A class, because its methods are made once and not with each of a million rows.
+ * Sets taken members to undefined, because deleting would make the whole object slow. A class, so
+ * that its methods exist once and not with each of a million rows.
  */
 class OpenMembers implements Members {
   readonly #left: Open;
@@ -139,14 +147,14 @@ class OpenMembers implements Members {
     return value;
   }
 
-  /** A null member is taken, and stands for nothing; an odd one stays for `rest`. */
+  /** A null member counts as taken; an odd one stays for `rest`. */
   #absent(name: string): null {
     if (this.#left[name] === null) this.#left[name] = undefined;
     return null;
   }
 }
 
-/** A copy for {@link membersOfOwn}, with what the record says beside its members. */
+/** Deep copy for {@link membersOfOwn}, with the record's hidden notes. */
 export function copied<T>(value: T): T {
   if (!isJsonObject(value)) return value;
   const copy = { ...value };
@@ -154,12 +162,15 @@ export function copied<T>(value: T): T {
   return copy;
 }
 
-/** Takes members out of a record one by one; the record itself stays as it is. */
+/** Takes members out of a record one by one; the record itself stays unchanged. */
 export function membersOf(record: unknown): Members {
   return new OpenMembers(record, true);
 }
 
-/** The same, but uses the record up: copying a million rows costs more than writing their text. */
+/**
+ * Like {@link membersOf}, but consumes the record: copying a million rows costs more than writing
+ * them.
+ */
 export function membersOfOwn(record: unknown): Members {
   return new OpenMembers(record, false);
 }

@@ -1,6 +1,6 @@
 /**
- * What a mirrored row was at some time, from the row as it is and the change feed: every change
- * since then is undone, the latest first.
+ * Reconstructs a mirrored row as of some time, by undoing its later changes from the feed, the
+ * latest first.
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -18,7 +18,7 @@ function scalarOf(value: unknown): SqlValue {
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 
-/** The changed columns of one change: name, old and new value. */
+/** Changed columns of one change: name, old and new value. */
 export function changedColumns(
   change: RowChange,
 ): readonly { readonly column: string; readonly before: SqlValue; readonly after: SqlValue }[] {
@@ -29,7 +29,7 @@ export function changedColumns(
   );
 }
 
-/** The row at the time `at` (epoch ms); undefined: it was not there. `changes` in their order. */
+/** The row at the time `at` (epoch ms); undefined: it did not exist. `changes` are in order. */
 export function rowAsOf(
   row: SqlRow,
   changes: readonly RowChange[],
@@ -47,8 +47,8 @@ export function rowAsOf(
 const WORDS = { insert: 'first seen', update: 'changed', delete: 'not listed', restore: 'listed' };
 
 /**
- * What each change of a variant means for its stock. A variant that a running order has may be
- * listed with nothing in stock: it is the quantity that tells, and it may be below zero.
+ * Describes each change of a variant for its stock. Ordered variants may be listed without stock,
+ * so the quantity decides; it may be negative.
  */
 export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly string[] {
   let quantity = Number(row.quantity);
@@ -56,8 +56,8 @@ export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly
   const isInStock = (): boolean => isListed && quantity > 0;
   const words = changes.toReversed().map((change) => {
     const after = isInStock();
-    const told = changedColumns(change).find(({ column }) => column === 'quantity');
-    if (told) quantity = Number(told.before);
+    const quantityChange = changedColumns(change).find(({ column }) => column === 'quantity');
+    if (quantityChange) quantity = Number(quantityChange.before);
     isListed = change.op === 'delete' || change.op === 'update';
     if (change.op === 'insert' || isInStock() === after) return WORDS[change.op];
     return after ? 'back' : 'sold out';
@@ -66,9 +66,8 @@ export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly
 }
 
 /**
- * Barcodes that were taken out of the style after `at`, or came back under another one. Asked for
- * each one once, SQLite would go through all changes of the stock, in the order of their keys, not
- * through the index for this.
+ * Barcodes that left the style after `at`. One query for all, because SQLite would scan all stock
+ * changes per barcode instead of using the index.
  */
 export async function leftStyleSince(db: Db, style: string, at: number): Promise<string[]> {
   const { rows } = await sql<{ readonly key: string }>`
@@ -78,13 +77,13 @@ export async function leftStyleSince(db: Db, style: string, at: number): Promise
   return [...new Set(rows.map(({ key }) => key))];
 }
 
-/** From when on the stock is known; undefined: nothing has ever changed. */
+/** Time since which the stock's history is known; undefined: nothing ever changed. */
 export async function stockKnownSince(db: Db): Promise<number | undefined> {
   const { rows } = await sql<{ readonly at: number }>`
     select at from change not indexed
     where entity = 'stock_variant' order by seq limit 1`.execute(db);
   if (rows[0]) return rows[0].at;
-  // Of the stock none is left: what is left of others says from when on all are kept.
+  // Without stock changes left, the oldest change tells since when all are kept.
   const first = db.selectFrom('change').select('at').orderBy('seq').limit(1);
   return (await first.executeTakeFirst())?.at;
 }

@@ -1,19 +1,19 @@
-/** Rows that could not be understood are kept with the reason, and stop nothing. */
+/** Quarantine: rows that could not be read are kept with the reason, and block nothing. */
 import { type RawBuilder, sql } from 'kysely';
 import { sha256 } from '../lib/json.ts';
 import { deleteByKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { Provenance } from './rows/bulk.ts';
+import type { Provenance } from './rows/prepared.ts';
 
 export interface RejectedRow {
-  /** The row as it came: parsed, or text when it was no JSON. */
+  /** The received row: parsed, or text when it was not JSON. */
   readonly raw: unknown;
-  /** The member that is wrong, e.g. `details.price`. */
+  /** Path of the wrong member, e.g. `details.price`. */
   readonly path: string;
   readonly reason: string;
 }
 
-/** Keeps the rows, each once, with how often it came. */
+/** Stores each row once, with the number of times it arrived. */
 export async function quarantineRows(
   tx: Tx,
   entity: string,
@@ -47,7 +47,7 @@ export async function quarantineRows(
   }
 }
 
-/** SQL: a member of the kept row, as text. */
+/** SQL: a member of the stored row, as text. */
 function memberOf(member: string) {
   return sql<string>`cast(case when json_valid(raw) then raw ->> ${member} end as text)`;
 }
@@ -56,7 +56,7 @@ function isOneOf(value: RawBuilder<string>, values: readonly string[]): RawBuild
   return sql<boolean>`${value} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
-/** Drops what was kept of a row, by one of its members, once the row could be understood. */
+/** Removes quarantined rows by one of their members once the row could be read. */
 export async function releaseRows(
   tx: Tx,
   entity: string,
@@ -76,7 +76,7 @@ export async function dropQuarantined(tx: Tx, ids: readonly number[]): Promise<v
 }
 
 /** Those of the values that the service has in rows which could not be understood, as text. */
-export async function putAside(
+export async function quarantinedAmong(
   db: Db | Tx,
   entities: readonly string[],
   member: string,
@@ -93,26 +93,28 @@ export async function putAside(
   return new Set(rows.map((row) => row.value));
 }
 
-/** A read that has seen everything of an entity, or everything of it that belongs to one order. */
+/** A read that saw everything of an entity, or everything of it that belongs to one order. */
 interface WholeRead extends Pick<Provenance, 'source'> {
-  /** Epoch ms; what it could not understand was kept then or later. */
+  /** Epoch ms; rows it could not read were quarantined then or later. */
   readonly startedAt: number;
   readonly orderId?: number;
 }
 
-/** Drops what such a read has not met again: it was put right at the service, or is gone. */
-export async function forgetUnmet(
+/**
+ * Removes quarantined rows that a complete read no longer met: they were corrected, or are gone.
+ */
+export async function clearResolvedQuarantine(
   tx: Tx,
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
-  // Written as the index has it.
+  // Written exactly as in the index.
   const ofOrder = sql<boolean>`
     case when json_valid(raw) then raw->>'orderId' end = ${orderId ?? 0}`;
-  const unmet = tx
+  const resolved = tx
     .deleteFrom('quarantine')
     .where('entity', '=', entity)
     .where('source', '!=', source)
     .where('last_seen_at', '<', startedAt);
-  await (orderId === undefined ? unmet : unmet.where(ofOrder)).execute();
+  await (orderId === undefined ? resolved : resolved.where(ofOrder)).execute();
 }

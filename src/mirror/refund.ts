@@ -1,16 +1,28 @@
 /**
- * `refund` and `pending_refund` with their lines. Like a delivery, a rejected or canceled refund
- * is final: an answer that says otherwise is recorded as an incident and changes nothing.
+ * Entities `refund` and `pending_refund` with their lines. Like a delivery, a rejected or canceled
+ * refund is final: an answer that says otherwise opens an incident and changes nothing.
  */
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { contradicts } from './delivery.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
-import { membersOf } from './members.ts';
-import type { PendingRefundRecord, RefundRecord } from './records.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
+import { membersOf, type OpenRecord } from './members.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
+
+interface RefundRecord extends OpenRecord {
+  readonly orderRefundId: number;
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly refundedLineItems: readonly OpenRecord[] | null;
+}
+
+interface PendingRefundRecord extends OpenRecord {
+  readonly pendingRefundId: number;
+  readonly orderId: number | null;
+  readonly status: string | null;
+  readonly refundLineItems: readonly OpenRecord[] | null;
+}
 
 export const REFUND: EntityDefinition = {
   entity: 'refund',
@@ -50,7 +62,12 @@ export const PENDING_REFUND: EntityDefinition = {
   key: 'pending_refund_id',
   isOfOrder: true,
   columns: [
-    ...['pending_refund_id', 'order_id', 'reference', 'status', 'comment', 'created_at'],
+    'pending_refund_id',
+    'order_id',
+    'reference',
+    'status',
+    'comment',
+    'created_at',
     'unread',
   ],
   lines: {
@@ -121,7 +138,7 @@ export function writeRefunds(
   records: readonly RefundRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, REFUND, records.map(refundRow), provenance);
+  return upsertRows(tx, REFUND, records.map(refundRow), provenance);
 }
 
 export function writePendingRefunds(
@@ -129,5 +146,5 @@ export function writePendingRefunds(
   records: readonly PendingRefundRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, PENDING_REFUND, records.map(pendingRefundRow), provenance);
+  return upsertRows(tx, PENDING_REFUND, records.map(pendingRefundRow), provenance);
 }

@@ -1,14 +1,24 @@
-/** `sales_order` and `sales_order_line`: the order as the service last told it. */
+/** Entities `sales_order` and `sales_order_line`. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
-import { membersOf } from './members.ts';
-import type { OrderRecord } from './records.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { ListCensus } from './rows/census.ts';
-import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+import { upsertRows, type WriteCounts } from './entity.ts';
+import { membersOf, type OpenRecord } from './members.ts';
+import type { ListDiff } from './rows/full-diff.ts';
+import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
+
+interface OrderLineRecord extends OpenRecord {
+  readonly barcode: string | null;
+  readonly quantity: number | null;
+  readonly price?: number | null | undefined;
+}
+
+interface OrderRecord extends OpenRecord {
+  readonly orderId: number;
+  readonly status: string | null;
+  readonly orderLineItems: readonly OrderLineRecord[] | null;
+}
 
 export const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',
@@ -81,7 +91,7 @@ function toRow(record: OrderRecord): MirrorRow {
     season_name: order.name('SeasonName'),
     country_code: address.text('countryCode'),
     company: address.text('company'),
-    // Spaces around it make no other account, here and in what the ERP tells of its customers.
+    // Trimmed, here and in the ERP's customers, because spaces make no other account.
     account_no: address.text('accountNo')?.trim() ?? null,
     shipping_address: order.json('shippingAddress', '{}'),
     freight_type: freight.text('freightType'),
@@ -96,10 +106,10 @@ export function writeOrders(
   records: readonly OrderRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, SALES_ORDER, records.map(toRow), provenance);
+  return upsertRows(tx, SALES_ORDER, records.map(toRow), provenance);
 }
 
-/** The order was read with all that belongs to it, by a read that started then. */
+/** Notes that a read which started at `at` covered the order with all its parts. */
 export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Promise<void> {
   await tx
     .updateTable('sales_order')
@@ -108,17 +118,20 @@ export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Prom
     .execute();
 }
 
-/** Orders that are looked at between two turns of the event loop. */
+/** Orders per turn of the event loop. */
 const SLICE_ROWS = 2_000;
 
-/** A part of the orders, by their numbers. */
+/** Range of order numbers. */
 export interface OrderSlice {
   readonly from: number;
-  /** The first number that is not in it any more. */
+  /** First number after the range. */
   readonly before: number;
 }
 
-/** All orders from `from` on in slices, the newest first: others have their turn between two. */
+/**
+ * Iterates over the orders from `from` on in slices, the newest first, and yields to the event loop
+ * between two.
+ */
 export async function* orderSlices(db: Db, from = 0): AsyncGenerator<OrderSlice> {
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const { rows } = await sql<{
@@ -139,7 +152,7 @@ interface Walk {
   readonly startedAt: number;
 }
 
-/** Numbers of orders that a walk has met and could not understand. */
+/** Numbers of orders that a walk saw and could not read. */
 async function notUnderstood(db: Db, { startedAt }: Walk): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ readonly key: number }>`
     select raw->>'orderId' + 0 key from quarantine
@@ -147,17 +160,16 @@ async function notUnderstood(db: Db, { startedAt }: Walk): Promise<ReadonlySet<n
   return new Set(rows.map(({ key }) => key));
 }
 
-interface OrdersCensus extends ListCensus {
+interface OrdersDiff extends ListDiff {
   readonly missing: readonly number[];
 }
 
 /**
- * Compares a walk over all orders with the mirror. Each order that the walk saw carries its number
- * (`readSeq`) or a later one; so do orders that came meanwhile. One that could not be understood
- * (quarantine) was seen as well. Orders below `from` are left out.
+ * Diffs a walk over all orders with the mirror. Orders seen by the walk, or later, have its
+ * `readSeq` or a higher one; quarantined orders count as seen. Orders below `from` are left out.
  */
-export async function ordersCensus(db: Db, walk: Walk, from = 0): Promise<OrdersCensus> {
-  const met = await notUnderstood(db, walk);
+export async function diffAgainstWalk(db: Db, walk: Walk, from = 0): Promise<OrdersDiff> {
+  const quarantined = await notUnderstood(db, walk);
   const missing: number[] = [];
   let live = 0;
   for await (const slice of orderSlices(db, from)) {
@@ -168,7 +180,7 @@ export async function ordersCensus(db: Db, walk: Walk, from = 0): Promise<Orders
         and deleted_at is null`.execute(db);
     live += rows[0]?.n ?? 0;
     const unseen: readonly number[] = JSON.parse(rows[0]?.unseen ?? '[]');
-    missing.push(...unseen.filter((orderId) => !met.has(orderId)));
+    missing.push(...unseen.filter((orderId) => !quarantined.has(orderId)));
   }
   return { live, duplicates: 0, missing: missing.sort((a, b) => a - b) };
 }

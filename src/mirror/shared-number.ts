@@ -1,16 +1,15 @@
 /**
- * `shared_number`: numbers of deliveries and refunds that two orders have. The mirror tells them
- * apart by their number alone, as the contract says; where an account counts them anew in each
- * order, the row of the one must not take the place of the other's. The first stays as it is, the
- * order of the second is kept here, and both wait for a person.
+ * Table `shared_number`: numbers of deliveries and refunds that two orders share. The mirror
+ * identifies them by number alone, as the contract says; if an account restarts numbering per
+ * order, one row must not replace another. The first row stays, the second order is noted here, and
+ * both wait for a person.
  */
 import { sql } from 'kysely';
 import { inKeys, type SqlValue } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import type { Provenance } from './rows/bulk.ts';
-import type { EntityDefinition } from './rows/prepared.ts';
+import type { EntityDefinition, Provenance } from './rows/prepared.ts';
 
-/** Notes the orders whose row has the number of another order's. */
+/** Notes orders whose row has the number of another order's row. */
 export async function noteShared(
   tx: Tx,
   { entity }: EntityDefinition,
@@ -24,7 +23,7 @@ export async function noteShared(
     on conflict do update set seen_at = excluded.seen_at`.execute(tx);
 }
 
-/** Call it when a list of the order was read: what it does not have, or has written, is no more. */
+/** Removes notes that a list of the order no longer confirms. */
 export async function forgetShared(
   tx: Tx,
   { entity, table, key }: EntityDefinition,
@@ -40,7 +39,7 @@ export async function forgetShared(
     .execute();
 }
 
-/** Orders that have a row with this number as well. */
+/** Other orders with a row of this number. */
 export async function othersWith(tx: Tx, entity: string, number: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('shared_number')

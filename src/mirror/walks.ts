@@ -1,4 +1,4 @@
-/** What the last sound walk over the orders has seen: all that are there, from a number up. */
+/** Result of the last sound walk over the orders: it saw all orders from a number up. */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
@@ -6,11 +6,11 @@ import { readState, writeState } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
 
 const WALK = z.object({
-  /** Rows that it met have at least this. */
+  /** Minimum `read_seq` of the rows it saw. */
   readSeq: z.int(),
-  /** Epoch milliseconds. */
+  /** Epoch ms. */
   startedAt: z.number(),
-  /** It met every order of this number and above; 0: all orders. */
+  /** The walk saw every order of this number and above; 0: all orders. */
   bottom: z.int(),
 });
 
@@ -31,7 +31,7 @@ export function writeWalk(
   return writeState(tx, keyOf(stream), JSON.stringify(walk), clock);
 }
 
-/** One of each stream, as far as there was one. */
+/** Last walks of both streams, as far as there were any. */
 export async function readWalks(db: Db): Promise<OrdersWalk[]> {
   const texts = await Promise.all(STREAMS.map((stream) => readState(db, keyOf(stream))));
   return texts.flatMap((text) => WALK.safeParse(tryParseJson(text ?? '')).data ?? []);

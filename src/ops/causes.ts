@@ -7,11 +7,24 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { STATUSES, type StatusOf } from '../config/statuses.ts';
 import { isJsonObject, parseJsonObject, tryParseJson } from '../lib/json.ts';
-import { constantOffset, ZONE_STEP_MS } from '../lib/reading/clock-offset.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { Incident } from '../store/incidents.ts';
 import type { Db } from '../store/store.ts';
 
+/** Zones differ by quarters of an hour. */
+const ZONE_STEP_MS = 15 * 60_000;
+/** Maximum variation of real delays. */
+const SPREAD_MS_MAX = 5 * 60_000;
+/** Fewer values may agree by chance. */
+const TIMES_MIN = 10;
+
+/** Offset common to all delays, as between two zones, in ms; 0: none. */
+function constantOffset(lates: readonly number[]): number {
+  if (lates.length < TIMES_MIN) return 0;
+  const [least, most] = [Math.min(...lates), Math.max(...lates)];
+  const steps = Math.floor((least + SPREAD_MS_MAX / 5) / ZONE_STEP_MS) * ZONE_STEP_MS;
+  return steps > 0 && most - steps <= SPREAD_MS_MAX ? steps : 0;
+}
 export const CAUSE_KINDS = [
   'unknown_status',
   'unreadable_member',

@@ -87,7 +87,7 @@ export const DELIVERY_MISSING = 'outbox.delivery_missing';
 export const READ_TOO_OLD = 'outbox.read_too_old';
 
 export function wordsOf(error: unknown): string {
-  return error instanceof RefusedError ? error.words : toError(error).message;
+  return error instanceof RefusedError ? error.fullMessage : toError(error).message;
 }
 
 /** The service's own lines (`path: what is wrong`) as problems. */

@@ -2,7 +2,7 @@
  * The way in: the address of an interface, the log-in (names of its members, place of the token),
  * and the header and scheme in which a token or key travels. V1 and V2 differ in names only.
  */
-import type { Asker, PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer, ProbeClient } from '../client/probe-client.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
@@ -38,7 +38,7 @@ export interface Target {
 }
 
 export interface Hands {
-  readonly asker: Asker;
+  readonly asker: ProbeClient;
   readonly scrubber: Scrubber;
   readonly witness: Witness;
   /** Waits until a log-in may be sent, and remembers it. */

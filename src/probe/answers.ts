@@ -1,5 +1,5 @@
 /** Reads what a service answers, in whatever form it does: envelope or none, lists or maps. */
-import type { PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer } from '../client/probe-client.ts';
 import { isJsonObject } from '../lib/json.ts';
 
 export type Row = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** Reads the description that a service publishes (OpenAPI, as JSON or YAML). */
 import { parse } from 'yaml';
-import type { Asker } from '../client/asker.ts';
+import type { ProbeClient } from '../client/probe-client.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { TokenWay } from './access.ts';
 import { isShut } from './answers.ts';
@@ -29,7 +29,7 @@ export function parseDescription(text: string): Members | undefined {
 
 /** Undefined: none is published at one of the usual places. */
 export async function findDescription(
-  asker: Asker,
+  asker: ProbeClient,
   baseUrl: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Description | undefined | 'shut'> {

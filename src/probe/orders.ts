@@ -1,5 +1,5 @@
 /** Orders and what is below them: words of statuses, currency, pending refunds, times. */
-import type { PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import { isGood, isMissing, type Row, rowsOf, statusOf, textOf, wordsOf } from './answers.ts';
 import type { LevelSign } from './level.ts';

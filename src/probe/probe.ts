@@ -6,8 +6,9 @@
  *
  * Throws where there is no way in; all else is a finding.
  */
-import { type Asker, createAsker } from '../client/asker.ts';
-import type { Way } from '../client/http/tunnel.ts';
+
+import type { Route } from '../client/http/tunnel.ts';
+import { createProbeClient, type ProbeClient } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, SelvedgeError } from '../lib/errors.ts';
@@ -35,7 +36,7 @@ import { probeV2 } from './v2.ts';
 
 export interface ProbeParts {
   readonly config: Pick<Config, 'service'>;
-  readonly way: Way;
+  readonly way: Route;
   readonly clock: Clock;
   readonly scrubber: Scrubber;
   /** Waits until a log-in may be sent, and remembers it. */
@@ -114,7 +115,7 @@ async function probeFreight(talk: Talk, own: Config['service']['v1'], described?
   } else witness.found({ setting, value: described, seen: 'its description names it so' });
 }
 
-async function probeReadToken(parts: ProbeParts, talk: Talk, asker: Asker): Promise<void> {
+async function probeReadToken(parts: ProbeParts, talk: Talk, asker: ProbeClient): Promise<void> {
   const { readToken, readTokenHeader } = parts.config.service.v1;
   if (readToken === null) return;
   const headers = { [readTokenHeader]: readToken.reveal() };
@@ -145,7 +146,7 @@ function tellPerBrand({ branded, witness }: Talk, own: Config['service']['v1']):
 async function probeV1(
   parts: ProbeParts,
   talk: Talk,
-  asker: Asker,
+  asker: ProbeClient,
   description: Description | undefined,
 ): Promise<void> {
   const { witness } = talk;
@@ -242,7 +243,7 @@ async function findV2(
   }
 }
 
-function askerOf({ config, way, clock, gapMs = GAP_MS }: ProbeParts): Asker {
+function askerOf({ config, way, clock, gapMs = GAP_MS }: ProbeParts): ProbeClient {
   const { timeouts } = config.service;
   const deadlines = {
     connectMs: timeouts.connect,
@@ -250,7 +251,7 @@ function askerOf({ config, way, clock, gapMs = GAP_MS }: ProbeParts): Asker {
     idleMs: timeouts.idle,
     totalMs: timeouts.total,
   };
-  return createAsker({ ...way, deadlines, gapMs, bodyBytesMax: BODY_BYTES_MAX }, clock);
+  return createProbeClient({ ...way, deadlines, gapMs, bodyBytesMax: BODY_BYTES_MAX }, clock);
 }
 
 export async function probeAccount(parts: ProbeParts): Promise<Probed> {

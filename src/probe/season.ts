@@ -1,5 +1,5 @@
 /** Seasons, and the parameter that names one in the list of what can be ordered ahead. */
-import type { PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer } from '../client/probe-client.ts';
 import { countOf, isGood, isMissing, rowsOf, statusOf, textOf, wordsOf } from './answers.ts';
 import type { LevelSign } from './level.ts';
 import { namesIn, type Query, type Talk } from './talk.ts';

@@ -1,6 +1,6 @@
 /** The list of stock: brand by brand or not, whole or in pages, how long a page may be, and what
  * its rows are like. */
-import type { PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import { isJsonObject } from '../lib/json.ts';
 import {

@@ -1,5 +1,5 @@
 /** Reads below one interface, with the token and, where the account wants one, a brand. */
-import type { Asker, PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer, ProbeClient } from '../client/probe-client.ts';
 import type { Access, Hands } from './access.ts';
 import { isGood, isRefused, messageIn, rowsOf, textOf, wantsBrand, wordsOf } from './answers.ts';
 import type { Witness } from './findings.ts';
@@ -31,7 +31,7 @@ const ROWS_OF: Readonly<Record<BrandedRead, string>> = {
 };
 
 export function createTalk(
-  asker: Asker,
+  asker: ProbeClient,
   access: Access,
   { witness }: Pick<Hands, 'witness'>,
 ): Talk {

@@ -1,5 +1,5 @@
 /** The zone of times that name none: by the newest of them, against the service's own clock. */
-import type { PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer } from '../client/probe-client.ts';
 import { type Row, textOf } from './answers.ts';
 import type { Witness } from './findings.ts';
 

@@ -1,5 +1,5 @@
 /** V2: where its collections stand, how they are paged, and whether fields may be named. */
-import type { PlainAnswer } from '../client/asker.ts';
+import type { PlainAnswer } from '../client/probe-client.ts';
 import { modelledFields, RESOURCE_PATHS, type ResourceType } from '../client/v2/resources.ts';
 import type { Config } from '../config/schema.ts';
 import { isJsonObject } from '../lib/json.ts';

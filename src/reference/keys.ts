@@ -3,8 +3,9 @@
  * that dies by age or by revocation. A static API key stands in for a token on V1, a read token
  * opens catalog data only. Log-in is limited per client id, whether it succeeds or not.
  */
-import type { Random } from '../lib/chance.ts';
+
 import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
 import type { CurrentKnobs } from './control/knobs.ts';
 
 /** Carries the token of a log-in, on V1 and V2. */

@@ -12,11 +12,11 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
-import { type Random, systemRandom } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { createHttpServer, listenOn } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
+import { type Random, systemRandom } from '../lib/random.ts';
 import { createKnobStore, type KnobStore } from './control/knob-store.ts';
 import type { Knobs } from './control/knobs.ts';
 import { createControl } from './control/server.ts';

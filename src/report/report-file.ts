@@ -18,7 +18,7 @@ import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseErro
 import { z } from 'zod';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { notUtf8At } from '../lib/text/utf8.ts';
+import { notUtf8At } from '../lib/strings.ts';
 
 const SHIPPED = fileURLToPath(new URL('../../config/reports/', import.meta.url));
 

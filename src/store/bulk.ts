@@ -118,7 +118,7 @@ export async function insertKeys(
 }
 
 /** Inserts rows or replaces all their columns but those named in `kept`. */
-export async function upsertRows(
+export async function upsertBulk(
   tx: Tx,
   key: string,
   kept: readonly string[],

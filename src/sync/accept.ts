@@ -8,8 +8,8 @@ import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents } from '../store/incidents.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
-import { type CountsOff, toldOfOff, writeAcceptedCounts } from './run/counts.ts';
-import { MASS_CHANGE } from './run/ledger.ts';
+import { type CountsOff, describeDifferences, writeAcceptedCounts } from './run/counts.ts';
+import { MASS_CHANGE } from './run/run-repository.ts';
 import { countsIn } from './stream.ts';
 
 interface Deps {
@@ -124,6 +124,6 @@ export function acceptCount(
       .execute();
     const act = { action: 'sync.accept_count', subject: `stream:${run.stream}` };
     await writeAudit(tx, { ...asker, ...act, detail: { runId, off } }, now);
-    return { stream: run.stream, runId, accepted: toldOfOff(off) };
+    return { stream: run.stream, runId, accepted: describeDifferences(off) };
   });
 }

@@ -1,12 +1,9 @@
 /**
- * What the service sends and the mirror has no column for, by stream: members that the contract
- * does not know, in the latest rows, and values that it does not list, in all. Read from the rows
- * that are kept, so that it is there after a restart as well.
+ * Drift per stream: members that the contract does not know, in the latest rows, and values that it
+ * does not list, in all. Read from stored rows, so that a restart loses nothing.
  */
 import { sql } from 'kysely';
-import type { DriftMeter, Unreadable } from '../client/drift.ts';
-import { v1DriftMeter } from '../client/v1/drift.ts';
-import { v2DriftMeter } from '../client/v2/drift.ts';
+import { type DriftMeter, type Unreadable, v1DriftMeter, v2DriftMeter } from '../client/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
 import { type OtherName, otherNames } from './other-names.ts';
@@ -15,9 +12,9 @@ import { countsIn } from './stream.ts';
 
 export interface EntityDrift {
   readonly entity: string;
-  /** Member path → rows of the sample that have it; of `document`, how often it came. */
+  /** Member path → rows of the sample that have it; for `document`: how often it occurred. */
   readonly unknownMembers: Readonly<Record<string, number>>;
-  /** `status=value` → rows that have it; of `document`, how often it came. */
+  /** `status=value` → rows that have it; for `document`: how often it occurred. */
   readonly newValues: Readonly<Record<string, number>>;
   /** Member path → rows of the sample in which it cannot be read. */
   readonly unreadable: Readonly<Record<string, Unreadable>>;
@@ -25,18 +22,18 @@ export interface EntityDrift {
   readonly otherNames?: readonly OtherName[];
 }
 
-/** A column whose values the contract lists, and the record that it came in. */
+/** A column whose values the contract lists, with the record it came in. */
 interface Listed {
   readonly table: string;
   readonly column: string;
   readonly record: (value: string) => object;
 }
 
-/** A column of JSON, and the record that it came in. */
+/** A JSON column, with the record it came in. */
 interface Kept {
   readonly table: string;
   readonly column: string;
-  /** The larger, the later. */
+  /** Column to sort by; larger is later. */
   readonly order: string;
   readonly record: (json: unknown) => unknown;
 }
@@ -44,13 +41,13 @@ interface Kept {
 interface Watched {
   readonly meter: () => DriftMeter;
   readonly listed?: readonly Listed[];
-  /** Besides `extra` of the rows themselves. */
+  /** Columns besides `extra` of the rows themselves. */
   readonly kept?: readonly Kept[];
-  /** The account may name members otherwise (service.v1.members). */
+  /** The account may use its own member names (service.v1.members). */
   readonly hasNames?: boolean;
 }
 
-/** Rows whose members are looked at, and values that are told apart: more would only cost time. */
+/** Sample size for members and for distinct values; more would only cost time. */
 const SAMPLE = 20_000;
 
 function listed(table: string, column: string, record: Listed['record']): Listed {
@@ -61,13 +58,15 @@ function withStatus(table: string): Listed {
   return listed(table, 'status', (status) => ({ status }));
 }
 
-/** What the lines of an order, a delivery or a refund have without a column. */
+/** Members of the lines of an order, delivery or refund that have no column. */
 function linesIn(table: string, order: string, member: string): Kept {
   return { table, column: 'extra', order, record: (line) => ({ [member]: [line] }) };
 }
 
 const ADDRESS: Kept = {
-  ...{ table: 'sales_order', column: 'shipping_address', order: 'changed_at' },
+  table: 'sales_order',
+  column: 'shipping_address',
+  order: 'changed_at',
   record: (shippingAddress) => ({ shippingAddress }),
 };
 
@@ -127,7 +126,9 @@ const WATCHED: Readonly<Record<string, Watched>> = {
 async function driftOf(db: Db, entity: string, watched: Watched): Promise<EntityDrift> {
   const meter = watched.meter();
   const own: Kept = {
-    ...{ table: entity, column: 'extra', order: 'changed_at' },
+    table: entity,
+    column: 'extra',
+    order: 'changed_at',
     record: (extra) => extra,
   };
   for (const { table, column, order, record } of [own, ...(watched.kept ?? [])]) {
@@ -147,7 +148,7 @@ async function driftOf(db: Db, entity: string, watched: Watched): Promise<Entity
   return { entity, ...report, ...(names.length > 0 ? { otherNames: names } : {}) };
 }
 
-/** What the documents of the latest run had around their rows: only the run could keep it. */
+/** Drift around the rows of the latest run's documents; only the run could store it. */
 async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | undefined> {
   const run = await db
     .selectFrom('sync_run')

@@ -6,26 +6,26 @@
 import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
-import type { ListCensus } from '../mirror/rows/census.ts';
+import type { ListDiff } from '../mirror/rows/full-diff.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { acceptChange, acceptCount, countsOffIn, runOf, takeCounts } from './accept.ts';
-import { type CountsOff, TWICE, toldOfOff } from './run/counts.ts';
-import { beyondFuse } from './run/fuse.ts';
+import { type AssessDeps, deleteRows, listDiffOf } from './run/assess-completeness.ts';
+import { type CountsOff, DUPLICATES, describeDifferences } from './run/counts.ts';
+import { deletionGuardReason } from './run/deletion-guard.ts';
 import { ensureState } from './run/open.ts';
-import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
 import type { SeenBy, Stream } from './stream.ts';
 
-export interface OperationsDeps extends SettleDeps {
+export interface OperationsDeps extends AssessDeps {
   /** Streams that are wanted and do not exist at the account's level, each with it. */
   readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
   /** What the account names otherwise. */
   readonly names?: readonly MemberName[];
   /** Something is due. */
-  readonly nudge: () => void;
+  readonly wakeUp: () => void;
   /** What decisions waited for is over. */
   readonly onAccepted: () => void;
 }
@@ -114,11 +114,11 @@ async function heldRun(db: Db | Tx, runId: number) {
 async function requireLittle(
   deps: OperationsDeps,
   stream: Stream & { readonly list: NonNullable<Stream['list']> },
-  census: ListCensus,
+  census: ListDiff,
 ): Promise<void> {
-  const tooMuch = await beyondFuse(deps, stream, stream.list, census, new Map());
+  const tooMuch = await deletionGuardReason(deps, stream, stream.list, census, new Map());
   if (tooMuch === undefined) return;
-  throw new RefusedError('sync.beyond_fuse', tooMuch, {
+  throw new RefusedError('sync.beyond_deletion_guard', tooMuch, {
     hint: `selvedge sync release ${stream.name}, and look at the run that follows`,
   });
 }
@@ -132,15 +132,15 @@ async function missingOf(
 ): Promise<readonly SqlValue[]> {
   const { list } = stream;
   if (!list) return [];
-  const census = await censusOf(deps, stream, seenBy);
-  if (!off) return census.missing;
-  if (census.duplicates > (off[TWICE] ?? 0)) {
-    throw new RefusedError('sync.rows_twice', `${census.duplicates} rows came twice`, {
+  const diff = await listDiffOf(deps, stream, seenBy);
+  if (!off) return diff.missing;
+  if (diff.duplicates > (off[DUPLICATES] ?? 0)) {
+    throw new RefusedError('sync.rows_twice', `${diff.duplicates} rows came twice`, {
       hint: `selvedge sync release ${stream.name}, and look at the run that follows`,
     });
   }
-  await requireLittle(deps, { ...stream, list }, census);
-  return census.missing;
+  await requireLittle(deps, { ...stream, list }, diff);
+  return diff.missing;
 }
 
 async function releaseHeld(deps: OperationsDeps, runId: number, asker: Actor): Promise<Deleted> {
@@ -188,12 +188,12 @@ async function releaseHeld(deps: OperationsDeps, runId: number, asker: Actor): P
     const act = { action: 'sync.release', subject: `run:${runId}` };
     const detail = { deleted: rowsDeleted, ...(off && { accepted: off }) };
     await writeAudit(tx, { ...asker, ...act, detail }, clock.now());
-    const acceptedCount = off ? toldOfOff(off) : null;
+    const acceptedCount = off ? describeDifferences(off) : null;
     return { stream: run.stream, runId, rowsDeleted, acceptedCount };
   });
 }
 
-const NEEDS_LOOK = new Set(['sync.beyond_fuse', 'sync.rows_twice']);
+const NEEDS_LOOK = new Set(['sync.beyond_deletion_guard', 'sync.rows_twice']);
 
 /** Takes the counts alone where deleting at once would be too much: the next run looks again. */
 async function releaseCounted(
@@ -219,7 +219,7 @@ async function releaseKind(
   const released = isOff
     ? await releaseCounted(deps, runId, asker)
     : { ...(await releaseHeld(deps, runId, asker)), released: true };
-  deps.nudge();
+  deps.wakeUp();
   return released;
 }
 
@@ -267,7 +267,7 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
         const action = full ? 'sync.run_full' : 'sync.run';
         await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
       });
-      deps.nudge();
+      deps.wakeUp();
     },
     release: (which, asker) => release(deps, which, asker),
   };

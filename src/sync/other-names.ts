@@ -1,7 +1,6 @@
 /**
- * Members of variants that an account seems to name otherwise: one of the contract that no row has,
- * while every row has one that the contract does not know. Which is which only a person can say
- * (service.v1.members).
+ * Suggests renamed members of variants: a contract member that no row has, while every row has an
+ * unknown one. Only a person can confirm the pair (service.v1.members).
  */
 import { sql } from 'kysely';
 import { nearestName } from '../lib/nearest.ts';
@@ -10,13 +9,13 @@ import type { Db } from '../store/store.ts';
 export interface OtherName {
   /** Path in the contract. */
   readonly ours: string;
-  /** Paths that every row has; the one that is named alike alone, if one is. */
+  /** Paths that every row has; only the similar one, if there is one. */
   readonly theirs: readonly string[];
-  /** To write in the configuration. */
+  /** Line for the configuration. */
   readonly setting: string;
 }
 
-/** What every variant has, as long as details are shown at all. */
+/** Members that every variant has when details are shown at all. */
 const NEEDED: Readonly<Record<string, string>> = {
   style_no: 'details.styleNo',
   style_name: 'details.styleName',
@@ -44,7 +43,10 @@ function commonStart(a: string, b: string): number {
   return at;
 }
 
-/** `style_number` for `styleNo`: alike but for how words are joined, cut off or mistyped. */
+/**
+ * Finds the similar path: `style_number` for `styleNo`; equal apart from joined, shortened or
+ * mistyped words.
+ */
 function alike(ours: string, theirs: readonly string[]): string | undefined {
   const own = folded(ours);
   const others = new Map(theirs.map((path) => [folded(path), path]));
@@ -59,8 +61,8 @@ function alike(ours: string, theirs: readonly string[]): string | undefined {
   return isOne ? others.get(first.other) : undefined;
 }
 
-/** What a person has to decide. */
-export function toldOfName({ ours, theirs }: OtherName): string {
+/** Describes the choice for a person. */
+export function describeOtherName({ ours, theirs }: OtherName): string {
   return `${ours} never comes, and every row has ${theirs.join(', ')}`;
 }
 
@@ -78,7 +80,7 @@ function otherName(path: string, candidates: readonly string[]): OtherName | und
   return { ours: path, theirs, setting };
 }
 
-/** `unknown`: how many of the latest `sample` rows have each member without a column. */
+/** `unknown` counts, per member without a column, how many of the latest `sample` rows have it. */
 export async function otherNames(
   db: Db,
   table: string,

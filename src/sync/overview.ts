@@ -1,18 +1,18 @@
-/** The streams and their runs, for people. */
+/** Overviews of streams and runs for people. */
 import type { Selectable } from 'kysely';
 import { pauseOf, readPauses } from '../store/pauses.ts';
 import type { Db } from '../store/store.ts';
 import type { RunOutcome, Tables } from '../store/tables.ts';
 import { nextRunAfter } from './schedule.ts';
 
-/** Times of a schedule that are shown ahead. */
+/** Number of upcoming times shown per schedule. */
 const NEXT_TIMES = 3;
 
-/** What the configuration says of a stream. */
+/** Configuration of a stream that the overview shows. */
 interface StreamSettings {
   /** Cron pattern, UTC. */
   readonly schedule: string;
-  /** How old its data may get, ms. */
+  /** Maximum age of the data, ms. */
   readonly freshness: number;
 }
 
@@ -21,15 +21,15 @@ interface StreamOverview {
   readonly paused: boolean;
   /** Epoch ms. */
   readonly dueAt: number;
-  /** The level of the account, which does not have the stream; null: it has. */
+  /** Level of the account that lacks the stream; null: the level has it. */
   readonly notAtLevel: string | null;
-  /** Null: the configuration has the stream switched off, or it is not at the account's level. */
+  /** Null: switched off, or not at the account's level. */
   readonly schedule: string | null;
-  /** The times that the schedule names next, epoch ms; jitter comes on top. */
+  /** Next times of the schedule, epoch ms, without jitter. */
   readonly nextTimes: readonly number[];
-  /** How old its data may get; null: no limit is known. */
+  /** Maximum age of the data; null: no limit is known. */
   readonly freshnessMs: number | null;
-  /** Older than that. */
+  /** The data is older than that. */
   readonly stale: boolean;
   readonly completeAt: number | null;
   readonly completeRows: number | null;
@@ -105,7 +105,7 @@ export async function listStreams(
 function overviewOf(row: Selectable<Tables['sync_run']>) {
   return {
     runId: row.run_id,
-    // Numbers every start of a read: what started later knows better.
+    // Increases with each start of a read; a later start knows better.
     generation: row.read_seq,
     stream: row.stream,
     cause: row.cause,
@@ -119,7 +119,7 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
     deleted: row.rows_deleted,
     held: row.rows_held,
     drastic: row.rows_drastic,
-    // What became of that: see docs/pulls.md.
+    // State of the change guard (docs/pulls.md).
     changes: row.change_guard,
     quarantined: row.rows_quarantined,
     bytes: row.bytes,
@@ -133,7 +133,6 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
 
 export type RunOverview = ReturnType<typeof overviewOf>;
 
-/** The latest runs first. */
 export async function listRuns(
   db: Db,
   stream: string | undefined,
@@ -156,13 +155,13 @@ export async function readRun(db: Db, runId: number): Promise<RunOverview | unde
 
 export interface RunProgress {
   readonly run: RunOverview;
-  /** Rows of the stream's last complete run: about as many will come. */
+  /** Rows of the stream's last complete run, as an estimate. */
   readonly rowsBefore: number | null;
-  /** Why it was put off. */
+  /** Reason for its postponement. */
   readonly lastError: string | null;
 }
 
-/** The run that was asked for, once the daemon has begun it, and whether there is a daemon. */
+/** Progress of a requested run once the daemon has begun it, and whether a daemon runs. */
 export async function readProgress(
   db: Db,
   stream: string,
@@ -182,7 +181,7 @@ export async function readProgress(
   const [run] = await listRuns(db, stream, 1);
   if (!state || !run || state.requested !== null) return { progress: undefined, isAlive };
   const { complete_rows: rowsBefore } = state;
-  // While a run is under way its stream is due, and an error is that of the run before it.
+  // A stream is due while its run is in progress, and an error is then the previous run's.
   const lastError = state.due_at > now ? state.last_error : null;
   return { progress: { run, rowsBefore, lastError }, isAlive };
 }

@@ -1,12 +1,15 @@
 /**
- * Runs each stream when it is due. Due times live in the database, so that a stream that missed
- * its time while the daemon was down is caught up once at the start; the cron pattern only says
- * when it is due next. Streams run beside each other and never wait for one another.
+ * Runs each stream when it is due. Due times live in the database, so that a stream that missed its
+ * time while the daemon was down runs once at the start; the cron pattern only gives the next time.
+ * Streams run concurrently and never wait for each other.
  */
+
 import type { MemberName } from '../client/v1/dialect.ts';
-import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
-import { createOutages, type OutageWords } from '../lib/log/outages.ts';
+import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
+import type { Random } from '../lib/random.ts';
+import type { Store } from '../store/store.ts';
 import { ensureState, noteSettings } from './run/open.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -18,35 +21,37 @@ export interface PlannedStream {
   /** Cron pattern, UTC. */
   readonly schedule: string;
   readonly jitterMs: number;
-  /** Milliseconds from one run to the next, as long as it gives some: then no schedule counts. */
+  /** Milliseconds between runs; while it returns a number, the schedule is ignored. */
   readonly pace?: (() => number | undefined) | undefined;
-  /** Due at every start, because nobody heard what happened before it. */
+  /** Due at every start, because events before it went unheard. */
   readonly atStart?: boolean | undefined;
 }
 
-export const PULLS: OutageWords = {
-  ...{ of: 'stream', begins: 'cannot pull', over: 'pulls again' },
-  hint: 'further ones are told by: selvedge sync list',
+export const PULLS: OutageMessages = {
+  of: 'stream',
+  begins: 'cannot pull',
+  over: 'pulls again',
+  hint: 'see all with: selvedge sync list',
 };
 
 export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly random: Random;
   readonly streams: readonly PlannedStream[];
-  /** What the account names otherwise. */
+  /** Member names of the account. */
   readonly names?: readonly MemberName[] | undefined;
   readonly onRunEnded: (result: RunResult) => void;
-  /** False while nothing may be pulled; what is due then waits. */
+  /** False while nothing may be pulled; due streams then wait. */
   readonly mayPull: (stream: string) => boolean;
 }
 
 export interface Planner {
   readonly name: string;
-  /** A due time or a pause was changed: look now. */
-  nudge(): void;
+  /** Looks at the due times and pauses again at once. */
+  wakeUp(): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Sleeps are short, so that a suspended machine or a jumping clock delays nothing for long. */
+/** Sleeps are short, so that a suspended machine or a clock step delays nothing for long. */
 const SLEEP_MS_MAX = 30_000;
 const FAR_FUTURE_MS = 10 * 365 * 86_400_000;
 
@@ -58,7 +63,7 @@ function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
   return next + Math.floor(deps.random.next() * planned.jitterMs);
 }
 
-/** Runs that a stop cut off go on at once, and so does what is due at every start. */
+/** Makes interrupted runs and streams with `atStart` due now. */
 async function bringForward(deps: PlannerDeps): Promise<void> {
   const atStart = deps.streams.filter((one) => one.atStart).map(({ stream }) => stream.name);
   await deps.store.db
@@ -77,7 +82,7 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
-/** A schedule that has become tighter: nothing is due later than it says from now on. */
+/** Applies a tighter schedule: nothing is due later than the schedule says. */
 async function planAgain(deps: PlannerDeps): Promise<void> {
   for (const planned of deps.streams) {
     const due_at = nextDue(deps, planned);
@@ -91,8 +96,8 @@ async function planAgain(deps: PlannerDeps): Promise<void> {
 }
 
 /**
- * A stream that broke, as by one failed write, is soon tried again, as one whose pull failed is. A
- * database that cannot even tell is not hidden.
+ * Retries a stream that failed unexpectedly soon, with the waits of a failed pull. Throws when even
+ * the database fails.
  */
 async function putOff(deps: PlannerDeps, planned: PlannedStream, error: Error): Promise<void> {
   const { store, clock } = deps;
@@ -117,7 +122,7 @@ async function runOne(
   openedAt: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // A run that goes on from before the start has not seen what happened while nobody listened.
+  // A resumed run from before the start has not seen what happened while nobody listened.
   const isBehind = (startedAt: number): boolean => planned.atStart === true && startedAt < openedAt;
   const dueAt = (startedAt: number): number =>
     isBehind(startedAt) ? deps.clock.now() : nextDue(deps, planned);
@@ -127,12 +132,12 @@ async function runOne(
     if (signal.aborted) return;
     if (isStoreUnusable(thrown)) throw thrown;
     const error = toError(thrown);
-    deps.log.error({ stream: planned.stream.name, err: error }, 'run broke');
+    deps.log.error({ stream: planned.stream.name, err: error }, 'pull failed');
     await putOff(deps, planned, error);
   }
 }
 
-/** The streams that do not run now, each with its due time. */
+/** Streams that do not run now, each with its due time. */
 async function idleStreams(
   deps: PlannerDeps,
   running: ReadonlyMap<string, unknown>,
@@ -146,7 +151,7 @@ async function idleStreams(
     const { name } = planned.stream;
     const state = states.find((row) => row.stream === name);
     if (!state || running.has(name) || !deps.mayPull(name)) return [];
-    // A pace that has become shorter does not wait for the end of the longer one.
+    // Applies a shorter pace at once instead of after the longer one.
     const pace = state.failures > 0 ? undefined : planned.pace?.();
     const paced = (state.started_at ?? state.due_at) + (pace ?? Infinity);
     return [{ planned, dueAt: Math.min(state.due_at, paced) }];
@@ -159,7 +164,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
   let wake = new AbortController();
   return {
     name: 'sync',
-    nudge: () => wake.abort(),
+    wakeUp: () => wake.abort(),
     async run(signal) {
       let openedAt = clock.now();
       for (const { stream } of deps.streams) {
@@ -170,7 +175,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       await bringForward(deps);
       await planAgain(deps);
       const running = new Map<string, Promise<void>>();
-      // Ends the runs as well when the planner itself breaks: two planners must never run at once.
+      // Ends the runs also when the planner fails, because two planners must never run at once.
       const broken = new AbortController();
       const stop = AbortSignal.any([signal, broken.signal]);
       let failure: { readonly error: unknown } | undefined;
@@ -189,10 +194,12 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          // Set back, the clock would have what begins from now on begin before the start.
+          // Follows a clock that was set back, so that new runs do not seem to start before the
+          // daemon.
           openedAt = Math.min(openedAt, clock.now());
           const idle = await idleStreams(deps, running);
-          // Asked once: what falls due in between would be neither begun nor waited for.
+          // Read once: a stream that becomes due in between would be neither started nor waited
+          // for.
           const now = clock.now();
           for (const { planned, dueAt } of idle) if (dueAt <= now) begin(planned);
           const waits = idle.map(({ dueAt }) => dueAt - now).filter((ms) => ms > 0);
@@ -206,4 +213,39 @@ export function createPlanner(deps: PlannerDeps): Planner {
       if (failure) throw failure.error;
     },
   };
+}
+
+// Requests an early pull of a stream that something waits for; pauses still apply.
+
+interface RunRequestDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Wakes the planner. */
+  readonly wakeUp: () => void;
+}
+
+/** Minimum interval, so that a long list is not pulled over and over for whoever waits. */
+const AT_MOST_EVERY_MS = 900_000;
+
+export async function requestRun(
+  { store, clock, wakeUp }: RunRequestDeps,
+  stream: string,
+): Promise<void> {
+  const now = clock.now();
+  const row = await store.db
+    .selectFrom('stream_state as state')
+    .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
+    .select(['state.due_at', 'run.started_at'])
+    .where('state.stream', '=', stream)
+    .executeTakeFirst();
+  if (!row || row.due_at <= now) return;
+  const since = now - (row.started_at ?? Number.NEGATIVE_INFINITY);
+  if (since < AT_MOST_EVERY_MS) return;
+  await store.db
+    .updateTable('stream_state')
+    .set({ due_at: now })
+    .where('stream', '=', stream)
+    .where('due_at', '>', now)
+    .execute();
+  wakeUp();
 }

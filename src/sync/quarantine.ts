@@ -1,7 +1,7 @@
 /**
- * Quarantined rows, tried again: after an upgrade, or when the operator asks. A row that can be
- * understood now is old news, so it is not written itself: it leaves the quarantine and its source
- * is read again (its order, or its stream with every row compared).
+ * Retries quarantined rows after an upgrade or on request. A row that can be read now may be
+ * outdated, so it is not written: it leaves the quarantine and its source is read again (its order,
+ * or its stream with every row compared).
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
@@ -21,14 +21,14 @@ import { variantReader } from '../client/v1/variant-form.ts';
 import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
-import { forgetDigests } from '../mirror/list.ts';
+import { invalidateDigests } from '../mirror/list.ts';
 import { dropQuarantined } from '../mirror/quarantine.ts';
-import { requestRefreshes } from '../mirror/refresh.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
 import type { Store, Tx } from '../store/store.ts';
 
 interface Source {
   readonly schema: z.ZodType;
-  /** The stream that brings the rows; undefined: they belong to an order, which is read again. */
+  /** Stream that delivers the rows; undefined: they belong to an order, which is read again. */
   readonly stream: string | undefined;
 }
 
@@ -51,7 +51,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   country: { schema: resourceSchemas.country, stream: 'countries' },
 };
 
-/** The entities that a stream brings; those of orders come with both walks. */
+/** Entities that a stream delivers; both order streams deliver those of orders. */
 export function entitiesOfStream(stream: string): readonly string[] {
   const own = stream === 'orders' || stream === 'ordersFull' ? undefined : stream;
   return Object.entries(SOURCES)
@@ -59,7 +59,7 @@ export function entitiesOfStream(stream: string): readonly string[] {
     .map(([entity]) => entity);
 }
 
-/** Compiled once for all rows. */
+/** Caches the compiled readers. */
 function createReaders(names: readonly MemberName[]): (source: Source) => ReadRow<unknown> {
   const readVariant = variantReader(names);
   const readers = new Map<z.ZodType, ReadRow<unknown>>();
@@ -71,7 +71,7 @@ function createReaders(names: readonly MemberName[]): (source: Source) => ReadRo
   };
 }
 
-/** Rows that are tried in one transaction. */
+/** Rows per transaction. */
 const SLICE = 200;
 
 interface Understood {
@@ -91,9 +91,9 @@ async function readAgain(tx: Tx, rows: readonly Understood[], now: number): Prom
     rows.map(({ id }) => id),
   );
   const requests = rows.flatMap(orderOf).map((orderId) => ({ orderId, cause: 'sweep:quarantine' }));
-  await requestRefreshes(tx, requests, now);
+  await requestRefetches(tx, requests, now);
   for (const stream of new Set(rows.flatMap(({ source }) => source.stream ?? []))) {
-    await forgetDigests(tx, stream);
+    await invalidateDigests(tx, stream);
     await tx
       .updateTable('stream_state')
       .set({ due_at: now })
@@ -105,7 +105,7 @@ async function readAgain(tx: Tx, rows: readonly Understood[], now: number): Prom
 export interface RetryDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** What the account names otherwise. */
+  /** Member names of the account. */
   readonly names?: readonly MemberName[] | undefined;
 }
 
@@ -136,7 +136,7 @@ export async function retryQuarantine(
     const last = rows.at(-1);
     if (!last || rows.length < SLICE) return { understood, left };
     after = last.id;
-    // The driver is synchronous: without this the listener would wait until all is done.
+    // The driver is synchronous: yields, so that the listener gets its turn.
     await nextTurn();
   }
 }

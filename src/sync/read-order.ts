@@ -1,9 +1,8 @@
 /**
- * Reads one order with its deliveries (and its refunds, when they are wanted: each list is a
- * request of its own), fresh, and writes all of it into the mirror in one transaction. Events,
- * sweeps, decisions and pushes all look at an order through here. The read's sequence is taken
- * before the first request leaves, so that a slow answer cannot overwrite what a later read has
- * found.
+ * Reads one order with its deliveries (and its refunds on request: each list is another request)
+ * and writes all of it to the mirror in one transaction. Events, sweeps, decisions and pushes read
+ * orders through here. The read's sequence number is taken before the first request, so that a slow
+ * answer cannot overwrite a later read.
  */
 
 import type { Read } from '../client/calls.ts';
@@ -21,23 +20,22 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
-import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
-import type { RecentReads } from '../mirror/refresh.ts';
+import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
+import type { RecentReads } from '../mirror/refetch-queue.ts';
 import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
-import type { Provenance } from '../mirror/rows/bulk.ts';
-import type { EntityDefinition } from '../mirror/rows/prepared.ts';
+import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import { forgetShared } from '../mirror/shared-number.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
+import type { LevelWatch } from './account-traits.ts';
 import { readSeqAsOf } from './run/answer-age.ts';
-import type { LevelWatch } from './traits/level-watch.ts';
 
 interface OrderRequest {
-  /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
+  /** Cause of the read, e.g. `event:msg_1` or `outbox:17`. */
   readonly cause: string;
   readonly priority: 'push' | 'read' | 'pull';
-  /** Whether refunds and pending refunds are read as well; default: they are not. */
+  /** Whether refunds and pending refunds are read as well; default: no. */
   readonly refunds?: boolean;
   readonly signal: AbortSignal;
 }
@@ -56,7 +54,7 @@ export type ReadDelivery = (
   request: Omit<OrderRequest, 'refunds'>,
 ) => Promise<SalesOrderDelivery>;
 
-/** What is read with an order besides its deliveries. */
+/** Lists read with an order besides its deliveries. */
 export interface ReadAlso {
   readonly refunds: boolean;
   readonly pendingRefunds: boolean;
@@ -78,37 +76,40 @@ function isForeign(error: unknown): error is RefusedError {
   return error instanceof RefusedError && FOREIGN.has(error.code);
 }
 
-/** A page of what stands before the service, maybe for a moment, does not refuse the order. */
+/** Turns an error page of an intermediary into a retry, because it does not refuse the order. */
 function unlessForeign(error: unknown): never {
   if (!isForeign(error)) throw error;
   throw new RetryLaterError(error.code, error.message, { cause: error });
 }
 
-/** What is listed below an order, as far as the account has it. */
+/** Lists below an order, as far as the account has them. */
 interface Below {
   readonly deliveries: Listing<SalesOrderDelivery> | undefined;
   readonly refunds: Listing<SalesOrderRefund> | undefined;
   readonly pendingRefunds: Listing<PendingRefund> | undefined;
 }
 
-/** What has left, or left in part, stands in a delivery. */
+/** Statuses of an order that must have deliveries. */
 const HAS_DELIVERIES = /^(partially_)?fulfilled$/;
 
 const UNKNOWN = 'HTTP 404 in place of the list';
 
-/** The three lists below an order, each as long as the account seems to have it. */
+/** Reads the three lists below an order, each as long as the account seems to have it. */
 function createPartReader(
   { v1, levels }: OrderReaderDeps,
   orderId: number,
   call: BelowOptions & { readonly order: Promise<Read<SalesOrder>> },
 ) {
-  /** Notes that it is not there; only while the order is answered for, that tells anything. */
+  /**
+   * Notes that a list is missing; waits for the order, because only an answered order makes that
+   * evidence.
+   */
   const missing = async (capability: Capability, error: Error): Promise<undefined> => {
     await call.order;
     await levels.missing(capability, error, String(orderId));
   };
-  /** An empty list may be a 404 as well: only where there must be rows, none is no list. */
-  const told = async <T>(list: Listing<T>): Promise<Listing<T> | undefined> => {
+  /** Accepts a 404 as an empty list, unless the order must have rows. */
+  const unlessMissing = async <T>(list: Listing<T>): Promise<Listing<T> | undefined> => {
     if (!list.isUnknown) await levels.answered('orderParts');
     else if (HAS_DELIVERIES.test((await call.order).value.status ?? '')) {
       await missing('orderParts', new Error(UNKNOWN));
@@ -129,10 +130,10 @@ function createPartReader(
   return {
     deliveries: async () => {
       const list = await part(() => v1.deliveries(orderId, call));
-      return list && told(list);
+      return list && unlessMissing(list);
     },
     refunds: () => part(() => v1.refunds(orderId, call)),
-    /** `refunds`: the list of those; where that is empty without a 404, so would this one be. */
+    /** Skips a list that is empty with a 404 when the refunds are empty without one. */
     async pendingRefunds(refunds: Promise<Listing<unknown> | undefined>) {
       if (!levels.isThere('pendingRefunds')) return undefined;
       const list = await v1.pendingRefunds(orderId, call).catch((error: unknown) => {
@@ -149,8 +150,8 @@ function createPartReader(
 }
 
 /**
- * Reads what belongs to an order. An account that has no such lists keeps no order back: that is
- * noted, and once it is sure, the list counts as not read.
+ * Reads the lists of an order. An account without such a list does not block the order: the lack is
+ * noted, and once sure the list counts as not read.
  */
 async function readBelow(
   deps: OrderReaderDeps,
@@ -169,10 +170,10 @@ async function readBelow(
   return { deliveries, refunds, pendingRefunds };
 }
 
-/** An answer that a cache has kept for longer is no reading of now. */
+/** Maximum age of a cached answer; older ones are no current reading. */
 const AGE_MS_MAX = 60_000;
 
-/** Since when what was read is so; throws when that is too long ago. */
+/** Time as of which all answers are valid; throws when that is too long ago. */
 function oldestOf(
   orderId: number,
   startedAt: number,
@@ -202,13 +203,13 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       reading,
       readBelow(deps, orderId, { ...call, order: reading }, wanted),
     ]);
-    // A little is made up for; what a cache has kept for long decides nothing.
+    // Compensates for a short cache age; older answers were refused above.
     const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
     const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
     await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-      // What was met now was kept at this very time.
-      const met = { source: '', startedAt: provenance.at, orderId };
+      // `clearResolvedQuarantine` keeps rows quarantined at this very time.
+      const wholeRead = { source: '', startedAt: provenance.at, orderId };
       const keep = async <T>(
         definition: EntityDefinition,
         list: Listing<T> | undefined,
@@ -219,17 +220,18 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
         const { entity } = definition;
         await write(tx, list.rows, provenance);
         await quarantineRows(tx, entity, list.rejects, provenance);
-        await forgetUnmet(tx, entity, met);
+        await clearResolvedQuarantine(tx, entity, wholeRead);
         if (list.rejects.length > 0) return;
         await forgetShared(tx, definition, orderId, list.rows.map(numberOf));
       };
       await writeOrders(tx, [order.value], provenance);
-      await forgetUnmet(tx, 'sales_order', met);
+      await clearResolvedQuarantine(tx, 'sales_order', wholeRead);
       await keep(DELIVERY, deliveries, writeDeliveries, (row) => row.orderDeliveryId);
       await keep(REFUND, refunds, writeRefunds, (row) => row.orderRefundId);
       const pendingIdOf = (row: PendingRefund) => row.pendingRefundId;
       await keep(PENDING_REFUND, pendingRefunds, writePendingRefunds, pendingIdOf);
-      // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
+      // Uses the start of the read, because a slow answer is no newer and a sweep must not rely on
+      // it.
       if (wanted) await noteDetailsRead(tx, orderId, oldest);
     });
     const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);

@@ -1,6 +1,6 @@
 /**
- * When a stream is due. Cron patterns are UTC; the next time is computed from the injected clock,
- * so that missed times are caught up after downtime and nothing depends on a timer that fired.
+ * Computes when a stream is due. Cron patterns are UTC; the next time follows from the injected
+ * clock, so that missed times are caught up and nothing depends on a timer that fired.
  */
 import { createTask, parse } from 'node-cron';
 
@@ -8,10 +8,10 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** In any such span the 29th of February falls on each day of the week. */
+/** Any such span has a 29th of February on each day of the week. */
 const SEARCH_MS_MAX = 41 * 366 * DAY_MS;
 
-/** What the fields of a pattern say of the time of day: milliseconds since midnight, in order. */
+/** Times of day that a pattern names, in milliseconds since midnight, ascending. */
 function* timesOfDay(fields: ReturnType<typeof parse>): Generator<number> {
   const inOrder = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
   const minutes = inOrder(fields.minute);
@@ -23,7 +23,7 @@ function* timesOfDay(fields: ReturnType<typeof parse>): Generator<number> {
   }
 }
 
-/** The first time after `after` (epoch ms) that the pattern names, if it names one. */
+/** First time after `after` (epoch ms) that the pattern names, if any. */
 export function nextRunAfter(pattern: string, after: number): number | undefined {
   const fields = parse(pattern);
   const [first = 0] = timesOfDay(fields);
@@ -31,7 +31,7 @@ export function nextRunAfter(pattern: string, after: number): number | undefined
   try {
     const today = Math.floor(after / DAY_MS) * DAY_MS;
     for (let day = today; day - after <= SEARCH_MS_MAX; day += DAY_MS) {
-      // Asking the task is dear: once a day, of the months that are named, is enough.
+      // Matching is slow: once per day of a named month is enough.
       if (!fields.month.includes(new Date(day).getUTCMonth() + 1)) continue;
       if (!task.match(new Date(day + first))) continue;
       for (const time of timesOfDay(fields)) if (day + time > after) return day + time;

@@ -1,159 +1,156 @@
 /**
- * A stream is one thing that is pulled from the service on a schedule. It hands its pages to the
- * run one by one and says at the end what it can prove; the run decides what that means.
+ * A stream is one kind of data that is pulled on a schedule. It passes its pages to the run and
+ * states at the end what it can prove; the run decides what follows.
  */
 import type { CallOptions } from '../client/calls.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
-import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
-import type { ListEntity, ListSegment } from '../mirror/list.ts';
-import type { Provenance } from '../mirror/rows/bulk.ts';
-import type { ListCensus } from '../mirror/rows/census.ts';
-import type { EntityDefinition } from '../mirror/rows/prepared.ts';
+import type { KnownChunks } from '../lib/json-rows/known.ts';
+import type { ListChunk, ListEntity } from '../mirror/list.ts';
+import type { ListDiff } from '../mirror/rows/full-diff.ts';
+import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { VariantList } from './bulk/variant-list.ts';
 import type { VariantBatch } from './bulk/variant-pages.ts';
-import type { PageCounts, Run } from './run/ledger.ts';
+import type { PageCounts, Run } from './run/run-repository.ts';
 
-/** What one complete run may delete unasked; more is held until a person has looked. */
-export interface Fuse {
-  /** Rows. */
+/** Deletions that a complete run may make unasked; more are held until a person has looked. */
+export interface DeletionGuard {
   readonly absolute: number;
-  /** Share of the rows that are there, 0 to 1. */
+  /** Share of the existing rows, 0 to 1. */
   readonly share: number;
 }
 
-/** Divided, not multiplied: 29 of 100 rows are a share of 0.29, but 0.29 * 100 is less than 29. */
-export function isBeyondShare({ share }: Fuse, rows: number, of: number): boolean {
+/**
+ * Divides instead of multiplying: 29 of 100 rows are a share of 0.29, but 0.29 * 100 is less than
+ * 29.
+ */
+export function isBeyondShare({ share }: DeletionGuard, rows: number, of: number): boolean {
   return rows > 0 && rows / of > share;
 }
 
-export function isBeyond(fuse: Fuse, rows: number, of: number): boolean {
-  return rows > fuse.absolute || isBeyondShare(fuse, rows, of);
+export function isBeyond(deletionGuard: DeletionGuard, rows: number, of: number): boolean {
+  return rows > deletionGuard.absolute || isBeyondShare(deletionGuard, rows, of);
 }
 
-/** What spoke against completeness before the run was cut off, as its checkpoint has it. */
+/** Doubts stored in the checkpoint of an interrupted run. */
 export function doubtsIn({ doubts }: JsonObject): string[] {
   return Array.isArray(doubts) ? doubts.map(String) : [];
 }
 
-/** The numbers in a member of a checkpoint, by name; empty when it is no object. */
+/** Numbers in a member of a checkpoint, by name; empty when it is no object. */
 export function countsIn(member: unknown): Record<string, number> {
   if (!isJsonObject(member)) return {};
   const counts = Object.entries(member).map(([name, count]) => [name, Number(count)] as const);
   return Object.fromEntries(counts.filter(([, count]) => Number.isFinite(count)));
 }
 
-/** What of a run is left in the rows that it saw. */
+/** Marks of a run that its rows carry. */
 export type SeenBy = Pick<Run, 'runId' | 'readSeq' | 'startedAt'>;
 
 export interface StreamRun {
   readonly run: Run;
-  /** For every request of the run: how it is ranked, ended and counted. */
+  /** Options of every request: priority, signal and counters. */
   readonly call: CallOptions & { readonly signal: AbortSignal };
-  /** Writes one page and the checkpoint behind it in one transaction. */
+  /** Writes one page and its checkpoint in one transaction. */
   page(
     checkpoint: JsonObject,
     write: (tx: Tx, provenance: Provenance) => Promise<PageCounts>,
   ): Promise<void>;
-  /** The same for a page of a list in one piece that comes parsed. */
-  listPage(
-    checkpoint: JsonObject,
-    entity: ListEntity,
-    segments: readonly ListSegment[],
-  ): Promise<void>;
-  /** What is known of a list of variants from the last time. */
-  known(list: VariantList): KnownSegments;
-  /** The same for a page of a list of variants, off the main thread; takes the batch's bytes. */
+  /** Writes a parsed page of an undivided list. */
+  listPage(checkpoint: JsonObject, entity: ListEntity, chunks: readonly ListChunk[]): Promise<void>;
+  /** Stored digests of a list of variants. */
+  known(list: VariantList): KnownChunks;
+  /** Writes a page of variants off the main thread; takes the batch's bytes. */
   variantPage(checkpoint: JsonObject, list: VariantList, batch: VariantBatch): Promise<void>;
-  /** Something went on without a page that is written: the run is not stuck. */
+  /** Reports progress without a written page, so that the run does not count as stuck. */
   progress(): void;
 }
 
-/** A row that was read by itself. */
+/** A row requested by itself. */
 interface LookedUp {
   readonly write: (tx: Tx, provenance: Provenance) => Promise<unknown>;
-  /** None of it can be had. */
+  /** Nothing of it can be ordered. */
   readonly isSoldOut: boolean;
 }
 
-/** How the service counted a list, or a part of it, beside what came of it. */
+/** The service's count of a list, or of a part of it, and the rows received. */
 export interface PartCount {
-  /** '' of a list in one piece. */
+  /** '' for an undivided list. */
   readonly part: string;
   /** Such as `the stock`. */
   readonly what: string;
-  /** What is counted, such as `rows of the stock`. */
+  /** Counted unit, such as `rows of the stock`. */
   readonly unit: string;
-  /** In the first and the last answer; undefined: it did not say. */
+  /** Counts of the first and the last answer; undefined: not given. */
   readonly first: number | undefined;
   readonly last: number | undefined;
   readonly came: number;
-  /** Pages, apart from the last, that held fewer rows than they should. */
+  /** Pages before the last with fewer rows than they should have. */
   readonly shortPages?: number;
 }
 
-/** What the stream can say about its pull as a whole. */
+/** Statement of a stream about its pull. */
 export interface StreamEnd {
-  /** Rows that the list has as it was read; undefined where nobody knows. */
+  /** Length of the list as read; undefined: unknown. */
   readonly expectedRows: number | undefined;
   /** Absent: nothing is counted. */
   readonly counts?: readonly PartCount[];
-  /** Anything that speaks against completeness, in words. */
+  /** Arguments against completeness, as messages. */
   readonly doubts: readonly string[];
-  /** What cannot be right, in words: the run is held for a person. */
+  /** Message about what cannot be right: the run is held for a person. */
   readonly suspicion?: string | undefined;
-  /** Of a list: how many rows each of its parts has. */
+  /** Rows of each part of the list. */
   readonly parts?: ReadonlyMap<string, number>;
-  /** The same of what the fuse's share holds for by itself: each season, or brand. */
+  /** Rows of each unit that the deletion guard's share checks by itself: season or brand. */
   readonly guarded?: ReadonlyMap<string, number>;
-  /** Rows could slip between its pages, although the list need not be paged. */
+  /** Rows could slip between pages, although the list need not be paged. */
   readonly canSlip?: boolean;
 }
 
 export interface Stream {
   readonly name: string;
-  /** What is asked for: a run with other options starts over. */
+  /** Request options; a run with other ones starts over. */
   readonly options: JsonObject;
-  /** By which program, level and names it is read; absent: the options say all. */
+  /** Program, level and names that determine the reading; absent: the options say all. */
   readonly reading?: string;
-  /** How old what is read may be at the most, ms; absent: it does not matter. */
+  /** Maximum age of what is read, ms; absent: unlimited. */
   readonly freshnessMs?: number;
-  /** Of a list that is seen as a whole: a row that it no longer has is gone. */
+  /** Set when the list is seen as a whole, so that a row missing from it is gone. */
   readonly list?: {
     readonly entity: EntityDefinition;
-    readonly fuse: Fuse;
-    /** Rows can slip between pages: only two complete runs that agree say that one is gone. */
+    readonly deletionGuard: DeletionGuard;
+    /** Rows can slip between pages: only two consecutive complete runs prove a row gone. */
     readonly isPaged: boolean;
     /** Written off the main thread: a list of variants. */
     readonly isLong: boolean;
-    /** How many of these keys belong to each of what is guarded by itself. */
+    /** Counts these keys per separately guarded unit. */
     readonly rowsByPart?: (
       db: Db,
       keys: readonly SqlValue[],
     ) => Promise<ReadonlyMap<string, number>>;
-    /** Below so many rows the share holds no part back: one of five sold out is no alarm. */
+    /** Minimum of rows below which a unit's share is ignored: one of five sold out is no alarm. */
     readonly partRowsMin?: number;
-    /** In place of the keys of the segments. */
-    readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
+    /** Replaces the diff by the chunks' keys. */
+    readonly diff?: (db: Db, run: SeenBy) => Promise<ListDiff>;
     /**
-     * Asks for one row at its own address, by its key in the mirror; throws when it is not there.
-     * Needed where rows can slip between pages.
+     * Requests one row at its own address, by its mirror key; throws when it does not exist. Needed
+     * where rows can slip between pages.
      */
     readonly lookUp?: (key: string, call: StreamRun['call']) => Promise<LookedUp>;
-    /** What a row is to the facts that a complete run did not meet; absent: unknown. */
+    /** Meaning of an unlisted row to the facts; absent: unknown. */
     readonly unlisted?: 'zero' | undefined;
-    /** What else a complete run that began then has settled. */
+    /** Called after a complete run that began then. */
     readonly settled?: (db: Db, startedAt: number) => Promise<void>;
   };
   /**
-   * What it misses besides rows of its list: marked when a held run is released and, of a list that
-   * is seen as a whole, when two complete runs in a row agree and the service says so.
+   * Lists besides the main one. Rows they miss are marked when a held run is released, or when two
+   * complete runs in a row and the row's own address agree.
    */
   readonly others?: readonly {
     readonly entity: EntityDefinition;
     readonly missing: (db: Db, run: SeenBy) => Promise<readonly SqlValue[]>;
-    /** Whether its own address knows nothing of it, either. */
+    /** Tells whether the row's own address does not know it either. */
     readonly isGone: (key: SqlValue, call: StreamRun['call']) => Promise<boolean>;
   }[];
   pull(context: StreamRun): Promise<StreamEnd>;

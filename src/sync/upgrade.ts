@@ -1,5 +1,5 @@
-/** What a program that reads the service otherwise than the last one must look at again. */
-import { forgetDigests } from '../mirror/list.ts';
+/** Rereads data when a new program version or setting reads the service differently. */
+import { invalidateDigests } from '../mirror/list.ts';
 import { readState, writeState } from '../store/state.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
 
@@ -8,9 +8,9 @@ export const READING_VERSION = '1';
 const READING_KEY = 'reading_version';
 
 /**
- * After an upgrade, and when members are named otherwise (service.v1.members): quarantined rows are
- * tried again, and no digest proves anything any more, because the same bytes may be read
- * otherwise. Gives whether there was a reason.
+ * After an upgrade or a change of member names (service.v1.members), retries quarantined rows and
+ * forgets all digests, because the same bytes may be read differently. Returns whether there was a
+ * reason.
  */
 export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   const { store, clock, names = [] } = deps;
@@ -19,7 +19,7 @@ export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   if ((await readState(store.db, READING_KEY)) === reading) return false;
   await retryQuarantine(deps);
   await store.transaction(async (tx) => {
-    await forgetDigests(tx);
+    await invalidateDigests(tx);
     await writeState(tx, READING_KEY, reading, clock);
   });
   return true;

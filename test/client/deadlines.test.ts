@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { exchange } from '../../src/client/http/exchange.ts';
 import { createPools } from '../../src/client/http/pools.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
-import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+import { DIRECT } from '../../src/client/http/tunnel.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
@@ -65,7 +65,7 @@ it('never writes a request that was given up before it had a connection', async 
     answerJson(response, 200, {});
   });
   const clock = manualClock();
-  const pools = createPools({ connectionsMax: 1, connectMs: HOUR_MS, ...STRAIGHT });
+  const pools = createPools({ connectionsMax: 1, connectMs: HOUR_MS, ...DIRECT });
   const ask = async (path: string, connectMs: number): Promise<number> => {
     const request = { method: 'POST', path, headers: {}, body: '{}' } as const;
     const answer = await exchange(pools.of(server.url, false), request, {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createInterpreter } from '../../src/client/v1/dialect.ts';
-import { statusReader } from '../../src/client/v1/statuses.ts';
+import { createInterpreter, statusReader } from '../../src/client/v1/dialect.ts';
 import { asItCame, unreadIn } from '../../src/lib/reading/as-it-came.ts';
 import { timeIn } from '../../src/lib/reading/wire-time.ts';
 

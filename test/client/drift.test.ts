@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { v1DriftMeter } from '../../src/client/v1/drift.ts';
-import { v2DriftMeter } from '../../src/client/v2/drift.ts';
+import { v1DriftMeter, v2DriftMeter } from '../../src/client/drift.ts';
 import { startRig } from '../reference/support.ts';
 import { impatient } from './support.ts';
 import { readAll, v1Client } from './v1-support.ts';

@@ -7,8 +7,8 @@ import {
   type Transport,
   type TransportOptions,
 } from '../../src/client/transport.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber, type Scrubber } from '../../src/lib/secret.ts';
 
 export interface Faulty extends AsyncDisposable {

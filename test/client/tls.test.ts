@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { errorOfFailure } from '../../src/client/http/answer.ts';
 import { ExchangeFailure } from '../../src/client/http/exchange.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
-import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+import { DIRECT } from '../../src/client/http/tunnel.ts';
 import { checkCertificate } from '../../src/daemon/doctor/network.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { CERTIFICATE, KEY, OTHER_CERTIFICATE, OTHER_KEY } from '../fixtures/certificate.ts';
@@ -60,7 +60,7 @@ describe('transport over TLS', () => {
 
   it('is told by doctor to have a certificate that has ended', async () => {
     const later = Date.UTC(2999, 0);
-    expect(await checkCertificate(`https://localhost:${port}`, later, STRAIGHT)).toMatchObject([
+    expect(await checkCertificate(`https://localhost:${port}`, later, DIRECT)).toMatchObject([
       { grade: 'failed', text: expect.stringMatching(/^of localhost:\d+ ended \d+d.* ago$/) },
     ]);
   });

@@ -59,7 +59,7 @@ describe('V1 variant lists under faults', () => {
           const pull = client.stock({ detailed: true }, { from });
           try {
             for await (const batch of pull.batches) {
-              for (const { start, end } of batch.segments) {
+              for (const { start, end } of batch.chunks) {
                 rows.push(...variantsOf(batch.bytes.subarray(start, end)).rows);
               }
               from = batch.next;

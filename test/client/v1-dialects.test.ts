@@ -412,7 +412,7 @@ describe('a refusal', () => {
 });
 
 describe.each(['stream', 'pages'] as const)('the list of variants, read as %s', (mode) => {
-  const options = { mode, pageRows: 2, batchRows: 4, segmentRows: 2 };
+  const options = { mode, pageRows: 2, batchRows: 4, chunkRows: 2 };
   const pageOf = (path: string): readonly (typeof VARIANTS)[number][] => {
     const { searchParams } = new URL(path.slice(4), 'http://x');
     const [page, limit] = ['page', 'limit'].map((name) => Number(searchParams.get(name)));

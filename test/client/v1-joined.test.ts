@@ -1,12 +1,14 @@
 /** Pages that come as one batch. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RowBatch } from '../../src/client/row-batch.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
-import { VARIANT_LIST_DEFAULTS, type VariantListOptions } from '../../src/client/v1/variants.ts';
+import {
+  type RowBatch,
+  VARIANT_LIST_DEFAULTS,
+  type VariantListOptions,
+} from '../../src/client/v1/variants.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
-import { digestOf } from '../../src/lib/json-rows/known.ts';
-import type { KnownSegments } from '../../src/lib/json-rows/known-ahead.ts';
+import { digestOf, type KnownChunks } from '../../src/lib/json-rows/known.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { impatient, rejection, startFaulty } from './support.ts';
 import { readAll, v1Client } from './v1-support.ts';
@@ -15,9 +17,9 @@ import { readAll, v1Client } from './v1-support.ts';
 function knownOf(
   batches: readonly RowBatch[],
   isKnown: (firstRow: number) => boolean,
-): KnownSegments {
-  const all = batches.flatMap(({ bytes, segments }) =>
-    segments.map(({ firstRow, rowCount, start, end }) => {
+): KnownChunks {
+  const all = batches.flatMap(({ bytes, chunks }) =>
+    chunks.map(({ firstRow, rowCount, start, end }) => {
       return {
         firstRow,
         rowCount,
@@ -30,12 +32,12 @@ function knownOf(
     all.filter(({ firstRow }) => firstRow >= from && firstRow < to && isKnown(firstRow));
 }
 
-/** The text of the segments that were looked into, by their first rows. */
+/** The text of the chunks that were looked into, by their first rows. */
 function openOf(batches: readonly RowBatch[]): Map<number, string> {
   return new Map(
-    batches.flatMap(({ bytes, segments }) =>
-      segments
-        .filter((segment) => !segment.isKnown)
+    batches.flatMap(({ bytes, chunks }) =>
+      chunks
+        .filter((chunk) => !chunk.isKnown)
         .map(({ firstRow, start, end }) => [
           firstRow,
           Buffer.from(bytes.subarray(start, end)).toString(),
@@ -50,7 +52,7 @@ describe('neighbouring pages', () => {
 
   const clientWith = (variants: Partial<VariantListOptions>): V1Client =>
     v1Client(rig, transport, { mode: 'pages', ...variants });
-  const whole = (variants: Partial<VariantListOptions>, known?: KnownSegments) =>
+  const whole = (variants: Partial<VariantListOptions>, known?: KnownChunks) =>
     readAll(clientWith(variants).stock({ detailed: true }, { known }));
 
   beforeEach(async () => {
@@ -75,15 +77,15 @@ describe('neighbouring pages', () => {
     );
     // Cut as they were, and as many bytes came.
     const cuts = (all: readonly RowBatch[]) =>
-      all.flatMap(({ segments }) => segments.map(({ firstRow, rowCount }) => [firstRow, rowCount]));
+      all.flatMap(({ chunks }) => chunks.map(({ firstRow, rowCount }) => [firstRow, rowCount]));
     expect(cuts(batches)).toEqual(cuts(alone.batches));
     const sum = (member: 'rowCount' | 'size' | 'pages', all: readonly RowBatch[]) =>
       all.reduce((total, batch) => total + batch[member], 0);
     for (const member of ['rowCount', 'size', 'pages'] as const) {
       expect(sum(member, batches)).toBe(sum(member, alone.batches));
     }
-    for (const { segments, rowCount } of batches) {
-      expect(segments.reduce((rows, segment) => rows + segment.rowCount, 0)).toBe(rowCount);
+    for (const { chunks, rowCount } of batches) {
+      expect(chunks.reduce((rows, chunk) => rows + chunk.rowCount, 0)).toBe(rowCount);
     }
   });
 
@@ -116,8 +118,8 @@ describe('neighbouring pages', () => {
     const open = openOf(batches);
     expect([...open]).toEqual([...all].filter(([firstRow]) => !isKnown(firstRow)));
     expect(batches.length).toBe(4);
-    for (const { pages, bytes, segments } of batches.filter(({ pages }) => pages > 1)) {
-      const needed = segments.filter((segment) => !segment.isKnown);
+    for (const { pages, bytes, chunks } of batches.filter(({ pages }) => pages > 1)) {
+      const needed = chunks.filter((chunk) => !chunk.isKnown);
       const size = needed.reduce((total, { start, end }) => total + end - start, 0);
       expect([pages, bytes.length]).toEqual([2, size]);
       expect(bytes.buffer.byteLength).toBe(size);

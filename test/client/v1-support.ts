@@ -1,6 +1,5 @@
 /** A V1 client with a log-in session against a reference service, and a reader of whole pulls. */
 
-import type { RowBatch } from '../../src/client/row-batch.ts';
 import { createLoginGate, createSession } from '../../src/client/session.ts';
 import type { Sender } from '../../src/client/transport.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
@@ -8,6 +7,7 @@ import type { Variant } from '../../src/client/v1/schemas.ts';
 import { variantsOf } from '../../src/client/v1/variant-rows.ts';
 import {
   type PullEnd,
+  type RowBatch,
   VARIANT_LIST_DEFAULTS,
   type VariantListOptions,
   type VariantPull,
@@ -68,7 +68,7 @@ export async function readAll(pull: VariantPull): Promise<WholePull> {
 }
 
 function variantsIn(batch: RowBatch): Variant[] {
-  return batch.segments.flatMap(({ start, end }) => [
+  return batch.chunks.flatMap(({ start, end }) => [
     ...variantsOf(batch.bytes.subarray(start, end)).rows,
   ]);
 }

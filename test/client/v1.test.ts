@@ -46,11 +46,11 @@ describe('V1 against the reference service', () => {
     expect(end).toEqual({ status: 200, countFirst: count, count, rows: count, shortPages: 0 });
     expect(variants.length).toBe(count);
     expect(batches.length).toBeGreaterThan(2);
-    for (const { segments, firstRow, bytes } of batches) {
-      expect(segments[0]?.firstRow).toBe(firstRow);
-      // What stands around the rows is not part of a segment.
-      expect(String.fromCharCode(bytes[(segments.at(-1)?.end ?? 0) - 1] ?? 0)).toBe('}');
-      expect(segments.every(({ rowCount }) => rowCount <= 16)).toBe(true);
+    for (const { chunks, firstRow, bytes } of batches) {
+      expect(chunks[0]?.firstRow).toBe(firstRow);
+      // What stands around the rows is not part of a chunk.
+      expect(String.fromCharCode(bytes[(chunks.at(-1)?.end ?? 0) - 1] ?? 0)).toBe('}');
+      expect(chunks.every(({ rowCount }) => rowCount <= 16)).toBe(true);
     }
   });
 
@@ -58,24 +58,21 @@ describe('V1 against the reference service', () => {
     ['stream', { mode: 'stream', batchRows: 32 }],
     ['pages', { mode: 'pages', pageRows: 40, batchRows: 80 }],
     ['pages with a short last one', { mode: 'pages', pageRows: 43, batchRows: 90 }],
-  ] as const)(
-    'goes on behind any kept batch of a %s pull, same segments',
-    async (_name, options) => {
-      const client = clientWith(options);
-      const whole = await readAll(client.stock({ detailed: true }));
-      for (const [index, batch] of whole.batches.entries()) {
-        const rest = await readAll(client.stock({ detailed: true }, { from: batch.next }));
-        const expected = whole.batches.slice(index + 1);
-        expect(rest.batches.map(({ segments }) => segments)).toEqual(
-          expected.map(({ segments }) => segments),
-        );
-        expect(rest.batches.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(
-          expected.map(({ bytes }) => Buffer.from(bytes).toString()),
-        );
-        expect(rest.end).toEqual(whole.end);
-      }
-    },
-  );
+  ] as const)('goes on behind any kept batch of a %s pull, same chunks', async (_name, options) => {
+    const client = clientWith(options);
+    const whole = await readAll(client.stock({ detailed: true }));
+    for (const [index, batch] of whole.batches.entries()) {
+      const rest = await readAll(client.stock({ detailed: true }, { from: batch.next }));
+      const expected = whole.batches.slice(index + 1);
+      expect(rest.batches.map(({ chunks }) => chunks)).toEqual(
+        expected.map(({ chunks }) => chunks),
+      );
+      expect(rest.batches.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(
+        expected.map(({ bytes }) => Buffer.from(bytes).toString()),
+      );
+      expect(rest.end).toEqual(whole.end);
+    }
+  });
 
   it('leaves prices that are not there absent', async () => {
     const client = clientWith({ mode: 'stream' });
@@ -93,7 +90,7 @@ describe('V1 against the reference service', () => {
     const rows: object[] = [];
     const pull = client.stock({ detailed: true });
     for await (const batch of pull.batches) {
-      for (const { start, end } of batch.segments) {
+      for (const { start, end } of batch.chunks) {
         const checked = variantsOf(batch.bytes.subarray(start, end));
         expect(checked.rejects).toEqual([]);
         rows.push(...checked.rows);

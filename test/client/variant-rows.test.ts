@@ -6,14 +6,14 @@ import { parseOddJson } from '../../src/lib/reading/odd-json.ts';
 
 const RUNS = 3_000;
 
-/** Reads segments, and puts in full what repeats its neighbour. */
-function readFull(segments: readonly string[]) {
+/** Reads chunks, and puts in full what repeats its neighbour. */
+function readFull(chunks: readonly string[]) {
   const read = createVariantReader();
   const rows: unknown[] = [];
   let repeats = 0;
   let last = '';
-  const rejects = segments.flatMap((segment) => {
-    const found = read(Buffer.from(segment));
+  const rejects = chunks.flatMap((chunk) => {
+    const found = read(Buffer.from(chunk));
     for (const row of found.rows) {
       if ('variant' in row) {
         last = JSON.stringify(row.variant);
@@ -31,20 +31,20 @@ function readFull(segments: readonly string[]) {
   return { rows, rejects, repeats };
 }
 
-function readOneByOne(segments: readonly string[]) {
-  const found = segments.map((segment) => variantsOf(Buffer.from(segment), false, parseOddJson));
+function readOneByOne(chunks: readonly string[]) {
+  const found = chunks.map((chunk) => variantsOf(Buffer.from(chunk), false, parseOddJson));
   return {
     rows: found.flatMap(({ rows }) => rows),
     rejects: found.flatMap(({ rejects }) => rejects),
   };
 }
 
-function expectSame(segments: readonly string[]): number {
-  const { repeats, ...found } = readFull(segments);
-  const expected = readOneByOne(segments);
+function expectSame(chunks: readonly string[]): number {
+  const { repeats, ...found } = readFull(chunks);
+  const expected = readOneByOne(chunks);
   // As text: the order of the members counts as well.
   expect(JSON.stringify(found.rows)).toBe(JSON.stringify(expected.rows));
-  // What is no JSON is told in the order of the segment or at its end.
+  // What is no JSON is told in the order of the chunk or at its end.
   const sorted = (rejects: readonly Reject[]) => rejects.map(({ path }) => path).sort();
   expect(sorted(found.rejects)).toEqual(sorted(expected.rejects));
   return repeats;
@@ -111,17 +111,17 @@ describe('a reader of variants', () => {
     let repeats = 0;
     let rows = 0;
     const separator = token([','], [' ,', ',\n\t ']);
-    const segment = array(record({ rowText, separator }), { minLength: 1, maxLength: 8 });
+    const chunk = array(record({ rowText, separator }), { minLength: 1, maxLength: 8 });
     assert(
-      property(anyBase, array(segment, { minLength: 1, maxLength: 3 }), (usual, segments) => {
-        const texts = segments.map((all) =>
+      property(anyBase, array(chunk, { minLength: 1, maxLength: 3 }), (usual, chunks) => {
+        const texts = chunks.map((all) =>
           all.reduce((text, one, at) => {
             const row = textOf(one.rowText, usual);
             return at === 0 ? row : text + one.separator + row;
           }, ''),
         );
         repeats += expectSame(texts);
-        rows += segments.flat().length;
+        rows += chunks.flat().length;
       }),
       { numRuns: RUNS },
     );

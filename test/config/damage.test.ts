@@ -16,7 +16,7 @@ listener:
   port: 8790
   secrets: [{ secret: ${CANARY} }]
 streams:
-  stock: { schedule: "*/15 * * * *", fuse: { share: 0.1 } }
+  stock: { schedule: "*/15 * * * *", deletionGuard: { share: 0.1 } }
 `;
 
 /** The file with some places overwritten: what a slip of the hand or a bad merge leaves. */

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { describeConfig } from '../../src/config/describe.ts';
 import { requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
-import { wayOf } from '../../src/daemon/service.ts';
+import { routeOf } from '../../src/daemon/service.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { CERTIFICATE, KEY, OTHER_KEY } from '../fixtures/certificate.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -280,10 +280,10 @@ describe('a client certificate', () => {
     const { config } = configIn(text);
     expect(config.service.clientCertificate?.key.reveal()).toBe(KEY);
     expect(JSON.stringify(config)).not.toContain(KEY.split('\n')[1]);
-    const { client } = wayOf(config.service);
+    const { client } = routeOf(config.service);
     expect(client).toMatchObject({ certText: `${CERTIFICATE}\n` });
     expect(client?.key.reveal()).toBe(KEY);
-    expect(wayOf(configIn(MINIMAL).config.service).client).toBeUndefined();
+    expect(routeOf(configIn(MINIMAL).config.service).client).toBeUndefined();
   });
 
   it.each([

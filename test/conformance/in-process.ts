@@ -1,11 +1,12 @@
 /** The suite against a reference service in the same process, on a clock that does not wait. */
-import { createAsker } from '../../src/client/asker.ts';
-import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+
+import { DIRECT } from '../../src/client/http/tunnel.ts';
+import { createProbeClient } from '../../src/client/probe-client.ts';
 import { TRANSPORT_DEFAULTS } from '../../src/client/transport.ts';
 import { type Run, runCases } from '../../src/conformance/suite.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 
@@ -37,7 +38,7 @@ export async function runInProcess(
     // Its deadlines are of the real clock: the other one stands still while a request is under way.
     const limits = { gapMs: 0, connections: 40, bodyBytesMax: 16_777_216 };
     const { deadlines } = TRANSPORT_DEFAULTS;
-    await using asker = createAsker({ ...STRAIGHT, deadlines, ...limits }, systemClock());
+    await using asker = createProbeClient({ ...DIRECT, deadlines, ...limits }, systemClock());
     const run = await runCases({
       account: {
         v1: { ...side, baseUrl: reference.v1Url, idMember: 'clientID' },

@@ -4,12 +4,12 @@ import { expect, it, onTestFinished } from 'vitest';
 import { callRaw } from '../../src/client/raw-call.ts';
 import type { VariantPull } from '../../src/client/v1/variants.ts';
 import { createService, type Service } from '../../src/daemon/service.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock, systemClock } from '../../src/lib/clock.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import type { Store } from '../../src/store/store.ts';
 import { answerJson, envelope, type Handler, rejection, startFaulty } from '../client/support.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
@@ -187,7 +187,7 @@ it('remembers which lists want a brand, as long as address and level stay', asyn
   const from = { source: 'run:1', readSeq: 1, at: 0 };
   await store.transaction(async (tx) => {
     const brands = ['North', 'South'].map((brandName) => BRAND.toRow({ brandName }));
-    await writeRows(tx, BRAND, brands, from);
+    await upsertRows(tx, BRAND, brands, from);
     const variant = { barcode: '1', quantity: 1, details: { brandName: 'South' } };
     await writeStockVariants(tx, [variant], from);
   });

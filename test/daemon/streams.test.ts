@@ -20,7 +20,7 @@ async function planned(said: Readonly<Record<string, unknown>>) {
   const { transport, v1, v2 } = clientsOf({ v1Url: url, v2Url: url, credentials });
   onTestFinished(() => transport[Symbol.asyncDispose]());
   const store = await temporaryStore();
-  const sources = { store, clock: systemClock(), v1, v2, onRefreshRequested: () => undefined };
+  const sources = { store, clock: systemClock(), v1, v2, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, { ...sources, sweepPace: () => 7 });
   return { config, streams, of: (name: string) => streams.find((one) => one.stream.name === name) };
 }
@@ -38,7 +38,7 @@ it('each has its own schedule, jitter and fuse; none that is switched off is the
   expect(found).toEqual(V1_STREAMS.map((name, at) => [name, `${at} 3 * * *`, (at + 1) * 1_000]));
   expect(names.filter((name) => !of(name))).toEqual(['types']);
   for (const name of names.filter((one) => one !== 'orders' && one !== 'types')) {
-    expect(of(name)?.stream.list?.fuse.absolute, name).toBeGreaterThan(0);
+    expect(of(name)?.stream.list?.deletionGuard.absolute, name).toBeGreaterThan(0);
   }
   expect(of('genders')).toMatchObject({ schedule: '26 */12 * * *', jitterMs: 60_000 });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { reservedPieces } from '../../src/decisions/facts/reserved.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import { removeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
@@ -325,7 +325,7 @@ describe('a pre-order', () => {
     await fixture.store.transaction((tx) => quarantineRows(tx, 'season', rejected, from));
     expect(await seasonOf()).toMatchObject({ listed: null, delivery_names: null });
     const row = SEASON.toRow({ seasonName: 'AW26', deliveryNames: ['Drop 1', 'Drop 2'] });
-    await fixture.store.transaction((tx) => writeRows(tx, SEASON, [row], from));
+    await fixture.store.transaction((tx) => upsertRows(tx, SEASON, [row], from));
     const delivery_names = ['Drop 1', 'Drop 2'];
     expect(await seasonOf()).toMatchObject({ listed: true, delivery_names });
     await db.updateTable('season').set({ deleted_at: 1 }).execute();

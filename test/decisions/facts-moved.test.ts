@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import type { ListEntity } from '../../src/mirror/list.ts';
 import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
@@ -27,7 +27,7 @@ async function write(
 ): Promise<void> {
   const row = entity.toRow(structuredClone({ ...record }));
   const provenance = { source: 'run:1', readSeq: clock.now(), at: clock.now() };
-  await store.transaction((tx) => writeRows(tx, entity, [row], provenance));
+  await store.transaction((tx) => upsertRows(tx, entity, [row], provenance));
 }
 
 const style = (id: number, active: boolean, color: number) => ({

@@ -1,8 +1,8 @@
 /** What the rules decided and is on its way while somebody pauses decisions. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { NO_RECENT_READS } from '../outbox/support.ts';

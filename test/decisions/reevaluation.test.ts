@@ -6,13 +6,13 @@ import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { DELIVERY } from '../../src/mirror/delivery.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../src/mirror/list.ts';
 import { openIncident } from '../../src/store/incidents.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { notePlans } from '../support/plans.ts';
-import { FUSE, runsOn } from '../sync/pull.ts';
+import { DELETION_GUARD, runsOn } from '../sync/pull.ts';
 import { runnerOf } from '../sync/support.ts';
 import {
   ACCEPT_COVERED,
@@ -298,7 +298,7 @@ rules:
   expect(await fixture.decide({ rules: () => rules })).toEqual(['1 no_rule']);
   const runs = runsOn(runnerOf(fixture.store));
   const read = async () => ({ rows: [], rejects: [], count: 0, startedAt: 0 });
-  const stream = { name: 'seasons', entity: SEASON, fuse: FUSE, read };
+  const stream = { name: 'seasons', entity: SEASON, deletionGuard: DELETION_GUARD, read };
   await runs.run(createShortListStream(stream));
   expect(await fixture.decide({ rules: () => rules })).toEqual(['1 accept']);
 });
@@ -315,7 +315,7 @@ rules:
 `);
   const write = (entity: ListEntity, record: object) =>
     fixture.store.transaction((tx) =>
-      writeRows(tx, entity, [entity.toRow(structuredClone(record))], {
+      upsertRows(tx, entity, [entity.toRow(structuredClone(record))], {
         ...{ source: 'run:1', readSeq: 1, at: fixture.clock.now() },
       }),
     );

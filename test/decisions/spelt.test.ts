@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import { rulesOf } from '../rules/support.ts';
 import {
   ACCEPT_COVERED,
@@ -40,7 +40,7 @@ describe('what the lists spell otherwise than the order', () => {
     const fixture = await createDeciderFixture();
     const row = SEASON.toRow({ seasonName: 'SS28 ', deliveryNames: ['Drop 1 ', 'Dépôt'] });
     const from = { source: 'run:1', readSeq: 1, at: 0 };
-    await fixture.store.transaction((tx) => writeRows(tx, SEASON, [row], from));
+    await fixture.store.transaction((tx) => upsertRows(tx, SEASON, [row], from));
     const line = {
       barcode: 'a',
       quantity: 2,

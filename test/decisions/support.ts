@@ -13,7 +13,7 @@ import { type ManualClock, manualClock, untilAborted } from '../../src/lib/clock
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
@@ -160,7 +160,7 @@ export async function createDeciderFixture(): Promise<DeciderFixture> {
         ...structuredClone(more[barcode]),
       }));
       const rows = records.map(STOCK_VARIANT.toRow);
-      await store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, now()));
+      await store.transaction((tx) => upsertRows(tx, STOCK_VARIANT, rows, now()));
       const state = { complete_at: clock.now(), due_at: clock.now() };
       await store.db
         .insertInto('stream_state')

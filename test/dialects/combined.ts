@@ -1,7 +1,7 @@
 /** Accounts that differ in several ways at once, for the campaign of dialects. */
 import { isDeepStrictEqual } from 'node:util';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { ACCOUNTS } from './accounts.ts';
 import { drawDialects, namesOf } from './drawn.ts';
 import type { Account } from './walk.ts';

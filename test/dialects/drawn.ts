@@ -2,7 +2,7 @@
  * Several dialects at once, drawn by a seed, for the campaigns: such as change how things are
  * written and not what they are, so that the campaigns' own judgement of right and wrong holds.
  */
-import { type Random, seededRandom } from '../../src/lib/chance.ts';
+import { type Random, seededRandom } from '../../src/lib/random.ts';
 
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
   numbers: ['text'],

@@ -1,8 +1,8 @@
 /** `kill -9` of a real daemon, in the middle of its work, and what must be true afterwards. */
 import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../src/decisions/journal.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { until } from '../support/house.ts';
 import {

@@ -3,7 +3,7 @@
  * free port, or on an inherited socket, and writes one line when it is ready. SIGTERM drains it.
  */
 import { createAccess } from '../../src/inbox/access.ts';
-import { createJournal } from '../../src/inbox/journal.ts';
+import { createEventStore } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
 import { createVerifier } from '../../src/inbox/signature.ts';
@@ -17,12 +17,12 @@ const clock = systemClock();
 const log = silentLogger();
 const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
 const meter = createMeter(clock, log);
-const journal = createJournal({ store, clock, meter, onAccepted: () => undefined });
+const eventStore = createEventStore({ store, clock, meter, onAccepted: () => undefined });
 const key = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const verifier = createVerifier([{ name: 'current', secret: new Secret('current', key) }]);
 const access = createAccess({ path: '/events' });
 const writable = (): boolean => true;
-const listener = createListener({ access, verifier, journal, meter, clock, log, writable });
+const listener = createListener({ access, verifier, eventStore, meter, clock, log, writable });
 const at = fd === undefined ? { host: '127.0.0.1', port: 0 } : { fd: Number(fd) };
 const { url } = await listener.start(at);
 process.once('SIGTERM', async () => {

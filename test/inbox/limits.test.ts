@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { deliveryCreated, eventually, type Inbox, sign, startInbox, talk } from './support.ts';
 
 /** Of fifty streams of noise each; a campaign asks for more. */

@@ -218,7 +218,7 @@ describe('when the event cannot be kept', () => {
 
   it('a mistake of ours is no mistake of the relay (R6)', async () => {
     const accept = () => Promise.reject(new TypeError('undefined is not a function'));
-    const inbox = await startInbox({ journal: { accept } });
+    const inbox = await startInbox({ eventStore: { accept } });
     const answer = await inbox.post(deliveryCreated(1));
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30']);
   });

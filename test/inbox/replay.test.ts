@@ -36,10 +36,10 @@ async function start(bodies: readonly string[]) {
   const store = await temporaryStore(clock);
   await storeEvents(store, bodies);
   let nudges = 0;
-  const nudge = (): void => {
+  const wakeUp = (): void => {
     nudges += 1;
   };
-  const events = createEventOperations({ store, clock, nudge });
+  const events = createEventOperations({ store, clock, wakeUp });
   const waiting = () => store.db.selectFrom('refresh').select(['order_id', 'cause']).execute();
   return { clock, store, events, waiting, nudges: () => nudges };
 }

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { onTestFinished, vi } from 'vitest';
 import { type AccessRules, createAccess } from '../../src/inbox/access.ts';
-import { createJournal, type Journal } from '../../src/inbox/journal.ts';
+import { createEventStore, type EventStore } from '../../src/inbox/event-store.ts';
 import {
   createListener,
   LISTENER_LIMITS,
@@ -62,7 +62,7 @@ export interface Inbox {
   readonly store: SqliteStore;
   readonly meter: Meter;
   readonly listener: Listener;
-  readonly journal: Journal;
+  readonly eventStore: EventStore;
   /** How often the refresher would have been nudged. */
   nudges(): number;
   post(body: string | Buffer, headers?: Record<string, string>): Promise<Response>;
@@ -75,7 +75,7 @@ export interface InboxOptions {
   readonly limits?: Partial<ListenerLimits>;
   readonly writable?: () => boolean;
   readonly store?: SqliteStore;
-  readonly journal?: Journal;
+  readonly eventStore?: EventStore;
 }
 
 export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
@@ -87,12 +87,12 @@ export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
   const onAccepted = (): void => {
     nudges += 1;
   };
-  const journal = options.journal ?? createJournal({ store, clock, meter, onAccepted });
+  const eventStore = options.eventStore ?? createEventStore({ store, clock, meter, onAccepted });
   const listener = createListener(
     {
       access: createAccess({ path: '/events', ...options.access }),
       verifier: createVerifier(options.secrets ?? [secret('current', KEY)]),
-      journal,
+      eventStore,
       meter,
       clock,
       log,
@@ -109,7 +109,7 @@ export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
     store,
     meter,
     listener,
-    journal,
+    eventStore,
     nudges: () => nudges,
     post: (body, headers = sign(body, { at: clock.now() })) =>
       fetch(events, { method: 'POST', body, headers, redirect: 'manual' }),

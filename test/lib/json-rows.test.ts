@@ -5,14 +5,14 @@ import { sizeOfLongRow } from '../../src/lib/json-rows/long-row.ts';
 import { rowsOf } from '../../src/lib/json-rows/rows-of.ts';
 import {
   createRowScanner,
+  type RowChunk,
   type RowScanEnd,
   type RowScanOptions,
-  type RowSegment,
 } from '../../src/lib/json-rows.ts';
 
 const OPTIONS: RowScanOptions = {
   path: ['data', 'variants'],
-  rowsPerSegment: 4,
+  rowsPerChunk: 4,
   rowBytesMax: 10_000,
   restBytesMax: 100_000,
 };
@@ -21,17 +21,17 @@ function scan(
   text: string | Buffer,
   cuts: readonly number[] = [],
   options: Partial<RowScanOptions> = {},
-): { segments: RowSegment[]; rows: unknown[]; end: RowScanEnd } {
+): { chunks: RowChunk[]; rows: unknown[]; end: RowScanEnd } {
   const bytes = Buffer.from(text);
   const scanner = createRowScanner({ ...OPTIONS, ...options });
   const borders = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length];
   borders.sort((a, b) => a - b);
-  const segments = borders.flatMap((border, index) =>
+  const chunks = borders.flatMap((border, index) =>
     // Copied, so that a scanner that looks behind the end of its chunk is found out.
     scanner.push(Buffer.from(bytes.subarray(border, borders[index + 1] ?? bytes.length))),
   );
-  const rows = segments.flatMap((segment) => rowsOf(segment.bytes).rows);
-  return { segments, rows, end: scanner.end() };
+  const rows = chunks.flatMap((chunk) => rowsOf(chunk.bytes).rows);
+  return { chunks, rows, end: scanner.end() };
 }
 
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
@@ -64,7 +64,7 @@ describe('json rows', () => {
     const property = fc.property(fc.jsonValue({ maxDepth: 4 }), cuts, (value, at) => {
       const { rows, end } = scan(JSON.stringify(value), at, { path: ['nowhere at all'] });
       expect(end).toEqual({
-        ...{ rest: JSON.parse(JSON.stringify(value)), found: false, rows: 0, segments: [] },
+        ...{ rest: JSON.parse(JSON.stringify(value)), found: false, rows: 0, chunks: [] },
         ...{ at: undefined, isKeyed: false },
       });
       expect(rows).toEqual([]);
@@ -75,7 +75,7 @@ describe('json rows', () => {
   it('takes the document itself as the array when the path is empty', () => {
     const { rows, end } = scan('[1,"a]",[2],{"b":"}"},null]', [3], { path: [] });
     expect(rows).toEqual([1, 'a]', [2], { b: '}' }, null]);
-    expect(end).toMatchObject({ rest: [], found: true, rows: 5, segments: [], at: [] });
+    expect(end).toMatchObject({ rest: [], found: true, rows: 5, chunks: [], at: [] });
   });
 
   it('never takes a document for whole that was cut off', () => {
@@ -110,10 +110,10 @@ describe('json rows', () => {
     const short = { a: 'k"é', rowTooLong: { size, sha256: sha256(long) } };
     const property = fc.property(cuts, fc.nat({ max: others.length }), (at, place) => {
       const texts = others.toSpliced(place, 0, long);
-      const { rows, end, segments } = scan(`{"data":{"variants":[${texts.join(' , ')}]}}`, at);
+      const { rows, end, chunks } = scan(`{"data":{"variants":[${texts.join(' , ')}]}}`, at);
       const parsed = others.map((text) => JSON.parse(text));
       expect(rows).toMatchObject(parsed.toSpliced(place, 0, short));
-      expect(segments.map(({ rowCount }) => rowCount)).toEqual([4, 2]);
+      expect(chunks.map(({ rowCount }) => rowCount)).toEqual([4, 2]);
       expect(end.rows).toBe(6);
       const [row] = rows.slice(place);
       expect(sizeOfLongRow(row)).toBe(size);
@@ -131,37 +131,37 @@ describe('json rows', () => {
     expect(endless).toThrow('row too large');
   });
 
-  it('cuts segments at the same rows however the bytes arrive', () => {
+  it('cuts chunks at the same rows however the bytes arrive', () => {
     const rows = Array.from({ length: 10 }, (_, index) => ({ barcode: String(index) }));
     const text = JSON.stringify({ data: { variants: rows } }, null, 1);
-    const whole = scan(text).segments;
+    const whole = scan(text).chunks;
     expect(whole.map(({ firstRow, rowCount }) => [firstRow, rowCount])).toEqual([
       [0, 4],
       [4, 4],
       [8, 2],
     ]);
     for (let cut = 0; cut < text.length; cut += 1) {
-      const parts = scan(text, [cut, cut + 1]).segments;
+      const parts = scan(text, [cut, cut + 1]).chunks;
       expect(parts.map((part) => part.bytes.toString())).toEqual(
         whole.map((part) => part.bytes.toString()),
       );
     }
   });
 
-  it('skips rows that an earlier run has taken, and keeps the segment borders', () => {
+  it('skips rows that an earlier run has taken, and keeps the chunk borders', () => {
     const text = JSON.stringify({ data: { variants: [0, 1, 2, 3, 4, 5, 6, 7, 8] } });
     for (let skipRows = 0; skipRows <= 10; skipRows += 1) {
-      const { segments, rows, end } = scan(text, [20, 27, 30], { skipRows });
+      const { chunks, rows, end } = scan(text, [20, 27, 30], { skipRows });
       expect(rows).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8].slice(skipRows));
       expect(end.rows).toBe(9);
-      expect(segments.slice(1).every((segment) => segment.firstRow % 4 === 0)).toBe(true);
+      expect(chunks.slice(1).every((chunk) => chunk.firstRow % 4 === 0)).toBe(true);
     }
   });
 
   it('parses the neighbours of a row that is no JSON', () => {
-    const { segments } = scan('{"data":{"variants":[{"a":1},{"a":tru},{"a":"]"}]}}');
-    const [segment] = segments;
-    const parsed = rowsOf(segment?.bytes ?? Buffer.alloc(0));
+    const { chunks } = scan('{"data":{"variants":[{"a":1},{"a":tru},{"a":"]"}]}}');
+    const [chunk] = chunks;
+    const parsed = rowsOf(chunk?.bytes ?? Buffer.alloc(0));
     expect(parsed.rows).toEqual([{ a: 1 }, { a: ']' }]);
     expect(parsed.broken).toMatchObject([{ index: 1, text: '{"a":tru}' }]);
   });
@@ -204,12 +204,12 @@ describe('json rows', () => {
           '': keyed,
         };
         const text = JSON.stringify(documents[at], null, gap);
-        const { rows, end, segments } = scan(text, borders, { others, skipRows });
+        const { rows, end, chunks } = scan(text, borders, { others, skipRows });
         expect(rows).toEqual(JSON.parse(JSON.stringify(variants)).slice(skipRows));
         expect(end).toMatchObject({ found: true, isKeyed: true, rows: variants.length });
-        const listed = scan(JSON.stringify(variants), [], { path: [], skipRows }).segments;
-        const shape = (all: RowSegment[]) => all.map((one) => [one.firstRow, one.rowCount]);
-        expect(shape(segments)).toEqual(shape(listed));
+        const listed = scan(JSON.stringify(variants), [], { path: [], skipRows }).chunks;
+        const shape = (all: RowChunk[]) => all.map((one) => [one.firstRow, one.rowCount]);
+        expect(shape(chunks)).toEqual(shape(listed));
       },
     );
     fc.assert(property, { numRuns: 500 });

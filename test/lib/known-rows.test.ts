@@ -2,23 +2,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { toError } from '../../src/lib/errors.ts';
-import { digestOf, type KnownSegment } from '../../src/lib/json-rows/known.ts';
+import { digestOf, type KnownChunk } from '../../src/lib/json-rows/known.ts';
 import {
   createRowScanner,
+  type RowChunk,
   type RowScanEnd,
   type RowScanOptions,
-  type RowSegment,
 } from '../../src/lib/json-rows.ts';
 
 const OPTIONS: RowScanOptions = {
   path: ['rows'],
-  rowsPerSegment: 4,
+  rowsPerChunk: 4,
   rowBytesMax: 10_000,
   restBytesMax: 10_000,
 };
 
 interface Scanned {
-  readonly segments: readonly RowSegment[];
+  readonly chunks: readonly RowChunk[];
   readonly end: RowScanEnd | undefined;
   readonly error: string | undefined;
 }
@@ -27,27 +27,27 @@ function scan(bytes: Buffer, cuts: readonly number[], more: Partial<RowScanOptio
   const scanner = createRowScanner({ ...OPTIONS, ...more });
   const borders = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length];
   borders.sort((a, b) => a - b);
-  const segments: RowSegment[] = [];
+  const chunks: RowChunk[] = [];
   try {
     for (const [index, border] of borders.entries()) {
       const chunk = bytes.subarray(border, borders[index + 1] ?? bytes.length);
       // Copied, so that a scanner that looks behind the end of its chunk is found out.
-      segments.push(...scanner.push(Buffer.from(chunk)));
+      chunks.push(...scanner.push(Buffer.from(chunk)));
     }
     const end = scanner.end();
-    return { segments: [...segments, ...end.segments], end, error: undefined };
+    return { chunks: [...chunks, ...end.chunks], end, error: undefined };
   } catch (error) {
-    return { segments, end: undefined, error: toError(error).message };
+    return { chunks, end: undefined, error: toError(error).message };
   }
 }
 
-function textsOf({ segments }: Scanned): unknown[] {
-  return segments.map(({ firstRow, rowCount, bytes }) => [firstRow, rowCount, bytes.toString()]);
+function textsOf({ chunks }: Scanned): unknown[] {
+  return chunks.map(({ firstRow, rowCount, bytes }) => [firstRow, rowCount, bytes.toString()]);
 }
 
-function knownFrom({ segments }: Scanned): Map<number, KnownSegment> {
+function knownFrom({ chunks }: Scanned): Map<number, KnownChunk> {
   return new Map(
-    segments.map(({ firstRow, rowCount, bytes }) => {
+    chunks.map(({ firstRow, rowCount, bytes }) => {
       const known = { firstRow, rowCount, size: bytes.length, digest: digestOf(bytes) };
       return [firstRow, known];
     }),
@@ -86,7 +86,7 @@ function damaged(bytes: Buffer, changes: readonly (readonly [number, number, str
 function compare(
   bytes: Buffer,
   at: readonly number[],
-  known: ReadonlyMap<number, KnownSegment>,
+  known: ReadonlyMap<number, KnownChunk>,
   more: Partial<RowScanOptions> = {},
 ): Scanned {
   const plain = scan(bytes, at, more);
@@ -100,8 +100,8 @@ function compare(
     return knowing;
   }
   expect(textsOf(knowing)).toEqual(textsOf(plain));
-  const { segments: _, ...end } = knowing.end ?? { segments: [] };
-  expect({ segments: [], ...end }).toEqual(plain.end);
+  const { chunks: _, ...end } = knowing.end ?? { chunks: [] };
+  expect({ chunks: [], ...end }).toEqual(plain.end);
   return knowing;
 }
 
@@ -140,23 +140,23 @@ describe('a scan that knows the last one', () => {
     const bytes = documentOf(list);
     const known = knownFrom(scan(bytes, []));
     for (let cut = 0; cut < bytes.length; cut += 1) {
-      const { segments } = compare(bytes, [cut, cut + 3], known);
-      expect(segments.map(({ isKnown }) => isKnown)).toEqual([true, true, true]);
+      const { chunks } = compare(bytes, [cut, cut + 3], known);
+      expect(chunks.map(({ isKnown }) => isKnown)).toEqual([true, true, true]);
     }
   });
 
-  it('takes the segments of one change for unknown, and only those', () => {
+  it('takes the chunks of one change for unknown, and only those', () => {
     const list = Array.from({ length: 40 }, (_, index) => ({ barcode: `b${index}` }));
     const known = knownFrom(scan(documentOf(list), []));
-    const { segments } = compare(documentOf(list.with(17, { barcode: 'x' })), [200, 400], known);
-    const unknown = segments.filter(({ isKnown }) => !isKnown);
+    const { chunks } = compare(documentOf(list.with(17, { barcode: 'x' })), [200, 400], known);
+    const unknown = chunks.filter(({ isKnown }) => !isKnown);
     expect(unknown.map(({ firstRow }) => firstRow)).toEqual([16]);
   });
 
   it('knows the last, shorter one only while nothing stands behind it', () => {
     const list = [1, 2, 3, 4, 5, 6];
     const known = knownFrom(scan(documentOf(list), []));
-    const isKnown = (scanned: Scanned) => scanned.segments.map((segment) => segment.isKnown);
+    const isKnown = (scanned: Scanned) => scanned.chunks.map((chunk) => chunk.isKnown);
     expect(isKnown(compare(documentOf(list), [], known))).toEqual([true, true]);
     expect(isKnown(compare(documentOf([...list, 7]), [], known))).toEqual([true, false]);
     expect(isKnown(compare(documentOf([1, 2, 3, 4, 5, 67]), [], known))).toEqual([true, false]);

@@ -1,6 +1,6 @@
 import { assert, constantFrom, property, string, tuple } from 'fast-check';
 import { expect, it } from 'vitest';
-import { nameKey, spellingIn, spellingsOf } from '../../src/lib/text/same-name.ts';
+import { nameKey, spellingIn, spellingsOf } from '../../src/lib/strings.ts';
 
 it.each([
   ['HW28', ['SS28', 'HW28 '], 'HW28 '],

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import { findReport } from '../../src/report/report-file.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
-import { writeNew, writePrepared } from '../../src/mirror/entity.ts';
+import { insertAll, upsertPrepared } from '../../src/mirror/entity.ts';
 import { createRowEncoder, type MirrorRow, rowsOf } from '../../src/mirror/rows/prepared.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { sharedExtraFaults } from '../support/shared-extra.ts';
@@ -25,8 +25,8 @@ async function writeSizes(store: SqliteStore, sizes: readonly Size[], seq: numbe
   const page = { groups: { keys, ...encoder.end() } };
   return store.transaction(
     async (tx) =>
-      (await writeNew(tx, STOCK_VARIANT, page, read(seq))) ??
-      (await writePrepared(tx, STOCK_VARIANT, rowsOf(page), read(seq))),
+      (await insertAll(tx, STOCK_VARIANT, page, read(seq))) ??
+      (await upsertPrepared(tx, STOCK_VARIANT, rowsOf(page), read(seq))),
   );
 }
 
@@ -103,7 +103,7 @@ describe('members of variants without a column', () => {
     const encoder = createRowEncoder(season, 100);
     const keys = [encoder.add(season.toRow({ barcode: '1', quantity: 0, care: 'linen' }))];
     const page = { groups: { keys, ...encoder.end() } };
-    await store.transaction((tx) => writeNew(tx, season, page, read(2)));
+    await store.transaction((tx) => insertAll(tx, season, page, read(2)));
     const { extra } = await store.db
       .selectFrom('season_variant')
       .select('extra')

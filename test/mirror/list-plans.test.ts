@@ -8,13 +8,13 @@ import { temporaryStore } from '../support/store.ts';
 it('takes off parts that are no more and what stands behind the end of the others', async () => {
   const store = await temporaryStore();
   const planned = notePlans(store);
-  await sql`insert into segment (stream, part, first_row, row_count, keys)
+  await sql`insert into chunk (stream, part, first_row, row_count, keys)
     select 'season', part.value, first.value, 2, '["a","b"]'
     from json_each('["", "AW25", "AW26", "SS26", "SS27"]') part, json_each('[0, 2, 4]') first
     union all select 'stock', '', 0, 2, '["a","b"]'`.execute(store.db);
   const left = async () => {
     const rows = await store.db
-      .selectFrom('segment')
+      .selectFrom('chunk')
       .select(['stream', 'part', 'first_row'])
       .orderBy('stream')
       .orderBy('part')
@@ -32,8 +32,8 @@ it('takes off parts that are no more and what stands behind the end of the other
   expect(await left()).toEqual([
     ...['season AW26 0', 'season AW26 2', 'season AW26 4', 'season SS26 0', 'stock  0'],
   ]);
-  const steps = await planned.steps(/^delete from segment/);
-  expect(steps).toContain('SEARCH segment USING PRIMARY KEY (stream=? AND part=?)');
+  const steps = await planned.steps(/^delete from chunk/);
+  expect(steps).toContain('SEARCH chunk USING PRIMARY KEY (stream=? AND part=?)');
   await end([]);
   expect(await left()).toEqual(['stock  0']);
 });

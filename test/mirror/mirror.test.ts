@@ -2,23 +2,23 @@ import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { variantSchema } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeNew, writeRows } from '../../src/mirror/entity.ts';
-import { compareSegments, type ListEntity, writePage } from '../../src/mirror/list.ts';
+import { insertAll, upsertRows } from '../../src/mirror/entity.ts';
+import { compareChunks, type ListEntity, writePage } from '../../src/mirror/list.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
-  completeRefresh,
-  type DueRefresh,
-  dueRefreshes,
-  nextRefreshAt,
-  postponeRefresh,
-  type RefreshRequest,
-  refreshBacklog,
-  requestRefreshes,
-} from '../../src/mirror/refresh.ts';
+  completeRefetch,
+  type DueRefetch,
+  dueRefetches,
+  nextRefetchAt,
+  postponeRefetch,
+  type RefetchRequest,
+  refetchBacklog,
+  requestRefetches,
+} from '../../src/mirror/refetch-queue.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
 import { prepareRow } from '../../src/mirror/rows/prepared.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
@@ -90,8 +90,8 @@ describe('the mirror', () => {
       records.map((record) => entity.toRow(structuredClone(record)));
     const season = seasonVariants('SS27');
     await store.transaction(async (tx) => {
-      await writeRows(tx, STOCK_VARIANT, rowsOf(STOCK_VARIANT), read(1));
-      await writeRows(tx, season, rowsOf(season), read(1));
+      await upsertRows(tx, STOCK_VARIANT, rowsOf(STOCK_VARIANT), read(1));
+      await upsertRows(tx, season, rowsOf(season), read(1));
     });
     const pricesOf = async (table: 'stock_variant' | 'season_variant') => {
       const rows = await store.db.selectFrom(table).select(['barcode', 'wsp_price']).execute();
@@ -183,13 +183,13 @@ describe('the mirror', () => {
     const list = async (novelty: number, seq: number) => {
       const rows = [{ brandName: 'a', novelty }];
       const one = { firstRow: 0, rowCount: 1, digest: `0${novelty}` };
-      const segment = { ...one, read: () => ({ rows, rejects: [] }) };
-      const page = await compareSegments(store.db, BRAND, place, [segment]);
+      const chunk = { ...one, read: () => ({ rows, rejects: [] }) };
+      const page = await compareChunks(store.db, BRAND, place, [chunk]);
       return store.transaction((tx) => writePage(tx, BRAND, place, page, read(seq)));
     };
     await list(1, 1);
     const newer = [BRAND.toRow({ brandName: 'a', novelty: 2 })];
-    await store.transaction((tx) => writeRows(tx, BRAND, newer, read(3)));
+    await store.transaction((tx) => upsertRows(tx, BRAND, newer, read(3)));
     expect(await list(1, 2)).toMatchObject({ changed: 0 });
     expect(await list(3, 2)).toMatchObject({ changed: 0 });
     // The same bytes once more, and now nothing is newer.
@@ -202,7 +202,7 @@ describe('the mirror', () => {
     const write = (barcodes: readonly string[], seq: number) => {
       const rows = barcodes.map((barcode) => STOCK_VARIANT.toRow({ barcode, quantity: seq }));
       const prepared = rows.map((row) => prepareRow(STOCK_VARIANT, row));
-      return store.transaction((tx) => writeNew(tx, STOCK_VARIANT, { rows: prepared }, read(seq)));
+      return store.transaction((tx) => insertAll(tx, STOCK_VARIANT, { rows: prepared }, read(seq)));
     };
     expect(await write(['1', '2'], 1)).toMatchObject({ inserted: 2 });
     expect(await write(['3', '2'], 2)).toBeUndefined();
@@ -338,44 +338,44 @@ describe('the refresh queue', () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const hint = (cause: string) =>
-      store.transaction((tx) => requestRefreshes(tx, [{ orderId: 3, cause }], clock.now()));
+      store.transaction((tx) => requestRefetches(tx, [{ orderId: 3, cause }], clock.now()));
     await hint('event:1');
     await hint('event:2');
-    const [due] = await dueRefreshes(store.db, clock.now(), 10);
+    const [due] = await dueRefetches(store.db, clock.now(), 10);
     expect(due).toMatchObject({ orderId: 3, generation: 2, cause: 'event:2' });
     await hint('event:3');
-    if (due) await store.transaction((tx) => completeRefresh(tx, due));
-    expect(await dueRefreshes(store.db, clock.now(), 10)).toMatchObject([{ generation: 3 }]);
+    if (due) await store.transaction((tx) => completeRefetch(tx, due));
+    expect(await dueRefetches(store.db, clock.now(), 10)).toMatchObject([{ generation: 3 }]);
   });
 
   it('puts a failed read off and brings it forward again on a new hint', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     await store.transaction((tx) =>
-      requestRefreshes(tx, [{ orderId: 3, cause: 'event:1' }], clock.now()),
+      requestRefetches(tx, [{ orderId: 3, cause: 'event:1' }], clock.now()),
     );
-    const [due] = await dueRefreshes(store.db, clock.now(), 10);
+    const [due] = await dueRefetches(store.db, clock.now(), 10);
     const later = clock.now() + 60_000;
-    if (due) await store.transaction((tx) => postponeRefresh(tx, due, later, 'timeout'));
-    expect(await dueRefreshes(store.db, clock.now(), 10)).toEqual([]);
-    expect(await nextRefreshAt(store.db)).toBe(later);
+    if (due) await store.transaction((tx) => postponeRefetch(tx, due, later, 'timeout'));
+    expect(await dueRefetches(store.db, clock.now(), 10)).toEqual([]);
+    expect(await nextRefetchAt(store.db)).toBe(later);
     await store.transaction((tx) =>
-      requestRefreshes(tx, [{ orderId: 3, cause: 'event:2' }], clock.now()),
+      requestRefetches(tx, [{ orderId: 3, cause: 'event:2' }], clock.now()),
     );
-    expect(await dueRefreshes(store.db, clock.now(), 10)).toMatchObject([{ attempts: 1 }]);
+    expect(await dueRefetches(store.db, clock.now(), 10)).toMatchObject([{ attempts: 1 }]);
   });
 
   it('lets what an event asked for pass before a sweep, whichever came first', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const hint = (orderId: number, cause: string, at: number) =>
-      store.transaction((tx) => requestRefreshes(tx, [{ orderId, cause }], at));
+      store.transaction((tx) => requestRefetches(tx, [{ orderId, cause }], at));
     await hint(1, 'sweep:7', clock.now() - 10);
     await hint(2, 'sweep:7', clock.now() - 10);
     await hint(3, 'event:a', clock.now() - 5);
     await hint(2, 'event:b', clock.now());
     await hint(3, 'sweep:8', clock.now());
-    const due = await dueRefreshes(store.db, clock.now(), 10);
+    const due = await dueRefetches(store.db, clock.now(), 10);
     expect(due.map(({ orderId, cause }) => [orderId, cause])).toEqual([
       [2, 'event:b'],
       [3, 'event:a'],
@@ -387,12 +387,12 @@ describe('the refresh queue', () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const now = clock.now();
-    const ask = (...requests: readonly RefreshRequest[]) =>
-      store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
-    const due = () => dueRefreshes(store.db, clock.now(), 10);
-    const fail = (one: DueRefresh | undefined, waitMs: number) =>
+    const ask = (...requests: readonly RefetchRequest[]) =>
+      store.transaction((tx) => requestRefetches(tx, requests, clock.now()));
+    const due = () => dueRefetches(store.db, clock.now(), 10);
+    const fail = (one: DueRefetch | undefined, waitMs: number) =>
       store.transaction(async (tx) => {
-        if (one) await postponeRefresh(tx, one, clock.now() + waitMs, 'timeout');
+        if (one) await postponeRefetch(tx, one, clock.now() + waitMs, 'timeout');
       });
     return { clock, store, now, ask, due, fail };
   };
@@ -435,9 +435,9 @@ describe('the refresh queue', () => {
     await ask({ orderId: 3, cause: 'event:1' });
     const [first] = await due();
     await fail(first, 0);
-    expect(await refreshBacklog(store.db, now)).toMatchObject({ untried: 0, failed: 1 });
+    expect(await refetchBacklog(store.db, now)).toMatchObject({ untried: 0, failed: 1 });
     await ask({ orderId: 3, cause: 'sweep:7' });
-    expect(await refreshBacklog(store.db, now)).toMatchObject({ untried: 1, failed: 0 });
-    expect(await refreshBacklog(store.db, now - 1)).toMatchObject({ untried: 0, failed: 0 });
+    expect(await refetchBacklog(store.db, now)).toMatchObject({ untried: 1, failed: 0 });
+    expect(await refetchBacklog(store.db, now - 1)).toMatchObject({ untried: 0, failed: 0 });
   });
 });

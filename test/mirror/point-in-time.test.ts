@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
-import { writeNew } from '../../src/mirror/entity.ts';
+import { insertAll } from '../../src/mirror/entity.ts';
 import {
   createRowEncoder,
   type MirrorRow,
@@ -76,7 +76,7 @@ describe('rows that travel as bytes', () => {
     const written = async (all: PreparedRows) => {
       const store = await temporaryStore();
       const provenance = { source: 'run:1', readSeq: 1, at: 1_000 };
-      const counts = await store.transaction((tx) => writeNew(tx, STOCK_VARIANT, all, provenance));
+      const counts = await store.transaction((tx) => insertAll(tx, STOCK_VARIANT, all, provenance));
       const found = await store.db.selectFrom('stock_variant').selectAll().execute();
       const feed = await store.db.selectFrom('change').selectAll().execute();
       return { counts, found, feed };

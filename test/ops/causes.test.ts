@@ -6,7 +6,7 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
+import { upsertRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openCauses } from '../../src/ops/causes.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -38,7 +38,7 @@ async function start() {
   };
   const variant = (raw: object) => {
     const rows = checkRows(variantSchema, [raw]).rows.map(STOCK_VARIANT.toRow);
-    return store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, from()));
+    return store.transaction((tx) => upsertRows(tx, STOCK_VARIANT, rows, from()));
   };
   const told = async () => {
     await tellCauses({ store, clock, log: silentLogger(), timeZone: 'UTC' });

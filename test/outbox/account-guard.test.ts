@@ -4,7 +4,7 @@ import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError, SelvedgeError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { type AccountDeps, openAccountGuard } from '../../src/outbox/account/guard.ts';
 import { type Account, readAccount, readAccountHold, writeAccount } from '../../src/store/state.ts';

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDaemon } from '../../src/daemon/daemon.ts';
-import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf, SelvedgeError } from '../../src/lib/errors.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { readAccount, readAccountHold, writeSystemKey } from '../../src/store/state.ts';

@@ -6,8 +6,8 @@
  * `SELVEDGE_OUTBOX_REFUNDS` make it longer.
  */
 import { expect, it } from 'vitest';
-import { type Random, seededRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { type Random, seededRandom } from '../../src/lib/random.ts';
 import { troubleKnobs } from './campaign/faults.ts';
 import { type House, startHouse } from './house.ts';
 

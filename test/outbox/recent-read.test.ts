@@ -3,15 +3,15 @@
  * service between that read and the sending.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { ConflictError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import {
-  completeRefresh,
+  completeRefetch,
   createRecentReads,
-  dueRefreshes,
-  requestRefreshes,
-} from '../../src/mirror/refresh.ts';
+  dueRefetches,
+  requestRefetches,
+} from '../../src/mirror/refetch-queue.ts';
 import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import {
   createDeliveryStatusKind,
@@ -92,7 +92,7 @@ async function decided() {
   expect(await house.decide()).toEqual(['7 accept']);
   const requests = [{ orderId: 1, cause: 'event:msg_1' }];
   /** Another process has asked for the order, or what an event announced was not shown yet. */
-  const want = () => store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
+  const want = () => store.transaction((tx) => requestRefetches(tx, requests, clock.now()));
   return {
     ...{ house, clock, store, counts, service, start, read, begin: recentReads.begin },
     want,
@@ -104,8 +104,8 @@ async function decided() {
     /** The read that it asked for. */
     async follow() {
       await read();
-      for (const due of await dueRefreshes(store.db, clock.now(), 9)) {
-        await store.transaction((tx) => completeRefresh(tx, due));
+      for (const due of await dueRefetches(store.db, clock.now(), 9)) {
+        await store.transaction((tx) => completeRefetch(tx, due));
       }
     },
     /** The limiter lets it pass; how the push ended. */

@@ -1,10 +1,10 @@
 /** A dispatcher on a real database and a stepped clock; the service is a scripted one. */
 import { onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import {

@@ -1,5 +1,5 @@
 /** Probes an account without waiting, and gives what it would set. */
-import { STRAIGHT } from '../../src/client/http/tunnel.ts';
+import { DIRECT } from '../../src/client/http/tunnel.ts';
 import { DEFAULT_FILE, readConfig } from '../../src/config/load.ts';
 import { plainValue } from '../../src/config/source/tree.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -34,7 +34,7 @@ export async function probed(
     ...settings,
   ]);
   const seen = await probeAccount({
-    ...{ config, way: STRAIGHT, clock: systemClock(), scrubber: createScrubber(), gapMs: 0 },
+    ...{ config, way: DIRECT, clock: systemClock(), scrubber: createScrubber(), gapMs: 0 },
     mayLogIn: async () => undefined,
     ...more,
   });

@@ -3,10 +3,10 @@
 import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { expect } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { knobsSchema } from '../../src/reference/control/knobs.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 import { problemOfAnswer } from '../support/answers.ts';

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { knobsSchema } from '../../src/reference/control/knobs.ts';
 import { startReference } from '../../src/reference/reference.ts';
 import {

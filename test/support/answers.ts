@@ -3,8 +3,8 @@
  * strict: a member that the wire contract does not name is a problem.
  */
 import { z } from 'zod';
-import { systemRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { knobsSchema } from '../../src/reference/control/knobs.ts';
 import { createKeyRing } from '../../src/reference/keys.ts';
 import {

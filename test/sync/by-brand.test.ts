@@ -1,14 +1,13 @@
 /** Accounts that give variants and seasons brand by brand only (`service.v1.perBrand`). */
 import { expect, it, onTestFinished } from 'vitest';
-import type { BrandNeeds } from '../../src/client/v1/brands.ts';
-import { createBrandNeeds } from '../../src/client/v1/brands.ts';
+import { type BrandNeeds, createBrandNeeds } from '../../src/client/v1/brands.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
+import { createTraits } from '../../src/sync/account-traits.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { readSeasons } from '../../src/sync/streams/seasons.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { createTraits } from '../../src/sync/traits/traits.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { testLogger } from '../support/house.ts';
 import { NEWEST } from '../support/levels.ts';
@@ -54,12 +53,12 @@ async function open(
   options: {
     readonly known?: readonly string[];
     readonly needsBrand?: boolean;
-    /** Of the fuse. */
+    /** Of the deletion guard. */
     readonly share?: number;
   } = {},
 ) {
   const { known = [], needsBrand = true, share = 0.3 } = options;
-  const fuse = { absolute: 1_000, share };
+  const deletionGuard = { absolute: 1_000, share };
   const world: World = {
     ...{ brands: ['North', 'South'], brandsCutOff: 0, stock: {}, seasons: {} },
     instead: () => undefined,
@@ -114,12 +113,12 @@ async function open(
   const needs = createBrandNeeds(mode, { known, keep });
   const traits = await createTraits({ store, clock, log: testLogger(), level: NEWEST }, needs);
   const deps = runnerOf(store);
-  const common = { ...PAGING, level: LEVEL, fuse, traits };
+  const common = { ...PAGING, level: LEVEL, deletionGuard, traits };
   const { run, ...runs } = runsOn(deps);
   const stock = createStockStream(v1, common);
   const season = createSeasonStream(v1, common);
   const seasons = createShortListStream({
-    ...{ name: 'seasons', entity: SEASON, fuse },
+    ...{ name: 'seasons', entity: SEASON, deletionGuard },
     read: (call) => readSeasons({ v1, traits }, call),
   });
   const asked = (path: string): string[] =>

@@ -5,7 +5,7 @@ import { driftOfStream } from '../../src/sync/drift.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { answerJson } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runsOn, type SourceOptions } from './pull.ts';
+import { DELETION_GUARD, runsOn, type SourceOptions } from './pull.ts';
 import { runnerOf, startClients, startPull } from './support.ts';
 
 const PATH = '*/pdm/colors';
@@ -16,7 +16,7 @@ const BROKEN = { kind: 'serverError', path: PATH, probability: 1, count: 5 };
 
 async function startColors(follow: 'token' | 'links') {
   const pull = await startPull({ world: { styles: 8, orders: 0 } }, { follow, resourceRows: 7 });
-  const colors = createPdmStream(pull.v2, 'colors', FUSE);
+  const colors = createPdmStream(pull.v2, 'colors', DELETION_GUARD);
   expect(await pull.run(colors)).toMatchObject({ outcome: 'complete' });
   const deleted = async () => {
     const { db } = pull.store;
@@ -40,7 +40,11 @@ async function startPages(
     else answerJson(response, page ?? 503, {});
   }, options);
   const store = await temporaryStore(systemClock());
-  return { store, ...runsOn(runnerOf(store)), colors: createPdmStream(clients.v2, 'colors', FUSE) };
+  return {
+    store,
+    ...runsOn(runnerOf(store)),
+    colors: createPdmStream(clients.v2, 'colors', DELETION_GUARD),
+  };
 }
 
 describe('a page that lost rows', () => {

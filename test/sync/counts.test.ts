@@ -1,11 +1,11 @@
 /** Counts of the service that are off: for good, or because the list moves while it is read. */
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { byBarcode, manyRows, type Row, startList, stockIn } from './list-server.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 const ASKER = { actor: 'anna', reason: 'they count hidden ones' };
 
@@ -77,7 +77,12 @@ describe('a count that is always off', () => {
     const { runOf, operations } = await startList('stream');
     const rows = [{ brandName: 'Fjord' }];
     const read = async () => ({ rows, rejects: [], count: 2, startedAt: 0 });
-    const brands = createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+    const brands = createShortListStream({
+      name: 'brands',
+      entity: BRAND,
+      deletionGuard: DELETION_GUARD,
+      read,
+    });
     expect(await runOf(brands)).toMatchObject({ outcome: 'partial' });
     await operations([brands]).release('brands', ASKER);
     expect(await runOf(brands)).toMatchObject({ outcome: 'complete' });
@@ -125,8 +130,8 @@ describe('the release of a run of which only the count is off', () => {
   });
 
   it('takes only the count where it would delete too much, or rows came twice', async () => {
-    const fuse = { absolute: 1_000, share: 0.1 };
-    const { list, run, stock, operations } = await startList('stream', fuse);
+    const deletionGuard = { absolute: 1_000, share: 0.1 };
+    const { list, run, stock, operations } = await startList('stream', deletionGuard);
     const { release } = operations([stock]);
     list.rows = manyRows(80);
     await run();

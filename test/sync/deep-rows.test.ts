@@ -13,7 +13,7 @@ import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf, startClients } from './support.ts';
 
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
@@ -53,8 +53,13 @@ it.each(DEPTHS)('are put aside in every kind of list: %i brackets', async (depth
     const { v1, run, store, aside } = await startDeep(depth, mode);
     const level = { detailed: false, detailedPricing: false, includeVariantsOnOrder: false };
     const streams: Stream[] = [
-      createStockStream(v1, { level, mode, pageRows: 100, fuse: FUSE }),
-      createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read: v1.brands }),
+      createStockStream(v1, { level, mode, pageRows: 100, deletionGuard: DELETION_GUARD }),
+      createShortListStream({
+        name: 'brands',
+        entity: BRAND,
+        deletionGuard: DELETION_GUARD,
+        read: v1.brands,
+      }),
     ];
     for (const stream of streams) {
       const ended = {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { salesOrderSchema } from '../../src/client/v1/schemas.ts';
 import { parseOddJson } from '../../src/lib/reading/odd-json.ts';
-import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { driftOfStream } from '../../src/sync/drift.ts';

@@ -11,7 +11,7 @@ import { startOrders } from './orders-support.ts';
 import { clientsOf } from './pull.ts';
 import { listStreams } from './streams.ts';
 
-// Five seasons: what one of them has is less than the fuse allows.
+// Five seasons: what one of them has is less than the deletion guard allows.
 const WORLD = { brands: 6, styles: 12, colors: 2, sizes: 4, orders: 12 };
 const LOGIN = JSON.stringify({ status: 200, message: 'OK', data: { token: 'liar' } });
 

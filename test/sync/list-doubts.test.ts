@@ -1,12 +1,12 @@
 /** What keeps a list from being complete, over stops and beside other streams. */
 import { describe, expect, it } from 'vitest';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
-import { forgetUnmet, quarantineRows } from '../../src/mirror/quarantine.ts';
+import { clearResolvedQuarantine, quarantineRows } from '../../src/mirror/quarantine.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 const ROWS = manyRows(64);
 /** Bad rows: one that lost its key, and one that has a key but half a character in it. */
@@ -21,7 +21,12 @@ async function aside(store: SqliteStore): Promise<number> {
 function brandsOf(names: readonly string[], count: number) {
   const rows = names.map((brandName) => ({ brandName }));
   const read = async () => ({ rows, rejects: [], count, startedAt: 0 });
-  return createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+  return createShortListStream({
+    name: 'brands',
+    entity: BRAND,
+    deletionGuard: DELETION_GUARD,
+    read,
+  });
 }
 
 describe('a row without a key', () => {
@@ -147,8 +152,8 @@ it('a bad row of another list is not let go', async () => {
     }
     // It was met, before the clock was set back.
     await quarantineRows(tx, 'season', bad, at('run:2', 20));
-    await forgetUnmet(tx, 'brand', { source: 'run:2', startedAt: 30 });
-    await forgetUnmet(tx, 'season', { source: 'run:2', startedAt: 30 });
+    await clearResolvedQuarantine(tx, 'brand', { source: 'run:2', startedAt: 30 });
+    await clearResolvedQuarantine(tx, 'season', { source: 'run:2', startedAt: 30 });
   });
   const left = await store.db.selectFrom('quarantine').select('entity').orderBy('id').execute();
   expect(left.map(({ entity }) => entity)).toEqual(['stock_variant', 'season']);
@@ -169,7 +174,7 @@ it('a list that is longer than the service counts is doubted as one that is shor
   expect(await runOf(brandsOf(['a', 'b'], 2))).toMatchObject({ outcome: 'complete' });
 });
 
-it('the fuse counts no rows that are gone already', async () => {
+it('the deletion guard counts no rows that are gone already', async () => {
   const { list, run, lastRun } = await startList('stream', { absolute: 29, share: 0.4 });
   list.rows = manyRows(100);
   await run();

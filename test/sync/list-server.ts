@@ -18,7 +18,7 @@ export interface Row {
 
 const PAGE_ROWS = 32;
 /** Nothing is held for its number. */
-const FUSE = { absolute: 1_000, share: 1 };
+const DELETION_GUARD = { absolute: 1_000, share: 1 };
 const LEVEL = { detailed: false, detailedPricing: false, includeVariantsOnOrder: false };
 
 /** `count` rows, in order. */
@@ -38,7 +38,7 @@ export async function stockIn(store: SqliteStore): Promise<Record<string, number
 export const byBarcode = (rows: readonly Row[]): Record<string, number> =>
   Object.fromEntries(rows.map(({ barcode, quantity }) => [barcode, quantity]));
 
-export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
+export async function startList(mode: 'stream' | 'pages', deletionGuard = DELETION_GUARD) {
   const list = {
     rows: [] as readonly Row[],
     /** By their names. */
@@ -105,8 +105,8 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
   onTestFinished(() => clients.transport[Symbol.asyncDispose]());
   const store = await temporaryStore(systemClock());
   const deps = runnerOf(store);
-  const stock = createStockStream(clients.v1, { level: LEVEL, ...options, fuse });
-  const season = createSeasonStream(clients.v1, { level: LEVEL, ...options, fuse });
+  const stock = createStockStream(clients.v1, { level: LEVEL, ...options, deletionGuard });
+  const season = createSeasonStream(clients.v1, { level: LEVEL, ...options, deletionGuard });
   const { run, ...runs } = runsOn(deps);
   return { list, store, deps, stock, season, ...runs, runOf: run, run: () => run(stock) };
 }

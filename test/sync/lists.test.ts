@@ -9,15 +9,19 @@ import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { lookAgainAfterUpgrade } from '../../src/sync/upgrade.ts';
-import { type Clients, FUSE, type SourceOptions } from './pull.ts';
+import { type Clients, DELETION_GUARD, type SourceOptions } from './pull.ts';
 import { PDM_STREAMS } from './streams.ts';
 import { startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false };
 
-function stockOf({ v1 }: Clients, mode: 'stream' | 'pages' = 'stream', fuse = FUSE) {
+function stockOf(
+  { v1 }: Clients,
+  mode: 'stream' | 'pages' = 'stream',
+  deletionGuard = DELETION_GUARD,
+) {
   const level = { ...LEVEL, includeVariantsOnOrder: false };
-  return createStockStream(v1, { level, mode, pageRows: 100, fuse });
+  return createStockStream(v1, { level, mode, pageRows: 100, deletionGuard });
 }
 
 /** The stock of the service by barcode. */
@@ -113,7 +117,7 @@ describe('the stock stream', () => {
     expect((await state('stock')).complete_at).toBe(before.complete_at);
   });
 
-  it('holds a run that would delete more than the fuse allows until it is released', async () => {
+  it('holds a run beyond the deletion guard until it is released', async () => {
     const { reference, store, run, lastRun, state, operations, ...clients } = await pull();
     const stock = stockOf(clients, 'stream', { absolute: 1_000, share: 0.2 });
     await run(stock);
@@ -215,7 +219,7 @@ describe('the stock stream', () => {
 
   it('tells of values that nobody listed', async () => {
     const { store, run, v2 } = await pull();
-    await run(createPdmStream(v2, 'styleColors', FUSE));
+    await run(createPdmStream(v2, 'styleColors', DELETION_GUARD));
     await store.db.updateTable('style_color').set({ noos_type: 'seldom' }).execute();
     const [drift] = await driftOfStream(store.db, 'styleColors');
     expect(Object.keys(drift?.newValues ?? {})).toEqual(['attributes.noosType=seldom']);
@@ -242,8 +246,8 @@ describe('the stock stream', () => {
     await store.transaction((tx) => quarantineRows(tx, 'stock_variant', [reject], provenance));
     expect(await lookAgainAfterUpgrade(deps)).toBe(true);
     expect(await store.db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
-    const segments = await store.db.selectFrom('segment').select('digest').execute();
-    expect(segments.filter(({ digest }) => digest !== null)).toEqual([]);
+    const chunks = await store.db.selectFrom('chunk').select('digest').execute();
+    expect(chunks.filter(({ digest }) => digest !== null)).toEqual([]);
     expect(await lookAgainAfterUpgrade(deps)).toBe(false);
   });
 
@@ -272,7 +276,7 @@ describe('the season stream', () => {
       level: LEVEL,
       mode: 'stream',
       pageRows: 100,
-      fuse: { absolute: 9_999, share: 1 },
+      deletionGuard: { absolute: 9_999, share: 1 },
     } as const;
     const season = createSeasonStream(clients.v1, options);
     expect(await run(season)).toMatchObject({ outcome: 'complete', reason: null });
@@ -298,7 +302,7 @@ describe('the season stream', () => {
 describe('short lists', () => {
   it('mirrors brands, freight options and seasons with their deliveries', async () => {
     const { reference, store, run, v1 } = await pull();
-    const short = { fuse: FUSE };
+    const short = { deletionGuard: DELETION_GUARD };
     const streams = [
       createShortListStream({ ...short, name: 'brands', entity: BRAND, read: v1.brands }),
       createShortListStream({
@@ -328,7 +332,7 @@ describe('short lists', () => {
   it('mirrors every collection of V2, related resources as ids', async () => {
     const { store, run, v2 } = await pull({ world: { styles: 120, orders: 0 } });
     for (const name of PDM_STREAMS) {
-      const stream = createPdmStream(v2, name, FUSE);
+      const stream = createPdmStream(v2, name, DELETION_GUARD);
       expect(await run(stream)).toMatchObject({ outcome: 'complete', reason: null });
       expect(await run(stream)).toMatchObject({ outcome: 'complete', changed: 0 });
     }

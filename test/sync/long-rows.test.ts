@@ -5,7 +5,7 @@ import { sha256 } from '../../src/lib/json.ts';
 import { retryQuarantine } from '../../src/sync/quarantine.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf, startClients } from './support.ts';
 
 const LEVEL = { detailed: false, detailedPricing: false, includeVariantsOnOrder: false };
@@ -25,7 +25,12 @@ async function startStock(rows: readonly string[], mode: 'stream' | 'pages') {
     { mode },
   );
   const store = await temporaryStore(systemClock());
-  const stock = createStockStream(clients.v1, { level: LEVEL, mode, pageRows: 250, fuse: FUSE });
+  const stock = createStockStream(clients.v1, {
+    level: LEVEL,
+    mode,
+    pageRows: 250,
+    deletionGuard: DELETION_GUARD,
+  });
   const { run, ...runs } = runsOn(runnerOf(store));
   const live = async () => {
     const all = store.db.selectFrom('stock_variant').select('barcode').orderBy('barcode');

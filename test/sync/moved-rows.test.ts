@@ -36,8 +36,8 @@ it('a row that moved before a run failed is what its old place says again', asyn
 });
 
 it('a row that came twice in a run that was released is what its place says', async () => {
-  const fuse = { absolute: 10, share: 1 };
-  const { list, store, stock, run, operations, lastRun } = await startList('pages', fuse);
+  const deletionGuard = { absolute: 10, share: 1 };
+  const { list, store, stock, run, operations, lastRun } = await startList('pages', deletionGuard);
   list.rows = manyRows(128);
   await run();
   const left = list.rows.slice(0, 96);

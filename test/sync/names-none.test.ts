@@ -8,7 +8,7 @@ import { driftOfStream } from '../../src/sync/drift.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
 import { manyRows, startList } from './list-server.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf } from './support.ts';
 
 async function startFreight() {
@@ -20,7 +20,7 @@ async function startFreight() {
     ...{ count: list.raws.length, startedAt: 0 },
   });
   const freight = createShortListStream({
-    ...{ name: 'freight', entity: FREIGHT_OPTION, fuse: FUSE, read },
+    ...{ name: 'freight', entity: FREIGHT_OPTION, deletionGuard: DELETION_GUARD, read },
   });
   return { store, list, run: () => run(freight) };
 }
@@ -69,7 +69,12 @@ it.each([
   const { run } = runsOn(runnerOf(store));
   const raw = { seasonName: 'SS27', deliveryNames };
   const read = async () => ({ ...checkRows(seasonSchema, [raw]), count: 1, startedAt: 0 });
-  const seasons = createShortListStream({ name: 'seasons', entity: SEASON, fuse: FUSE, read });
+  const seasons = createShortListStream({
+    name: 'seasons',
+    entity: SEASON,
+    deletionGuard: DELETION_GUARD,
+    read,
+  });
   expect(await run(seasons)).toMatchObject({ outcome: 'complete' });
   const rows = await store.db.selectFrom('season').select('unread').execute();
   expect(rows).toEqual([{ unread: unread === null ? null : `["${unread}"]` }]);

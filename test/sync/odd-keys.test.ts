@@ -8,7 +8,7 @@ import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf } from './support.ts';
 
 /** Half of a pair of UTF-16. */
@@ -36,7 +36,12 @@ describe('a key with half a character', () => {
     const { run } = runsOn(runnerOf(store));
     const { rows, rejects } = checkRows(brandSchema, [{ brandName: HALF }, { brandName: 'good' }]);
     const read = async () => ({ rows, rejects, count: 2, startedAt: 0 });
-    const brands = createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+    const brands = createShortListStream({
+      name: 'brands',
+      entity: BRAND,
+      deletionGuard: DELETION_GUARD,
+      read,
+    });
     expect(await run(brands)).toMatchObject({ outcome: 'partial', changed: 1 });
     expect(await run(brands)).toMatchObject({ outcome: 'partial', changed: 0 });
     const color = { type: 'color', id: HALF };
@@ -68,13 +73,13 @@ describe('a barcode with a slash', () => {
     expect(await rows()).toEqual([{ season_name: 'A', barcode: 'B/C', quantity: 1 }]);
   });
 
-  it('counts for its season where the fuse holds for each', async () => {
+  it('counts for its season where the deletion guard holds for each', async () => {
     const { list, season, runOf } = await startList('stream', { absolute: 1_000, share: 0.5 });
     const many = manyRows(20);
     list.seasons = { A: [0, 1, 2].map((at) => ({ barcode: `x/${at}`, quantity: 1 })), B: many };
     expect(await runOf(season)).toMatchObject({ outcome: 'complete', reason: null });
     list.seasons = { A: [], B: many };
-    const reason = expect.stringContaining('3 of 3 rows of A, more than the fuse allows');
+    const reason = expect.stringContaining('3 of 3 rows of A, more than the deletion guard allows');
     expect(await runOf(season)).toMatchObject({ outcome: 'suspicious', reason });
   });
 });

@@ -6,7 +6,7 @@ import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { searchFor } from '../outbox/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { type Clients, FUSE, runsOn } from './pull.ts';
+import { type Clients, DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf, startOrders } from './support.ts';
 
 const PAGE = 10;
@@ -28,13 +28,18 @@ function startWrong(wrong: number, says: number, more: object = closed) {
 async function walked({ v1 }: Clients) {
   const store = await temporaryStore(systemClock());
   // Nobody reads the orders again here.
-  const onRefreshRequested = (): void => void store.db.deleteFrom('refresh').execute();
-  const deps = { v1, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const onRefetchRequested = (): void => void store.db.deleteFrom('refresh').execute();
+  const deps = { v1, db: () => store.db, clock: systemClock(), onRefetchRequested };
   const also = { refunds: false, pendingRefunds: false };
   const runs = runsOn(runnerOf(store));
   const ended = [];
   for (const name of ['orders', 'ordersFull'] as const) {
-    const stream = createOrdersStream(deps, { name, fuse: FUSE, closedOrders: 500, also });
+    const stream = createOrdersStream(deps, {
+      name,
+      deletionGuard: DELETION_GUARD,
+      closedOrders: 500,
+      also,
+    });
     ended.push(await runs.run(stream));
   }
   const rows = await store.db.selectFrom('sales_order').select('order_id').execute();
@@ -69,14 +74,19 @@ it.each(['walk', 'sweep'])('is not forgotten by a run that is cut off in its %s'
     if (where === 'walk' && before !== undefined && before < 20) cut();
     return v1.orders(before, call);
   };
-  const onRefreshRequested = (): void => {
+  const onRefetchRequested = (): void => {
     if (where === 'sweep') cut();
     void store.db.deleteFrom('refresh').execute();
   };
-  const parts = { db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const parts = { db: () => store.db, clock: systemClock(), onRefetchRequested };
   const deps = { v1: { ...v1, orders }, ...parts };
   const also = { refunds: false, pendingRefunds: false };
-  const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;
+  const options = {
+    name: 'ordersFull',
+    deletionGuard: DELETION_GUARD,
+    closedOrders: 500,
+    also,
+  } as const;
   const { run } = runsOn(runnerOf(store));
   const stream = createOrdersStream(deps, options);
   expect(await run(stream)).toMatchObject({ outcome: 'interrupted' });

@@ -12,7 +12,7 @@ import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startOrders } from './orders-support.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf } from './support.ts';
 
 const order = (orderId: number) => ({ orderId, status: 'pending', orderLineItems: [] });
@@ -120,9 +120,14 @@ describe('the release of a run that missed deliveries', () => {
     });
     const asked = () => Promise.reject(new Error('asked'));
     const v1 = { orders: asked, delivery: asked, refund: asked, pendingRefund: asked };
-    const deps = { v1, db: () => store.db, clock: manualClock(), onRefreshRequested() {} };
+    const deps = { v1, db: () => store.db, clock: manualClock(), onRefetchRequested() {} };
     const also = { refunds: true, pendingRefunds: true };
-    const options = { name: 'orders', fuse: FUSE, closedOrders: 0, also } as const;
+    const options = {
+      name: 'orders',
+      deletionGuard: DELETION_GUARD,
+      closedOrders: 0,
+      also,
+    } as const;
     const { run_id } = await store.db
       .insertInto('sync_run')
       .values({
@@ -161,7 +166,7 @@ it('a pending refund is not missing once a refund has come of it', async () => {
 describe('a delivery that is gone from its order', () => {
   const INVENTED = { source: 'test', readSeq: 1, at: 1 };
 
-  /** A mirror that a full walk has filled; the world has enough deliveries for the fuse. */
+  /** A mirror that a full walk has filled; it has enough deliveries for the deletion guard. */
   async function start() {
     const world = { styles: 12, colors: 2, sizes: 4, orders: 20 };
     const life = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '1h' };

@@ -2,12 +2,12 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { orderSlices, ordersCensus } from '../../src/mirror/sales-order.ts';
+import { diffAgainstWalk, orderSlices } from '../../src/mirror/sales-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startOrders } from './orders-support.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 
 it('gives all orders in slices, the newest first', async () => {
   const store = await temporaryStore();
@@ -29,18 +29,18 @@ it('gives all orders in slices, the newest first', async () => {
       ('sales_order', '{"orderId":2000}', 'b', '', '', 'run:1', 6, 6),
       ('sales_order', 'no order', 'c', '', '', 'run:1', 7, 7)`.execute(store.db);
   const walk = { readSeq: 1, startedAt: 7 };
-  expect(await ordersCensus(store.db, walk)).toEqual({
+  expect(await diffAgainstWalk(store.db, walk)).toEqual({
     ...{ live: 4_499, duplicates: 0, missing: [2_000, 6_000, 8_000] },
   });
-  expect(await ordersCensus(store.db, walk, 7_000)).toMatchObject({ missing: [8_000] });
+  expect(await diffAgainstWalk(store.db, walk, 7_000)).toMatchObject({ missing: [8_000] });
 });
 
 it.each([['orders'], ['ordersFull']] as const)('goes by these slices: %s', async (name) => {
-  const { store, v1, run, nudge } = await startOrders({ world: { orders: 20 } });
+  const { store, v1, run, wakeUp } = await startOrders({ world: { orders: 20 } });
   const planned = notePlans(store);
-  const deps = { v1, clock: systemClock(), onRefreshRequested: nudge };
+  const deps = { v1, clock: systemClock(), onRefetchRequested: wakeUp };
   const also = { refunds: true, pendingRefunds: true };
-  const options = { name, fuse: FUSE, closedOrders: 5, also };
+  const options = { name, deletionGuard: DELETION_GUARD, closedOrders: 5, also };
   await run(createOrdersStream({ ...deps, db: () => planned.store.db }, options));
   const steps = await planned.steps(/sales_order\b/);
   expect(steps).toContain('SEARCH sales_order USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)');

@@ -5,7 +5,7 @@ import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { searchFor } from '../outbox/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf, startOrders } from './support.ts';
 
 const PAGE = 10;
@@ -27,10 +27,15 @@ it.each([
   const { v1 } = await startZero(odd);
   const store = await temporaryStore(systemClock());
   // Nobody reads the orders again here.
-  const onRefreshRequested = (): void => void store.db.deleteFrom('refresh').execute();
-  const deps = { v1, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const onRefetchRequested = (): void => void store.db.deleteFrom('refresh').execute();
+  const deps = { v1, db: () => store.db, clock: systemClock(), onRefetchRequested };
   const also = { refunds: false, pendingRefunds: false };
-  const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;
+  const options = {
+    name: 'ordersFull',
+    deletionGuard: DELETION_GUARD,
+    closedOrders: 500,
+    also,
+  } as const;
   const ended = await runsOn(runnerOf(store)).run(createOrdersStream(deps, options));
   expect(ended).toMatchObject({ outcome: 'partial', rows: 30 });
   const orders = await store.db.selectFrom('sales_order').select('order_id').execute();

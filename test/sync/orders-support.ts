@@ -1,13 +1,13 @@
 /** Walks over the orders of a reference service, and the refresher that reads what they ask for. */
 import { onTestFinished } from 'vitest';
-import { createRefresher, REFRESHER_LIMITS } from '../../src/inbox/refresher.ts';
-import { systemRandom } from '../../src/lib/chance.ts';
+import { createOrderRefetcher, ORDER_REFETCHER_LIMITS } from '../../src/inbox/order-refetcher.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
 import { testLogger } from '../support/house.ts';
 import { levelsOf } from '../support/levels.ts';
-import { FUSE, type SourceOptions } from './pull.ts';
+import { DELETION_GUARD, type SourceOptions } from './pull.ts';
 import { startPull } from './support.ts';
 
 interface OrdersWish {
@@ -37,7 +37,7 @@ export async function startOrders(
     ...{ store, v1: pull.v1, sequence: deps.sequence, clock, also },
     levels: await levelsOf(store, clock),
   });
-  const refresher = createRefresher(
+  const refresher = createOrderRefetcher(
     {
       ...{ store, clock, random: systemRandom(), log: testLogger() },
       async readOrder(orderId, request) {
@@ -50,7 +50,7 @@ export async function startOrders(
       },
     },
     // One at a time, so that a test can tell the order of the reads; no long pauses.
-    { ...REFRESHER_LIMITS, concurrency: 1, firstDelayMs: 20, delayMsMax: 100 },
+    { ...ORDER_REFETCHER_LIMITS, concurrency: 1, firstDelayMs: 20, delayMsMax: 100 },
   );
   const stop = new AbortController();
   const running = refresher.run(stop.signal);
@@ -60,15 +60,15 @@ export async function startOrders(
   });
   const stream = (wish: OrdersWish = {}) => {
     const { full = false, v1: own, closedOrders = 1_000, pendingRefunds = true } = wish;
-    const nudge = (): void => refresher.nudge();
+    const wakeUp = (): void => refresher.wakeUp();
     const v1 = { ...pull.v1, ...own };
     // Looks often whether all was read: between two looks a test does nothing.
     const quick = { ...clock, sleep: (_ms: number, end?: AbortSignal) => clock.sleep(5, end) };
-    const parts = { v1, clock: quick, db: () => store.db, onRefreshRequested: nudge };
+    const parts = { v1, clock: quick, db: () => store.db, onRefetchRequested: wakeUp };
     const name = full ? 'ordersFull' : 'orders';
     return createOrdersStream(parts, {
       name,
-      fuse: FUSE,
+      deletionGuard: DELETION_GUARD,
       closedOrders,
       also: { ...also, pendingRefunds },
     });
@@ -79,6 +79,6 @@ export async function startOrders(
       .list({ method: 'GET' })
       .map(({ path, query }) => (query === '' ? path : `${path}?${query}`))
       .filter((path) => pattern.test(path));
-  const nudge = (): void => refresher.nudge();
-  return { ...pull, read, refused, stream, runOrders, requests, nudge, step, clock };
+  const wakeUp = (): void => refresher.wakeUp();
+  return { ...pull, read, refused, stream, runOrders, requests, wakeUp, step, clock };
 }

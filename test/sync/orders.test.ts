@@ -4,7 +4,11 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
-import { dueRefreshes, ORDER_UNREADABLE, requestRefreshes } from '../../src/mirror/refresh.ts';
+import {
+  dueRefetches,
+  ORDER_UNREADABLE,
+  requestRefetches,
+} from '../../src/mirror/refetch-queue.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openIncident } from '../../src/store/incidents.ts';
@@ -59,7 +63,7 @@ describe('a walk over the orders', () => {
     expect(first.every((orderId) => isOpen.get(orderId))).toBe(true);
     expect(first).toEqual([...first].sort((a, b) => a - b));
     expect(read.every(({ cause }) => cause.startsWith('sweep:'))).toBe(true);
-    expect(await dueRefreshes(store.db, systemClock().now(), 1)).toEqual([]);
+    expect(await dueRefetches(store.db, systemClock().now(), 1)).toEqual([]);
     const deliveries = await store.db.selectFrom('delivery').selectAll().execute();
     expect(deliveries).toHaveLength(book.deliveries.all.length);
     const refunds = await store.db.selectFrom('refund').selectAll().execute();
@@ -433,7 +437,7 @@ describe('a walk to the first order', () => {
     expect(await deletedOrders(store)).toEqual([]);
   });
 
-  it('is held when more are missing than the fuse allows, until it is released', async () => {
+  it('is held when more are missing than the guard allows, until it is released', async () => {
     const { runOrders, store, lastRun, operations, stream } = await start();
     await runOrders();
     const many = Array.from({ length: 20 }, (_, index) => 90_001 + index);
@@ -472,7 +476,7 @@ describe('a walk to the first order', () => {
     expect(kept).toHaveLength(PAGE);
   });
 
-  it('is not held for a person when it went astray: a release would delete the rest', async () => {
+  it('is not held when its ids were out of order: a release would delete the rest', async () => {
     const { reference, v1, runOrders, store } = await start();
     await runOrders();
     // Deliveries are gone as well, of the orders that are read.
@@ -480,8 +484,8 @@ describe('a walk to the first order', () => {
     reference.knobs.patch({ faults: [{ kind: 'emptyList', path: '*/deliveries' }] });
     const newer = Array.from({ length: 20 }, (_, index) => 9_000_001 + index);
     await inventOrders(store, newer);
-    const astray = { orders: (_before?: number, call = {}) => v1.orders(undefined, call) };
-    const ended = await runOrders({ v1: astray, full: true, closedOrders: 3 });
+    const outOfOrder = { orders: (_before?: number, call = {}) => v1.orders(undefined, call) };
+    const ended = await runOrders({ v1: outOfOrder, full: true, closedOrders: 3 });
     const reason = 'the list of orders does not go down';
     expect(ended).toMatchObject({ outcome: 'partial', reason });
   });
@@ -525,17 +529,17 @@ describe('a walk to the first order', () => {
 
 describe('the read of an order', () => {
   it('brings refunds along only when they are wanted', async () => {
-    const { reference, store, nudge, requests, read } = await start();
+    const { reference, store, wakeUp, requests, read } = await start();
     const [order] = reference.world.book.orders.all;
     const orderId = order?.orderId ?? 0;
     const ask = async (refunds: boolean): Promise<string[]> => {
       reference.edge.journal.clear();
       read.length = 0;
       const request = { orderId, cause: 'event:msg_1', refunds };
-      await store.transaction((tx) => requestRefreshes(tx, [request], systemClock().now()));
-      nudge();
+      await store.transaction((tx) => requestRefetches(tx, [request], systemClock().now()));
+      wakeUp();
       await until('the read', async () => {
-        const left = await dueRefreshes(store.db, systemClock().now(), 1);
+        const left = await dueRefetches(store.db, systemClock().now(), 1);
         return left.length === 0 && read.length > 0 ? true : undefined;
       });
       return requests(/\/orders\//)

@@ -1,10 +1,10 @@
 /** A planner over a stream that ends at once: when it runs, by its schedule and by its pace. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';

@@ -4,10 +4,10 @@ import { createTransport, TRANSPORT_DEFAULTS } from '../../src/client/transport.
 import { createV1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
-import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createOutages } from '../../src/lib/log/outages.ts';
 import type { Logger } from '../../src/lib/log.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { createReadSequence } from '../../src/store/state.ts';
@@ -19,7 +19,7 @@ import { ensureState } from '../../src/sync/run/open.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 
-export const FUSE = { absolute: 1_000, share: 0.3 };
+export const DELETION_GUARD = { absolute: 1_000, share: 0.3 };
 
 export interface SourceOptions {
   readonly mode?: 'stream' | 'pages';
@@ -101,7 +101,7 @@ export function runsOn(deps: RunnerDeps) {
     operations: (streams: readonly Stream[]) =>
       createSyncOperations({
         ...{ ...deps, streams },
-        ...{ nudge: () => undefined, onAccepted: () => undefined },
+        ...{ wakeUp: () => undefined, onAccepted: () => undefined },
       }),
     lastRun: (stream: string) =>
       store.db

@@ -17,7 +17,7 @@ it('forgets the proof of a stream once for each slice, with turns in between', a
       iif(i % 5, json_object('brandName', 'B' || i, 'orderId', i / 40, 'pendingRefundId', i,
         'status', 'pending', 'refundLineItems', json('[]')), '{}'), 'h' || i, '', '', 'run:1', 0, 0
     from n`.execute(store.db);
-  await sql`insert into segment (stream, part, first_row, row_count, digest, keys)
+  await sql`insert into chunk (stream, part, first_row, row_count, digest, keys)
     values ('brands', '', 0, 1, x'01', '["B1"]'), ('stock', '', 0, 1, x'01', '[1]')`.execute(
     store.db,
   );
@@ -28,11 +28,11 @@ it('forgets the proof of a stream once for each slice, with turns in between', a
     result = await retryQuarantine({ store: planned.store, clock });
   });
   expect(result).toEqual({ understood: 800, left: 200 });
-  expect(planned.times(/update "segment"/)).toBe(5);
+  expect(planned.times(/update "chunk"/)).toBe(5);
   expect(turns).toBeGreaterThanOrEqual(5);
   const left = await store.db.selectFrom('quarantine').select('id').execute();
   expect(left).toHaveLength(200);
-  const proved = store.db.selectFrom('segment').select('stream').where('digest', 'is not', null);
+  const proved = store.db.selectFrom('chunk').select('stream').where('digest', 'is not', null);
   expect(await proved.execute()).toEqual([{ stream: 'stock' }]);
   const orders = await store.db.selectFrom('refresh').select(['order_id', 'cause']).execute();
   expect(orders).toHaveLength(25);

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { FUSE } from './pull.ts';
+import { DELETION_GUARD } from './pull.ts';
 import { startPull } from './support.ts';
 
 const ASKER = { actor: 'anna', reason: 'season is over' };
@@ -14,7 +14,7 @@ async function startHeld(styles = 8) {
   const world = { styles, colors: 2, sizes: 8, orders: 0 };
   const pull = await startPull({ world, paging: { variantsDefault: null } }, { mode: 'pages' });
   const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
-  const options = { level, mode: 'pages', pageRows: 100, fuse: FUSE } as const;
+  const options = { level, mode: 'pages', pageRows: 100, deletionGuard: DELETION_GUARD } as const;
   const stock = createStockStream(pull.v1, options);
   await pull.run(stock);
   const { rows_seen: rows } = await pull.lastRun('stock');
@@ -33,11 +33,11 @@ async function startHeld(styles = 8) {
 function withAfterLook(stream: Stream, missing: readonly string[], then: () => Promise<unknown>) {
   const { list } = stream;
   if (!list) throw new Error('no list');
-  const census = async () => {
+  const diff = async () => {
     await then();
     return { live: missing.length, duplicates: 0, missing };
   };
-  return { ...stream, list: { ...list, census } };
+  return { ...stream, list: { ...list, diff } };
 }
 
 describe('a release', () => {

@@ -1,7 +1,7 @@
 /** A pull that something waits for comes soon, and not again and again. */
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { requestRun } from '../../src/sync/request-run.ts';
+import { requestRun } from '../../src/sync/planner.ts';
 import { temporaryStore } from '../support/store.ts';
 
 async function startStock() {
@@ -15,7 +15,7 @@ async function startStock() {
     .execute();
   const nudges: string[] = [];
   const request = async () => {
-    await requestRun({ store, clock, nudge: () => nudges.push('nudge') }, 'stock');
+    await requestRun({ store, clock, wakeUp: () => nudges.push('wakeUp') }, 'stock');
     const { due_at } = await store.db
       .selectFrom('stream_state')
       .select('due_at')

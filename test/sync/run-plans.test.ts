@@ -1,7 +1,7 @@
 /** What a run asks of those before it does not grow with their number. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { runBefore } from '../../src/sync/run/ledger.ts';
+import { runBefore } from '../../src/sync/run/run-repository.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 

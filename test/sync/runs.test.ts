@@ -3,11 +3,11 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
 import { createOutages } from '../../src/lib/log/outages.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { pauseFile } from '../../src/store/pauses.ts';
 import { createReadSequence } from '../../src/store/state.ts';
@@ -52,7 +52,7 @@ async function startRuns(pull: Pull) {
   const operations = createSyncOperations({
     ...{ store, clock, variants },
     streams: [stream],
-    nudge: () => undefined,
+    wakeUp: () => undefined,
     onAccepted: () => undefined,
   });
   return { ...deps, stream, stop, run, runs, state, operations };
@@ -206,10 +206,10 @@ describe('a run that fails', () => {
 
   it('counts what its requests cost, page by page and after the last', async () => {
     const { run, runs } = await startRuns(async ({ page, call }) => {
-      call.tally?.retried();
-      call.tally?.waited(250);
+      call.usage?.retried();
+      call.usage?.waited(250);
       await page({ next: 1 }, async () => ONE_ROW);
-      call.tally?.waited(100);
+      call.usage?.waited(100);
       throw new RetryLaterError('transport.reset', 'cut');
     });
     await run();

@@ -4,12 +4,12 @@ import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import { deleteRows } from '../../src/sync/run/settle.ts';
+import { deleteRows } from '../../src/sync/run/assess-completeness.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { startPull } from './support.ts';
 
 it('gives others a turn between the slices that it marks', async () => {
@@ -33,7 +33,7 @@ it('gives others a turn between the slices that it marks', async () => {
 it('notes what is missing for the first time in one statement', async () => {
   const pull = await startPull({ world: { styles: 4, orders: 0 } }, { mode: 'pages' });
   const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
-  const options = { level, mode: 'pages', pageRows: 100, fuse: FUSE } as const;
+  const options = { level, mode: 'pages', pageRows: 100, deletionGuard: DELETION_GUARD } as const;
   const stock = createStockStream(pull.v1, options);
   await pull.run(stock);
   await sql`insert into stock_variant_row (barcode, quantity, extra, content_hash, first_seen_at,
@@ -41,7 +41,7 @@ it('notes what is missing for the first time in one statement', async () => {
     select value, 1, '{}', '', 0, 0, 0, 'x' from json_each('["a", "b", "c"]')`.execute(
     pull.store.db,
   );
-  await sql`update segment set keys = ' ' || keys, digest = null`.execute(pull.store.db);
+  await sql`update chunk set keys = ' ' || keys, digest = null`.execute(pull.store.db);
   const planned = notePlans(pull.store);
   await runsOn({ ...pull.deps, store: planned.store }).run(stock);
   const absent = await pull.store.db.selectFrom('absence').select('key').orderBy('key').execute();

@@ -15,7 +15,7 @@ import { until } from '../support/house.ts';
 import { notePlans } from '../support/plans.ts';
 import { damage, temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { startPull } from './support.ts';
 
 const STOCK = { table: 'stock_variant_row', key: 'barcode' } as const;
@@ -40,7 +40,12 @@ describe('the threads of the bulk streams', () => {
       ...deps,
       variants: createVariantPages({ ...deps, ...threads }),
     });
-    const stock = createStockStream(v1, { level: LEVEL, mode, pageRows: 100, fuse: FUSE });
+    const stock = createStockStream(v1, {
+      level: LEVEL,
+      mode,
+      pageRows: 100,
+      deletionGuard: DELETION_GUARD,
+    });
     expect(await run(stock)).toMatchObject({ outcome: 'complete', reason: null });
     const { stock: own, catalog } = reference.world;
     const rows = own.stockedIn(0, catalog.variantCount);
@@ -65,7 +70,7 @@ describe('the threads of the bulk streams', () => {
       level: LEVEL,
       mode: 'stream',
       pageRows: 100,
-      fuse: FUSE,
+      deletionGuard: DELETION_GUARD,
     });
     await run(stock);
     const threads = startThreads(store);
@@ -103,7 +108,7 @@ describe('the threads of the bulk streams', () => {
       const row = JSON.stringify({ barcode: `b${next}`, quantity: 1 });
       const bytes = new TextEncoder().encode(row);
       const span = { firstRow: next, rowCount: 1, start: 0, end: bytes.length, isKnown: false };
-      const batch = { bytes, segments: [span], size: bytes.length, pages: 1 };
+      const batch = { bytes, chunks: [span], size: bytes.length, pages: 1 };
       const list = { kind: 'stock' } as const;
       return pages.write({ run, list, checkpoint: { next }, batch, wire });
     };
@@ -127,8 +132,8 @@ describe('the threads of the bulk streams', () => {
     // What is read, here no row, is never written.
     const bytes = new Uint8Array(new ArrayBuffer(8));
     const spans = [{ start: 0, end: bytes.length }];
-    const { segments } = await threads.reader.read({ list: { kind: 'stock' }, bytes, spans });
-    expect(segments[0]?.rejects).toHaveLength(1);
+    const { chunks } = await threads.reader.read({ list: { kind: 'stock' }, bytes, spans });
+    expect(chunks[0]?.rejects).toHaveLength(1);
     await until('the writer is there', () => isCheckpointTaken(store.writeHandOff) || undefined);
     await clock.advance(6_000);
     await until('the writer has ended', () =>
@@ -140,7 +145,7 @@ describe('the threads of the bulk streams', () => {
     const store = await temporaryStore(systemClock());
     const clock = manualClock();
     const threads = startThreads(store, { clock });
-    const ask = () => threads.writer.census(STOCK, 'stock', 'run:1');
+    const ask = () => threads.writer.diff(STOCK, 'stock', 'run:1');
     const nothing = { live: 0, duplicates: 0, missing: [] };
     expect(await ask()).toEqual(nothing);
     expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
@@ -196,7 +201,7 @@ describe('the threads of the bulk streams', () => {
     const planned = notePlans(store);
     const variants = createVariantPages({ ...deps, ...threads });
     const { run } = runsOn({ ...deps, store: planned.store, variants });
-    const styles = createPdmStream(v2, 'styles', FUSE);
+    const styles = createPdmStream(v2, 'styles', DELETION_GUARD);
     const repeated = { kind: 'repeatedRow', path: '*/pdm/styles', count: 1 };
     expect(await run(styles)).toMatchObject({ outcome: 'complete', rows: 30 });
     await sql`insert into style (style_id, style_color_ids, extra, content_hash, first_seen_at,
@@ -204,13 +209,13 @@ describe('the threads of the bulk streams', () => {
       store.db,
     );
     // Runs in a row that read every key anew, the second one behind one that was not complete.
-    await sql`update segment set keys = ' ' || keys, digest = null`.execute(store.db);
+    await sql`update chunk set keys = ' ' || keys, digest = null`.execute(store.db);
     reference.knobs.patch({ faults: [repeated] });
     const outcomes = [await run(styles), await run(styles), await run(styles)];
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['partial', 'complete', 'complete']);
     const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
     expect((await gone.execute()).map(({ key }) => key)).toEqual(['gone']);
-    expect(planned.times(/segment\.keys/)).toBe(0);
+    expect(planned.times(/chunk\.keys/)).toBe(0);
   });
 
   it('tell damage that only they meet, when they open the database', async () => {
@@ -219,16 +224,16 @@ describe('the threads of the bulk streams', () => {
     await store.close();
     await damage(path, 'daemon_state');
     const threads = startThreads({ path, writeHandOff, files: filesOf(path) });
-    const census = threads.writer.census(STOCK, 'stock', 'run:1');
-    await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
+    const diff = threads.writer.diff(STOCK, 'stock', 'run:1');
+    await expect(diff).rejects.toMatchObject({ code: 'store.damaged' });
   });
 
   it('tell that the head of the file is damaged, which nobody else reads anew', async () => {
     const store = await temporaryStore();
     store.checkpoint('truncate');
     writeFileSync(store.path, Buffer.alloc(100, 0x5a), { flag: 'r+' });
-    const census = startThreads(store).writer.census(STOCK, 'stock', 'run:1');
-    await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
+    const diff = startThreads(store).writer.diff(STOCK, 'stock', 'run:1');
+    await expect(diff).rejects.toMatchObject({ code: 'store.damaged' });
   });
 
   it('tell damage that they meet when they are asked', async () => {
@@ -237,14 +242,14 @@ describe('the threads of the bulk streams', () => {
     await store.close();
     await damage(path, STOCK.table);
     const threads = startThreads({ path, writeHandOff, files: filesOf(path) });
-    const census = threads.writer.census(STOCK, 'stock', 'run:1');
-    await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
+    const diff = threads.writer.diff(STOCK, 'stock', 'run:1');
+    await expect(diff).rejects.toMatchObject({ code: 'store.damaged' });
   });
 
   it('start anew after one that died, which keeps the log from nobody', async () => {
     const store = await temporaryStore(systemClock());
     const { writer } = startThreads(store);
-    const ask = () => writer.census(STOCK, 'stock', 'run:1');
+    const ask = () => writer.diff(STOCK, 'stock', 'run:1');
     const nothing = { live: 0, duplicates: 0, missing: [] };
     expect(await ask()).toEqual(nothing);
     expect(isCheckpointTaken(store.writeHandOff)).toBe(true);
@@ -266,7 +271,7 @@ describe('the threads of the bulk streams', () => {
       busyTimeoutMs: 10,
     };
     const threads = createBulkThreads(nowhere, manualClock());
-    await expect(threads.writer.census(STOCK, 'stock', 'run:1')).rejects.toThrow(/cannot open/);
+    await expect(threads.writer.diff(STOCK, 'stock', 'run:1')).rejects.toThrow(/cannot open/);
     await threads[Symbol.asyncDispose]();
   });
 });

@@ -4,8 +4,8 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { StoreError } from '../../src/lib/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import type { PageCounts, Run } from '../../src/sync/run/ledger.ts';
 import { openRun } from '../../src/sync/run/open.ts';
+import type { PageCounts, Run } from '../../src/sync/run/run-repository.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const SEGMENT_ROWS = 4;
@@ -25,17 +25,17 @@ type Page = readonly (readonly [barcode: number, quantity: number])[];
 
 function batchOf(page: Page, number: number) {
   const rows = page.map(([barcode, quantity]) => textOf(barcode, quantity));
-  const segments = [];
+  const chunks = [];
   let text = '';
   for (let at = 0; at < rows.length; at += SEGMENT_ROWS) {
     const own = rows.slice(at, at + SEGMENT_ROWS);
     const start = text.length;
     text += own.join(',');
     const firstRow = number * SEGMENT_ROWS * PAGE_SEGMENTS + at;
-    segments.push({ firstRow, rowCount: own.length, start, end: text.length, isKnown: false });
+    chunks.push({ firstRow, rowCount: own.length, start, end: text.length, isKnown: false });
   }
   const bytes = new TextEncoder().encode(text);
-  return { bytes, segments, size: bytes.length, pages: 1 };
+  return { bytes, chunks, size: bytes.length, pages: 1 };
 }
 
 /** Everything that a run leaves behind. */
@@ -44,7 +44,7 @@ async function left({ db }: Store) {
   return {
     runs: await run.execute(),
     rows: await db.selectFrom('stock_variant').selectAll().orderBy('barcode').execute(),
-    segments: await db.selectFrom('segment').selectAll().orderBy('first_row').execute(),
+    chunks: await db.selectFrom('chunk').selectAll().orderBy('first_row').execute(),
     quarantine: await db.selectFrom('quarantine').selectAll().orderBy('raw').execute(),
     changes: await db
       .selectFrom('change')
@@ -55,8 +55,10 @@ async function left({ db }: Store) {
   };
 }
 
-const summed = (all: readonly PageCounts[], member: 'rows' | 'changed' | 'pages' | 'keyless') =>
-  all.reduce((sum, counts) => sum + (counts[member] ?? 0), 0);
+const summed = (
+  all: readonly PageCounts[],
+  member: 'rows' | 'changed' | 'pages' | 'unreadableKeys',
+) => all.reduce((sum, counts) => sum + (counts[member] ?? 0), 0);
 
 /** Pulls both lists, one behind the other; pages wait for each other, or come as they like. */
 async function pulled(lists: readonly (readonly Page[])[], isOneByOne: boolean) {
@@ -81,7 +83,7 @@ async function pulled(lists: readonly (readonly Page[])[], isOneByOne: boolean) 
     told.push({
       rows: summed(counts, 'rows'),
       changed: summed(counts, 'changed'),
-      keyless: summed(counts, 'keyless'),
+      unreadableKeys: summed(counts, 'unreadableKeys'),
       pages: summed(counts, 'pages'),
     });
   }
@@ -117,8 +119,8 @@ describe('pages that share a commit', () => {
       );
     const { told, runs } = await pulled([list(1), list(2)], false);
     expect(told).toEqual([
-      { rows: 36, changed: 36, keyless: 0, pages: 3 },
-      { rows: 36, changed: 3, keyless: 0, pages: 3 },
+      { rows: 36, changed: 36, unreadableKeys: 0, pages: 3 },
+      { rows: 36, changed: 3, unreadableKeys: 0, pages: 3 },
     ]);
     expect(runs.map(({ pages, retries, wait_ms }) => [pages, retries, wait_ms])).toEqual([
       [3, 3, 9],
@@ -126,12 +128,12 @@ describe('pages that share a commit', () => {
     ]);
   });
 
-  it('keep what is known between two segments that have changed', async () => {
+  it('keep what is known between two chunks that have changed', async () => {
     const page = (quantity: number): Page =>
       Array.from({ length: 12 }, (_, at) => [at, at === 0 || at === 11 ? quantity : 1]);
-    const { told, segments } = await pulled([[page(1)], [page(2)]], false);
+    const { told, chunks } = await pulled([[page(1)], [page(2)]], false);
     expect(told[1]).toMatchObject({ rows: 12, changed: 2 });
-    expect(segments.map(({ first_row, keys }) => [first_row, keys])).toEqual([
+    expect(chunks.map(({ first_row, keys }) => [first_row, keys])).toEqual([
       [0, '["b0","b1","b2","b3"]'],
       [4, '["b4","b5","b6","b7"]'],
       [8, '["b8","b9","b10","b11"]'],

@@ -19,10 +19,10 @@ const SEGMENTS = 32;
 /** More turns of the event loop than a page takes. */
 const TURNS = 200;
 
-/** A page of which the first `open` segments are not proved. */
+/** A page of which the first `open` chunks are not proved. */
 function pageOf(number: number, open: number): VariantBatch {
   let text = '';
-  const segments = Array.from({ length: SEGMENTS }, (_, at) => {
+  const chunks = Array.from({ length: SEGMENTS }, (_, at) => {
     const firstRow = (number * SEGMENTS + at) * SEGMENT_ROWS;
     const rows = Array.from({ length: SEGMENT_ROWS }, (_row, index) => ({
       barcode: `b${firstRow + index}`,
@@ -33,7 +33,7 @@ function pageOf(number: number, open: number): VariantBatch {
     return { firstRow, rowCount: SEGMENT_ROWS, start, end: text.length, isKnown: at >= open };
   });
   const bytes = new TextEncoder().encode(text);
-  return { bytes, segments, size: bytes.length, pages: 1 };
+  return { bytes, chunks, size: bytes.length, pages: 1 };
 }
 
 /** How many pages a run takes before it waits for a writer that waits itself. */

@@ -11,7 +11,7 @@ import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { answerJson, envelope } from '../client/support.ts';
 import { levelsOf } from '../support/levels.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runsOn } from './pull.ts';
+import { DELETION_GUARD, runsOn } from './pull.ts';
 import { runnerOf, startClients } from './support.ts';
 
 const DAY_S = 86_400;
@@ -29,10 +29,10 @@ async function start(answer: Answer, mode: 'stream' | 'pages' = 'stream') {
   const store = await temporaryStore(systemClock());
   const deps = runnerOf(store);
   const brands = createShortListStream({
-    ...{ name: 'brands', entity: BRAND, fuse: FUSE },
+    ...{ name: 'brands', entity: BRAND, deletionGuard: DELETION_GUARD },
     read: (call) => clients.v1.brands(call),
   });
-  const options = { mode, pageRows: 100, fuse: FUSE, level: LEVEL };
+  const options = { mode, pageRows: 100, deletionGuard: DELETION_GUARD, level: LEVEL };
   const stock = createStockStream(clients.v1, options);
   return { ...clients, store, deps, brands, stock, ...runsOn(deps) };
 }

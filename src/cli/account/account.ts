@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { workOffline } from '../../daemon/commands/offline.ts';
 import { accountOf } from '../../daemon/service.ts';
-import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { systemRandom } from '../../lib/random.ts';
 import { adoptAccount } from '../../outbox/account/guard.ts';
 import { type Account, readAccount, readAccountHold, readSystemKey } from '../../store/state.ts';
 import { statedReason } from '../arguments.ts';

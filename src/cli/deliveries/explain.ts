@@ -14,7 +14,7 @@ import {
 import { currentSubject, whyLeftToPeople } from '../../decisions/simulation/current.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { visible } from '../../lib/strings.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Facts } from '../../rules/facts/plain.ts';

@@ -2,8 +2,7 @@
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { formatDecimal } from '../../lib/money.ts';
-import { currencyOf } from '../../lib/text/told.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { currencyOf, visible } from '../../lib/strings.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';

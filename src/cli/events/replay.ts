@@ -73,7 +73,7 @@ export function eventsReplay(context: CliContext): Command {
             answer,
             reason: options.reason,
             offline({ store }, asker) {
-              const events = createEventOperations({ store, clock, nudge: () => undefined });
+              const events = createEventOperations({ store, clock, wakeUp: () => undefined });
               return events.replay(selection, asker);
             },
           });

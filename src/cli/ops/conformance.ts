@@ -1,11 +1,11 @@
 /** `selvedge conformance`: does an account keep what the wire contract says? */
 import { Command } from 'commander';
-import { createAsker } from '../../client/asker.ts';
+import { createProbeClient } from '../../client/probe-client.ts';
 import type { Config } from '../../config/schema.ts';
 import { accountOf } from '../../conformance/account.ts';
 import { conforms, report } from '../../conformance/report.ts';
 import { runCases } from '../../conformance/suite.ts';
-import { wayOf } from '../../daemon/service.ts';
+import { routeOf } from '../../daemon/service.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -24,9 +24,9 @@ const CONNECTIONS = 40;
 async function runAll(config: Config, options: Options, context: CliContext) {
   const { timeouts, limits } = config.service;
   const clock = systemClock();
-  await using asker = createAsker(
+  await using asker = createProbeClient(
     {
-      ...wayOf(config.service),
+      ...routeOf(config.service),
       deadlines: {
         connectMs: timeouts.connect,
         firstByteMs: timeouts.firstByte,

@@ -5,9 +5,9 @@ import type { Config } from '../../config/schema.ts';
 import { readSettings } from '../../config/settings.ts';
 import { plainValue } from '../../config/source/tree.ts';
 import { workOffline } from '../../daemon/commands/offline.ts';
-import { wayOf } from '../../daemon/service.ts';
-import { systemRandom } from '../../lib/chance.ts';
+import { routeOf } from '../../daemon/service.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { systemRandom } from '../../lib/random.ts';
 import { compareDescription, type Difference } from '../../probe/compare.ts';
 import { configurationText, differing } from '../../probe/configuration.ts';
 import { probeAccount } from '../../probe/probe.ts';
@@ -35,7 +35,7 @@ async function checkDescription(
   json: boolean,
 ) {
   const { output } = context;
-  const description = await readDescription(source, wayOf(config.service), systemClock());
+  const description = await readDescription(source, routeOf(config.service), systemClock());
   const differences = compareDescription(description, config);
   if (json) output.json(differences);
   else tellDifferences(output, differences);
@@ -52,7 +52,7 @@ async function probeLive(config: Config, file: string, context: CliContext, json
   const { findings, description } = await workOffline(config, deps, ({ service }) =>
     probeAccount({
       config,
-      way: wayOf(config.service),
+      way: routeOf(config.service),
       clock,
       scrubber,
       mayLogIn: service.mayLogIn,

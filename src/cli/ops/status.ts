@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { visible } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';

@@ -5,7 +5,7 @@ import { describeConfig } from '../../config/describe.ts';
 import { makeBundle } from '../../daemon/doctor/bundle.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError, toError } from '../../lib/errors.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { visible } from '../../lib/strings.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configFileOf, configOf } from '../configuration.ts';
 

@@ -7,7 +7,7 @@ import { DEFAULT_FILE, readConfig, requireConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { readSettings } from '../../config/settings.ts';
 import { plainValue } from '../../config/source/tree.ts';
-import { wayOf } from '../../daemon/service.ts';
+import { routeOf } from '../../daemon/service.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ConfigError, UsageError } from '../../lib/errors.ts';
 import { configurationText, type Line } from '../../probe/configuration.ts';
@@ -205,10 +205,10 @@ async function probeWith(
   const description =
     options.description === undefined
       ? undefined
-      : await readDescription(options.description, wayOf(config.service), clock);
+      : await readDescription(options.description, routeOf(config.service), clock);
   const { findings, requests } = await probeAccount({
     config,
-    way: wayOf(config.service),
+    way: routeOf(config.service),
     clock,
     scrubber,
     description,

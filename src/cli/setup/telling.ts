@@ -1,7 +1,7 @@
 /** Shared by `init` and `probe`: printing findings, spacing log-ins, reading descriptions. */
 import { readFileSync } from 'node:fs';
-import { createAsker } from '../../client/asker.ts';
-import type { Way } from '../../client/http/tunnel.ts';
+import type { Route } from '../../client/http/tunnel.ts';
+import { createProbeClient } from '../../client/probe-client.ts';
 import { TRANSPORT_DEFAULTS } from '../../client/transport.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, toError } from '../../lib/errors.ts';
@@ -30,10 +30,10 @@ export function spacedLogIns(clock: Clock, spacingMs: number): () => Promise<voi
 
 const DESCRIPTION_BYTES_MAX = 33_554_432;
 
-async function fetched(url: string, way: Way, clock: Clock): Promise<string> {
+async function fetched(url: string, way: Route, clock: Clock): Promise<string> {
   const { deadlines } = TRANSPORT_DEFAULTS;
   const options = { ...way, deadlines, gapMs: 0, bodyBytesMax: DESCRIPTION_BYTES_MAX };
-  await using asker = createAsker(options, clock);
+  await using asker = createProbeClient(options, clock);
   const { status, text } = await asker.ask({ method: 'GET', url });
   if (status === 200) return text;
   throw new RefusedError('probe.no_description', `GET ${url}: HTTP ${status}`, {
@@ -43,7 +43,7 @@ async function fetched(url: string, way: Way, clock: Clock): Promise<string> {
 
 export async function readDescription(
   source: string,
-  way: Way,
+  way: Route,
   clock: Clock,
 ): Promise<Description> {
   const isAddress = /^https?:\/\//.test(source);

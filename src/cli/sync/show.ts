@@ -4,13 +4,13 @@ import { streamsNotAtLevel } from '../../config/level.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { visible } from '../../lib/text/visible.ts';
+import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
-import { toldOfName } from '../../sync/other-names.ts';
+import { describeOtherName } from '../../sync/other-names.ts';
 import { listRuns, listStreams, type RunOverview, readRun } from '../../sync/overview.ts';
-import { type AcceptedCounts, acceptedCounts, toldOfOff } from '../../sync/run/counts.ts';
+import { type AcceptedCounts, acceptedCounts, describeDifferences } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -97,7 +97,7 @@ function driftLines(drift: EntityDrift): string[] {
   const unread = Object.entries(unreadable).map(
     ([what, { rows, example }]) => `${entity}.${what} cannot be read: ${example} (${rows} rows)`,
   );
-  const names = otherNames.map((one) => `${entity}.${toldOfName(one)} (${one.setting})`);
+  const names = otherNames.map((one) => `${entity}.${describeOtherName(one)} (${one.setting})`);
   return [...told, ...unread, ...names].map((text) => `drift        ${visible(text)}`);
 }
 
@@ -110,7 +110,7 @@ function shown(name: string, value: string | number | null): string {
 
 function acceptedLine({ off, by, reason, at }: AcceptedCounts): string {
   const who = `${by}, ${new Date(at).toISOString()}${reason === '' ? '' : `: ${reason}`}`;
-  return `accepted     ${toldOfOff(off)} (${who})`;
+  return `accepted     ${describeDifferences(off)} (${who})`;
 }
 
 async function showRun(

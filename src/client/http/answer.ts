@@ -1,7 +1,7 @@
 /**
- * What a failed exchange or an unwelcome answer means for the caller. The rule for a request with
- * an effect: only what is *provably* not done may be repeated; everything else is in doubt. A
- * request without an effect (a GET, a log-in) is never in doubt, it is simply asked again later.
+ * Maps a failed exchange or an error answer to an error class for the caller. Rule for writes: only
+ * what *provably* did not happen may be repeated; any other outcome is unknown (in doubt). A read
+ * or a log-in is never in doubt, it is simply repeated later.
  */
 import {
   ConflictError,
@@ -17,17 +17,17 @@ import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange
 import { isPage, plainText, type Said, saidIn } from './said.ts';
 import { UNTRUSTED_CODES } from './tunnel.ts';
 
-/** The part of a request that failures talk about. */
+/** Part of a request that errors mention. */
 export interface Asked {
   readonly method: string;
   readonly url: string;
   /** Repeating it changes nothing at the service. */
   readonly safe: boolean;
-  /** False: a list of errors, as V2 has them, is not the service's own answer to it. */
+  /** False: an answer with V2's list of errors is not the service's own. */
   readonly listsErrors?: boolean | undefined;
-  /** The address of the proxy that it goes through. */
+  /** Address of the proxy in between. */
   readonly via?: string | undefined;
-  /** Takes secrets out of what is answered: it may repeat the token of the request. */
+  /** Removes secrets from answers, which may repeat the request's token. */
   readonly scrub?: ((text: string) => string) | undefined;
 }
 
@@ -37,16 +37,16 @@ export interface BadAnswer {
   readonly text: string;
 }
 
-/** More of a foreign answer than this never gets into a message. */
+/** Maximum length of a foreign answer in a message. */
 const EXCERPT_CHARS_MAX = 200;
 
-/** Nor more of what the service itself says: it is kept with each attempt, and logged. */
+/** Maximum length of the service's own words, which are stored with each attempt and logged. */
 const MESSAGE_CHARS_MAX = 1_000;
 
-/** Secrets are looked for in so much more than is told: what is cut in two would not be found. */
+/** Extra length in which secrets are searched, so that a truncated secret is found as well. */
 const SECRET_CHARS_MAX = 4_096;
 
-/** A service that asks for more patience than this is asked again after this. */
+/** Maximum wait, whatever the service asks for. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). */
@@ -88,7 +88,9 @@ const CONNECT_HINTS: Readonly<Record<string, string>> = {
   PROXY_REFUSED: 'the people of the proxy open the way from this machine, or know why it is shut',
 };
 
-/** TLS: the service wants another certificate of us. It says so before it takes a request. */
+/**
+ * TLS alerts by which the service requires another client certificate, before it reads a request.
+ */
 const OUR_CERTIFICATE =
   /^ERR_SSL_.*_ALERT_(?:HANDSHAKE_FAILURE|CERTIFICATE|BAD_CERT|UNSUPPORTED_CERT|UNKNOWN_CA|ACCESS)/;
 
@@ -109,7 +111,7 @@ function connectHint(failure: ExchangeFailure, via?: string): string | undefined
   return refusesCertificate(cause) ? OUR_CERTIFICATE_HINT : CONNECT_HINTS[errorCode(cause)];
 }
 
-/** The error for an exchange that broke off, or the caller's own reason when it gave up. */
+/** Error for an interrupted exchange, or the caller's abort reason. */
 export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   const detail = { cause: failure, hint: connectHint(failure, asked.via) };
   const text = `${nameOf(asked)}: ${failure.message}`;
@@ -122,15 +124,15 @@ export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   return new RetryLaterError(`transport.${failure.kind}`, text, detail);
 }
 
-/** What is told of foreign words: their beginning, without secrets. */
-function told({ scrub }: Asked, words: string, charsMax: number): string {
+/** Truncates a foreign text and removes secrets. */
+function excerptOf({ scrub }: Asked, words: string, charsMax: number): string {
   const clean = scrub?.(words.slice(0, charsMax + SECRET_CHARS_MAX)) ?? words;
   return clean.slice(0, charsMax);
 }
 
-/** A success by its status, but not an answer that can be understood. */
+/** Error for a 2xx answer that cannot be parsed. */
 export function errorOfBrokenAnswer(asked: Asked, cause: unknown): SelvedgeError {
-  const why = told(asked, toError(cause).message, MESSAGE_CHARS_MAX);
+  const why = excerptOf(asked, toError(cause).message, MESSAGE_CHARS_MAX);
   const text = `${nameOf(asked)}: the answer cannot be understood: ${why}`;
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text, { cause });
   return new RetryLaterError('transport.broken_answer', text, { cause });
@@ -140,9 +142,9 @@ const PAGE_HINT =
   'is the service under maintenance, or does a portal or a firewall stand in the way? ' +
   'It is asked again later';
 
-/** A success by its status, with a page or words in place of JSON: somebody else's, for a while. */
+/** Error for a 2xx answer with a page or text instead of JSON: an intermediary's, for a while. */
 export function errorOfPage(asked: Asked, text: string): SelvedgeError {
-  const excerpt = told(asked, text.trim(), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+  const excerpt = excerptOf(asked, text.trim(), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
   const came = excerpt === '' ? 'nothing came in place of the answer' : undefined;
   const what = came ?? `a page came, not the answer of the service: ${excerpt}`;
   const message = `${nameOf(asked)}: ${what}`;
@@ -151,7 +153,7 @@ export function errorOfPage(asked: Asked, text: string): SelvedgeError {
   return new InDoubtError('transport.in_doubt', unknown);
 }
 
-/** Tells text that begins like no JSON. */
+/** Detects text that cannot be JSON. */
 export function isNoJson(text: string): boolean {
   return isPage(text) || !/^\s*(?:[{["\d-]|true|false|null)/.test(text);
 }
@@ -169,59 +171,60 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
 
-/** A page that is not the service's own says so of an address, maybe for a moment: of no thing. */
+/** An intermediary's page said 404, maybe temporarily; proves nothing about the resource. */
 export const NO_SUCH_PAGE = 'service.no_such_page';
 
-/** JSON says so without the contract's form: the service, or a gateway that knows no such way. */
+/**
+ * JSON outside the contract's form said 404: the service, or a gateway that does not know the path.
+ */
 export const NOT_FOUND_BARE = 'service.not_found_bare';
 
-/** Whether the service says that it has no such thing. */
+/** Whether the service says that the resource does not exist. */
 export function isNotFound(error: unknown): error is RefusedError {
   return error instanceof RefusedError && NOT_FOUND.has(error.code);
 }
 
-/** The same, or JSON that may be a gateway's: enough where something else shows who speaks. */
+/** Also accepts JSON that may be a gateway's; enough when the sender is otherwise known. */
 export function isPerhapsNotFound(error: unknown): boolean {
   return isNotFound(error) || (error instanceof RefusedError && error.code === NOT_FOUND_BARE);
 }
 
-/** Request Timeout and Too Early: below 500, and nothing that a person must change. */
+/** Request Timeout and Too Early: retryable although below 500. */
 const PASSING: ReadonlySet<number> = new Set([408, 425]);
 
 const TOO_FAST = 429;
 const UNAVAILABLE = 503;
 
 /**
- * Statuses that prove a refusal in JSON of another form: gateways give them without asking the
- * service, else the service gives them itself. Not in here: 404 and 410, which a gateway says for a
- * moment while the service moves; 409, which is about a state; 503, which caches also say when the
- * service has taken the request and kept silent.
+ * Statuses that prove a refusal when the answer is JSON of another form: gateways give them without
+ * calling the service, or the service gives them itself. Excluded: 404 and 410 (temporary at a
+ * gateway), 409 (depends on state), 503 (caches also send it after the service took the request).
  */
 const PROVED_BARE: ReadonlySet<number> = new Set([400, 401, 403, 405, 413, 415, 422]);
-/** Statuses that prove it in plain words. */
+/** Statuses that prove a refusal in plain text. */
 const PROVED_BY_WORDS: ReadonlySet<number> = new Set([400, 422]);
 
 /** Whether the answer proves that a write was not carried out, or that the service has decided. */
 function isProof(status: number, said: Said | undefined): boolean {
-  // Limits are looked at before anything is passed on, whoever keeps them.
+  // Rate limits apply before a request is forwarded, whoever enforces them.
   if (status === TOO_FAST || said?.kind === 'own') return true;
   const proved = said?.kind === 'bare' ? PROVED_BARE : PROVED_BY_WORDS;
   return said !== undefined && proved.has(status);
 }
 
-/** The first of many lines tell enough; the error has them all. */
+/** Lines quoted in a message; the error has all. */
 const LINES_TOLD = 5;
 
-/** The words of the answer, for a message. */
-function wordsOf(asked: Asked, said: Said | undefined, text: string): string {
+/** Text of the answer, for a message. */
+function messageOf(asked: Asked, said: Said | undefined, text: string): string {
   if (!said || said.kind === 'text') {
-    const excerpt = told(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+    const excerpt = excerptOf(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
     return excerpt.trim() === '' ? 'without a word' : excerpt;
   }
   const lines = said.lines.filter((line) => line !== said.message).slice(0, LINES_TOLD);
   const more = said.lines.length - lines.length > 1 ? ' …' : '';
   const all = lines.length === 0 ? said.message : `${said.message}: ${lines.join('; ')}${more}`;
-  return told(asked, all, MESSAGE_CHARS_MAX);
+  return excerptOf(asked, all, MESSAGE_CHARS_MAX);
 }
 
 function refusalOf(asked: Asked, code: string, said: Said | undefined, text: string): RefusedError {
@@ -230,12 +233,12 @@ function refusalOf(asked: Asked, code: string, said: Said | undefined, text: str
   return new RefusedError(said?.kind === 'bare' ? NOT_FOUND_BARE : NO_SUCH_PAGE, text, { lines });
 }
 
-/** The error for an answer whose status is not 2xx. */
+/** Error for an answer with a status other than 2xx. */
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
   const { status } = answer;
   const said = saidIn(asked, answer);
-  const text = `${nameOf(asked)}: HTTP ${status}: ${wordsOf(asked, said, answer.text)}`;
-  // What is not the service's own says nothing about an effect behind it.
+  const text = `${nameOf(asked)}: HTTP ${status}: ${messageOf(asked, said, answer.text)}`;
+  // An answer that is not the service's own says nothing about the write.
   if (!asked.safe && !isProof(status, said)) return new InDoubtError('transport.in_doubt', text);
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);

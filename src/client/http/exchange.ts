@@ -1,15 +1,14 @@
 /**
- * One HTTP exchange on undici's dispatcher, with our own deadlines. The dispatcher level is used
- * on purpose: it alone tells whether a request was written at all (`sent`), which decides between
- * "may be repeated" and "in doubt", and it lets a slow consumer pause the socket.
- *
- * Deadlines: `connectMs` until the request is written, `firstByteMs` from there to the head of
- * the answer, `idleMs` is the window in which the body must make progress (a paused socket does
- * not count; undici's own body timeout sleeps under back-pressure), `totalMs` for everything.
+ * An HTTP exchange on undici's dispatcher, with our own deadlines. The dispatcher level alone
+ * tells whether a request was written at all (`sent`), which separates "may be repeated" from "in
+ * doubt", and it lets a slow consumer pause the socket. Deadlines: `connectMs` until the request is
+ * written, `firstByteMs` until the answer's head, `idleMs` is the window in which the body must
+ * make progress (a paused socket does not count; undici's own body timeout stops under
+ * back-pressure), `totalMs` for everything.
  */
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { createGathered, type Gathered } from './gathered.ts';
+import { type BodyBuffer, createBodyBuffer } from './body-buffer.ts';
 
 export interface Deadlines {
   readonly connectMs: number;
@@ -27,7 +26,7 @@ export type FailureKind =
   | 'aborted'
   | 'broken_connection';
 
-/** An exchange that did not come to its end. Never leaves the client room. */
+/** An exchange that failed. Never leaves the client room. */
 export class ExchangeFailure extends Error {
   override readonly name = 'ExchangeFailure';
   readonly kind: FailureKind;
@@ -48,15 +47,15 @@ export function headerText(headers: AnswerHeaders, name: string): string | undef
   return typeof value === 'object' ? value.join(', ') : value;
 }
 
-/** The head of an answer, and three ways to go on with its body, of which one must be taken. */
+/** Head of an answer; exactly one of the three methods must be used for its body. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** As it comes, to its end or left early; both free the connection. */
+  /** Stream of the body, read to its end or abandoned; both free the connection. */
   stream(): AsyncGenerator<Buffer, void, undefined>;
-  /** All of it, in memory of its own; beyond `bytesMax` the rest is cut off. */
+  /** Whole body, in memory of its own; beyond `bytesMax` the rest is cut off. */
   whole(bytesMax: number): Promise<Buffer>;
-  /** Nothing of it: closes the connection. */
+  /** Drops the body and closes the connection. */
   discard(): void;
 }
 
@@ -68,10 +67,10 @@ export interface ExchangeOptions {
   readonly onBytes: (count: number) => void;
 }
 
-/** The socket is paused while this much waits for the consumer. */
+/** The socket is paused when this much waits for the consumer. */
 const QUEUED_BYTES_MAX = 1_048_576;
 
-/** A body that brings less than this in a whole idle window is a slow drip. */
+/** A body with fewer bytes than this per idle window counts as stalled. */
 const PROGRESS_BYTES_MIN = 1_024;
 
 class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
@@ -80,8 +79,8 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   headers: AnswerHeaders = {};
   readonly #options: ExchangeOptions;
   readonly #queue: Buffer[] = [];
-  /** Where the body is gathered when it is wanted as a whole; the queue is not used then. */
-  #gathered: Gathered | undefined;
+  /** Buffer for a whole body; replaces the queue. */
+  #buffer: BodyBuffer | undefined;
   readonly #total: Timer;
   readonly #onAbort: () => void;
   #resolveHead: (answer: RawAnswer) => void = () => undefined;
@@ -127,7 +126,7 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
     headers: AnswerHeaders,
   ): void {
     if (status < 200) return;
-    // Pieces of what came first, all of whose 64 KiB they would keep until the heap is collected.
+    // Releases the raw headers, whose slices would keep 64 KiB alive.
     controller.rawHeaders = null;
     this.#phase.cancel();
     this.#watchProgress();
@@ -143,10 +142,10 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
       this.#fail('too_large');
       return;
     }
-    if (this.#gathered) {
+    if (this.#buffer) {
       this.#windowBytes += chunk.length;
-      this.#gathered.add(chunk);
-      if (this.#gathered.isOver()) this.#wake();
+      this.#buffer.add(chunk);
+      if (this.#buffer.isOver()) this.#wake();
       return;
     }
     this.#queue.push(chunk);
@@ -204,14 +203,15 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   }
 
   async whole(bytesMax: number): Promise<Buffer> {
-    const gathered = createGathered(headerText(this.headers, 'content-length'), bytesMax);
-    // Behind what is queued: taking the last of it may bring the next at once.
-    for (let chunk = this.#taken(); chunk; chunk = this.#taken()) gathered.add(chunk);
-    this.#gathered = gathered;
-    while (!this.#ended && !this.#failure && !gathered.isOver()) await this.#news();
+    const buffer = createBodyBuffer(headerText(this.headers, 'content-length'), bytesMax);
+    // Switches only after the queue is empty, because taking its last chunk may deliver the next at
+    // once.
+    for (let chunk = this.#taken(); chunk; chunk = this.#taken()) buffer.add(chunk);
+    this.#buffer = buffer;
+    while (!this.#ended && !this.#failure && !buffer.isOver()) await this.#news();
     if (this.#failure) throw this.#failure;
     if (!this.#ended) this.discard();
-    return gathered.end();
+    return buffer.end();
   }
 
   discard(): void {
@@ -234,7 +234,7 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   }
 }
 
-/** Sends the request and waits for the head of the answer. Throws {@link ExchangeFailure}. */
+/** Sends the request and waits for the answer's head. Throws {@link ExchangeFailure}. */
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,

@@ -1,9 +1,9 @@
-/** undici's connection pools by origin: one for reads, one for requests with an effect. */
+/** undici's connection pools by origin: one for reads, one for writes. */
 import { Pool } from 'undici';
 import { ConfigError } from '../../lib/errors.ts';
-import { type OutgoingProxy, tlsOf, tunnelled, type Way } from './tunnel.ts';
+import { type OutgoingProxy, type Route, tlsOf, tunnelled } from './tunnel.ts';
 
-export interface PoolOptions extends Way {
+export interface PoolOptions extends Route {
   readonly connectionsMax: number;
   readonly connectMs: number;
 }
@@ -13,13 +13,13 @@ export interface Pools {
   destroy(): Promise<void>;
 }
 
-/** Connections for requests with an effect are not used again after this pause. */
+/** Idle connections older than this are not reused for writes. */
 const RECENT_MS_MAX = 1_000;
 const KEEP_ALIVE_MS = 15_000;
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Credentials travel in headers: outside of this machine only through TLS. */
+/** Requires TLS outside of this machine, because credentials travel in headers. */
 function requireSecrecy(origin: string): void {
   const url = new URL(origin);
   if (url.protocol === 'https:') return;
@@ -29,8 +29,8 @@ function requireSecrecy(origin: string): void {
   });
 }
 
-/** What leads to this machine itself never goes through the proxy. */
-export function proxyFor(origin: string, { proxy }: Way): OutgoingProxy | undefined {
+/** Addresses of this machine never use the proxy. */
+export function proxyFor(origin: string, { proxy }: Route): OutgoingProxy | undefined {
   return LOOPBACK.test(new URL(origin).hostname) ? undefined : proxy;
 }
 

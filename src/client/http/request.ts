@@ -1,10 +1,10 @@
 /** A request as the API clients state it, and as undici takes it. */
 import type { Dispatcher } from 'undici';
 import type { Asked } from './answer.ts';
-import { ACCEPTED_CODINGS } from './body/encoding.ts';
+import { ACCEPTED_CODINGS } from './encoding.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
-import type { Tally } from './tally.ts';
+import type { Usage } from './usage.ts';
 
 type QueryValue = string | number | boolean;
 
@@ -12,7 +12,7 @@ export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Absolute, without query. */
   readonly url: string;
-  /** Undefined members are left out; booleans travel as `true` / `false`, a list one by one. */
+  /** Undefined members are omitted; booleans become `true` / `false`, a list repeats the name. */
   readonly query?: Readonly<Record<string, QueryValue | readonly string[] | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly json?: unknown;
@@ -20,22 +20,22 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Repeating it changes nothing at the service. Default: true for GET only. */
   readonly safe?: boolean | undefined;
-  /** A limit of its own holds it: when that is met, nothing is learned about the pace. */
+  /** Subject to its own limit, so that its 429 does not change the rate. */
   readonly hasOwnLimit?: boolean | undefined;
-  /** False: it is answered with V1's envelope, never with V2's list of errors. */
+  /** False: answered with V1's envelope, never with V2's list of errors. */
   readonly listsErrors?: boolean | undefined;
-  /** Told what the request costs besides itself. */
-  readonly tally?: Tally | undefined;
-  /** Told the status of each answer, also of one that cannot be understood. */
+  /** Usage counters. */
+  readonly usage?: Usage | undefined;
+  /** Called with the status of each answer, also of an unreadable one. */
   readonly onStatus?: ((status: number) => void) | undefined;
-  /** Called when its turn has come; what it throws ends the request before a byte has left. */
+  /** Called when the request gets its slot; throwing ends it before a byte was sent. */
   readonly beforeSend?: (() => void) | undefined;
   /**
-   * Headers that are asked for when its turn has come, such as a token that may be another one by
-   * then. What it throws ends the request before a byte has left.
+   * Headers computed when the request gets its slot, such as a token that may have changed.
+   * Throwing ends it before a byte was sent.
    */
   readonly headersAtStart?: (() => Readonly<Record<string, string>>) | undefined;
-  /** In place of the transport's own, member by member. */
+  /** Overrides of the transport's deadlines. */
   readonly deadlines?: Partial<Deadlines> | undefined;
 }
 
@@ -51,7 +51,7 @@ export function isSafe(request: HttpRequest): boolean {
   return request.safe ?? request.method === 'GET';
 }
 
-/** The part of a request that failures talk about. */
+/** Part of a request that errors mention. */
 export function askedOf(request: HttpRequest): Asked {
   const { method, url, listsErrors } = request;
   return { method, url, safe: isSafe(request), listsErrors };
@@ -62,7 +62,7 @@ interface Encoded extends Dispatcher.DispatchOptions {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The request in undici's terms, and the origin whose pool takes it. */
+/** The request for undici, with the origin of its pool. */
 export function encoded(request: HttpRequest): Encoded {
   const url = new URL(request.url);
   const json = request.json === undefined ? undefined : JSON.stringify(request.json);
@@ -74,7 +74,7 @@ export function encoded(request: HttpRequest): Encoded {
     headers: {
       accept: 'application/json, application/vnd.api+json',
       'accept-encoding': ACCEPTED_CODINGS,
-      // What a cache has kept may be of yesterday.
+      // A cached answer may be outdated.
       'cache-control': 'no-cache',
       'user-agent': 'selvedge',
       ...(json === undefined ? {} : { 'content-type': 'application/json' }),

@@ -1,13 +1,13 @@
 /**
- * Reads what an answer that is no success says: V1's envelope, V2's list of errors, and the forms
- * that frameworks of PHP give the same. Whether the service itself says it decides what a write
- * may count as, so that each reading tells how sure it is.
+ * Parses the message of an error answer: V1's envelope, V2's list of errors, and forms of PHP
+ * frameworks. Each reading states whether the service itself wrote it, because that decides what a
+ * write counts as.
  */
 import { cutDeep, isJsonObject, tryParseJson } from '../../lib/json.ts';
 
-/** The part of the question that decides which forms are the service's own. */
+/** Part of the request that decides which forms are the service's own. */
 interface Question {
-  /** False: a list of errors, as V2 has them, is not the contract's answer to it. */
+  /** False: a list of errors, as in V2, is not the contract's answer to it. */
   readonly listsErrors?: boolean | undefined;
 }
 
@@ -20,8 +20,8 @@ export interface Said {
   readonly message: string;
   readonly lines: readonly string[];
   /**
-   * `own`: the contract's form, with the status repeated. `bare`: a JSON object without a status,
-   * as a gateway may write it as well. `text`: words, which are no page.
+   * `own`: the contract's form, repeating the status. `bare`: a JSON object without a status, as a
+   * gateway may write it too. `text`: words, but no page.
    */
   readonly kind: 'own' | 'bare' | 'text';
 }
@@ -32,14 +32,14 @@ function lineOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
 }
 
-/** Whether the errors name this status, or several that it sums up, as far as they name any. */
+/** Whether the errors name this status, or several that it summarizes, as far as they name any. */
 function nameStatus(errors: readonly { status?: unknown }[], status: number): boolean {
   const named = errors.map((error) => Number(error.status ?? Number.NaN)).filter(Number.isInteger);
   if (named.length === 0 || named.includes(status)) return true;
   return named.every((one) => one - (one % 100) === status);
 }
 
-/** A line for each error of V2's list. */
+/** Lists one line per error of V2's list. */
 function linesOfErrors(errors: readonly unknown[]): readonly string[] {
   return errors.map((error) => {
     if (!isJsonObject(error)) return lineOf(error);
@@ -50,7 +50,7 @@ function linesOfErrors(errors: readonly unknown[]): readonly string[] {
   });
 }
 
-/** A line for each text, be it in a list or in lists by member (`{field: [texts]}`). */
+/** Lists one line per text, in a list or in lists by member (`{field: [texts]}`). */
 function linesOf(value: unknown): readonly string[] {
   if (!value) return [];
   if (Array.isArray(value)) return linesOfErrors(value);
@@ -72,7 +72,7 @@ function firstText(json: Record<string, unknown>): string | undefined {
   return undefined;
 }
 
-/** An HTTP status, which some write as text. */
+/** An HTTP status; some services write it as text. */
 export function statusIn(value: unknown): number | undefined {
   const isText = typeof value === 'string' && /^[1-5]\d\d$/.test(value);
   const status = isText ? Number(value) : value;
@@ -86,7 +86,7 @@ function saidInObject(
   status: number,
 ): Said | undefined {
   const { errors } = json;
-  // The same status is repeated: where that is another one, somebody on the way has changed it.
+  // A different repeated status was changed by an intermediary.
   if (Array.isArray(errors) && !nameStatus(errors.filter(isJsonObject), status)) return undefined;
   if (Array.isArray(errors) && listsErrors) {
     const lines = linesOfErrors(errors);
@@ -101,12 +101,11 @@ function saidInObject(
   return { message, lines, kind: isOwn ? 'own' : 'bare' };
 }
 
-/** A page is told by its first sign. */
 export function isPage(text: string): boolean {
   return /^\s*</.test(text);
 }
 
-/** Undefined: nothing, or the page of somebody on the way. */
+/** Undefined: empty, or an intermediary's page. */
 export function saidIn(question: Question, { status, text }: Failure): Said | undefined {
   const json = tryParseJson(text);
   if (isJsonObject(json)) return saidInObject(question, json, status);
@@ -116,19 +115,19 @@ export function saidIn(question: Question, { status, text }: Failure): Said | un
   return { message: words.trim(), lines: [], kind: 'text' };
 }
 
-/** The failure that an answer tells of whose own status is a success, in either way. */
+/** Failure reported inside a 2xx answer, in either form. */
 export function failureIn(json: unknown): string | undefined {
   if (!isJsonObject(json)) return undefined;
   const { errors, status, success, error } = json;
   const [line] = linesOf(errors);
   if (line !== undefined) return line;
-  const told = statusIn(status);
-  if (told !== undefined && told >= 300) return `${told}: ${firstText(json) ?? NO_REASON}`;
+  const named = statusIn(status);
+  if (named !== undefined && named >= 300) return `${named}: ${firstText(json) ?? NO_REASON}`;
   const fails = success === false || (error !== undefined && linesOf(error).length > 0);
   return fails ? (firstText(json) ?? lineOf(error ?? NO_REASON)) : undefined;
 }
 
-/** JSON in the one spelling in which secrets are known: others write \u002b for +, or \/ for /. */
+/** Re-encodes JSON, so that secrets match: some services write \u002b for +, or \/ for /. */
 export function plainText(text: string): string {
   const json = tryParseJson(text);
   return json === undefined ? text : lineOf(json);

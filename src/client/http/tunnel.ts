@@ -1,6 +1,6 @@
 /**
- * The way through a proxy: a CONNECT to it gives a socket that leads to the service, and TLS begins
- * behind it, so that nothing of a request leaves before the service has shown its certificate.
+ * Connects through a proxy: CONNECT gives a socket to the service, and TLS starts behind it, so
+ * that no request leaves before the service has shown its certificate.
  */
 import { Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
@@ -13,29 +13,29 @@ export interface OutgoingProxy {
   readonly credentials: { readonly user: string; readonly password: Secret } | undefined;
 }
 
-/** Our certificate, for a service that asks its clients for one (mTLS). */
+/** Our certificate, for a service that requires one (mTLS). */
 interface ClientCertificate {
-  /** PEM: the certificate, and those between it and its authority. */
+  /** PEM: the certificate and its intermediates. */
   readonly certText: string;
   /** PEM. */
   readonly key: Secret;
 }
 
-/** How the remote side is reached, and who vouches for it. */
-export interface Way {
-  /** PEM text of the authorities to trust in place of the public ones. */
+/** Route to the remote side, with its trusted authorities. */
+export interface Route {
+  /** PEM of the authorities to trust instead of the public ones. */
   readonly caText: string | undefined;
-  /** Undefined: straight. */
+  /** Undefined: direct. */
   readonly proxy: OutgoingProxy | undefined;
-  /** For the service alone, and never for a proxy. */
+  /** For the service only, never for a proxy. */
   readonly client?: ClientCertificate | undefined;
 }
 
-export const STRAIGHT: Way = { caText: undefined, proxy: undefined };
+export const DIRECT: Route = { caText: undefined, proxy: undefined };
 
 /**
- * No connection through the proxy. It must not carry undici's own code for a broken socket: the
- * pool would take that for a connection to be made again, and the request would wait for it.
+ * No connection through the proxy. Must not carry undici's code for a broken socket, because the
+ * pool would reconnect and the request would wait.
  */
 class ProxyFailure extends Error {
   override readonly name = 'ProxyFailure';
@@ -47,7 +47,7 @@ class ProxyFailure extends Error {
   }
 }
 
-/** As Node names a certificate that no authority known here stands behind. */
+/** Node's codes for a certificate without a known authority. */
 export const UNTRUSTED_CODES = [
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -56,23 +56,23 @@ export const UNTRUSTED_CODES = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ] as const;
 
-/** What is wrong with the certificate of the proxy itself; else it cannot be reached. */
+/** Problems of the proxy's own certificate; any other means it is unreachable. */
 const OWN_CERTIFICATE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(UNTRUSTED_CODES.map((code) => [code, 'PROXY_UNTRUSTED'])),
   CERT_HAS_EXPIRED: 'PROXY_EXPIRED',
   ERR_TLS_CERT_ALTNAME_INVALID: 'PROXY_OTHER_NAME',
 };
 
-/** What is wrong behind the tunnel, for example with the certificate of the service. */
+/** Failure behind the tunnel, for example of the service's certificate. */
 function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): ProxyFailure {
   const { code } = Object.assign({ code: '' }, cause);
   const isOdd = typeof code !== 'string' || code.startsWith('UND_ERR_SOCKET');
-  const text = `opens a way to ${target} that does not work: ${cause.message}`;
+  const text = `opens a route to ${target} that does not work: ${cause.message}`;
   return new ProxyFailure(proxy, text, isOdd ? 'PROXY_BROKEN' : code, cause);
 }
 
-/** Without `rejectUnauthorized` an environment variable would decide. */
-export function tlsOf({ caText, client }: Pick<Way, 'caText' | 'client'>) {
+/** Sets `rejectUnauthorized`, because otherwise an environment variable would decide. */
+export function tlsOf({ caText, client }: Pick<Route, 'caText' | 'client'>) {
   return {
     rejectUnauthorized: true,
     ...(caText === undefined ? {} : { ca: caText }),
@@ -87,24 +87,24 @@ function headersOf({ credentials }: OutgoingProxy, target: string): Record<strin
   return { host: target, 'proxy-authorization': `Basic ${basic}` };
 }
 
-/** A socket to `target` (host and port) through the proxy. Throws only what names the proxy. */
+/** Opens a socket to `target` (host and port) through the proxy. All errors name the proxy. */
 export async function openTunnel(
   proxy: OutgoingProxy,
   target: string,
-  way: Way,
+  route: Route,
   timeoutMs: number,
 ): Promise<Socket> {
   const client = new Client(proxy.url, {
     allowH2: false,
     headersTimeout: timeoutMs,
-    connect: { timeout: timeoutMs, ...tlsOf({ caText: way.caText }) },
+    connect: { timeout: timeoutMs, ...tlsOf({ caText: route.caText }) },
   });
   try {
     const { statusCode, socket } = await client
       .connect({ path: target, headers: headersOf(proxy, target) })
       .catch((error: unknown) => {
         const { message } = toError(error);
-        const text = `gives no way to ${target}: ${message}`;
+        const text = `gives no route to ${target}: ${message}`;
         const code = OWN_CERTIFICATE[errorCode(error)] ?? 'PROXY_UNREACHABLE';
         throw new ProxyFailure(proxy, text, code, error);
       });
@@ -117,17 +117,17 @@ export async function openTunnel(
   }
 }
 
-/** A connector for undici whose sockets lead through the proxy. */
+/** Connector for undici whose sockets go through the proxy. */
 export function tunnelled(
   proxy: OutgoingProxy,
-  way: Way,
+  route: Route,
   connectMs: number,
 ): buildConnector.connector {
-  const secure = buildConnector({ allowH2: false, timeout: connectMs, ...tlsOf(way) });
+  const secure = buildConnector({ allowH2: false, timeout: connectMs, ...tlsOf(route) });
   return (options, callback) => {
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;
     const target = `${host}:${options.port || 443}`;
-    openTunnel(proxy, target, way, connectMs).then(
+    openTunnel(proxy, target, route, connectMs).then(
       (httpSocket) => {
         secure({ ...options, httpSocket }, (...[error, socket]) => {
           if (error === null) callback(null, socket);

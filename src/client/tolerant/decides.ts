@@ -1,7 +1,7 @@
 /**
- * Members that decide: status, quantities, barcodes, amounts. One that cannot be read is null, and
- * is named with its row, because a guess could accept what must not be accepted. Every other member
- * that may be absent costs itself; one that may not is a key, and costs the row.
+ * Marks decisive members: status, quantities, barcodes, amounts. An unreadable one is null, and is
+ * named with its row, because a guess could accept what must not be accepted. Any other optional
+ * member is merely dropped; an unreadable key loses the row.
  */
 import { z } from 'zod';
 
@@ -11,15 +11,15 @@ export function doesDecide(schema: z.core.$ZodType): boolean {
   return deciding.has(schema);
 }
 
-/** A member that may be absent. */
+/** Marks an optional member. */
 export function decides<T extends z.ZodType>(schema: T): T {
-  // Members share their schemas, and not what they decide.
+  // Clones, because members share schemas.
   const own = schema.clone();
   deciding.add(own);
   return own;
 }
 
-/** A member that every row has: null where it cannot be read. */
+/** Marks a required member: null when unreadable. */
 export function alwaysDecides<Out>(schema: z.ZodType<Out>): z.ZodType<Out | null> {
   return decides(schema);
 }

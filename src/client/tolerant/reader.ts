@@ -1,10 +1,9 @@
 /**
- * Reads what a schema refuses by what it means, so that a row is lost only when its key cannot be
- * read. Walks the schema once and makes a reader of it; rows are read without zod, because an
- * account may write every amount of a million rows as text.
- *
- * A member that cannot be read costs itself: it stays as it came with its object. One that decides
- * is named with the row (decides.ts). What came is never changed, the row is a copy.
+ * Reads by meaning what a schema refuses, so that a row is lost only when its key is unreadable.
+ * Walks the schema once to build a reader; rows are read without zod, because an account may write
+ * every amount of a million rows as text. An unreadable member is dropped and kept in its received
+ * form with its object; a decisive one is also named with the row (decides.ts). The input is never
+ * changed, the row is a copy.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
@@ -16,22 +15,22 @@ import { readAmount, readFlag, readItems, readText, readWhole } from './values.t
 
 const UNREADABLE = Symbol('cannot be read');
 
-/** What one row leaves besides its value. */
+/** Findings of one row besides its value. */
 interface Reading {
-  /** Members that decide and cannot be read. */
+  /** Decisive members that are unreadable. */
   readonly unread: string[];
-  /** The member that cost the row. */
+  /** Member that lost the row. */
   lost: string | undefined;
 }
 
 type Read = (value: unknown, reading: Reading) => unknown;
 
-/** Puts the way to it before what was told while a member was read. */
+/** Prefixes the paths noted while a member was read. */
 function below(name: string, from: number, { unread }: Reading): void {
   for (let at = from; at < unread.length; at += 1) unread[at] = `${name}.${unread[at]}`;
 }
 
-/** Reads single values; what comes of it must be as the schema has it. */
+/** Reads single values; the result must satisfy the schema. */
 function ofScalar(schema: z.core.$ZodType, read: (value: unknown) => unknown): Read {
   const accepts = acceptorOf(schema);
   return (value) => {
@@ -42,12 +41,12 @@ function ofScalar(schema: z.core.$ZodType, read: (value: unknown) => unknown): R
   };
 }
 
-/** A text without U+0000 is another one; who needs it exactly cannot read it. */
+/** Text with U+0000 removed is a different text, so an exact reader cannot use it. */
 function ofString(schema: z.ZodString): Read {
   return ofScalar(schema, (value) => (value instanceof OddValue ? undefined : readText(value)));
 }
 
-/** What no reader is made for: as the schema has it, or not at all. */
+/** Fallback: satisfies the schema, or is unreadable. */
 function ofOther(schema: z.core.$ZodType): Read {
   return (value) => {
     const parsed = z.safeParse(schema, value);
@@ -76,7 +75,7 @@ interface Member {
   readonly name: string;
   readonly read: Read;
   readonly decides: boolean;
-  /** What it is where it cannot be read; undefined: the object is lost with it. */
+  /** Value when unreadable; undefined: the object is lost. */
   readonly absent: { readonly value: unknown } | undefined;
 }
 
@@ -87,7 +86,7 @@ function memberOf(name: string, schema: z.core.$ZodType): Member {
   return { name, read: readOf(schema), decides: isDeciding, absent: absent || undefined };
 }
 
-/** The text that is left of it, where only that was wrong. */
+/** Remaining text of a value whose only fault was U+0000. */
 function textLeft({ read, decides }: Member, raw: unknown, reading: Reading): unknown {
   if (decides || !(raw instanceof OddValue) || raw.text === undefined) return UNREADABLE;
   return read(raw.text, reading);
@@ -101,7 +100,7 @@ function readMember(member: Member, raw: unknown, out: object, reading: Reading)
     below(name, from, reading);
     return value;
   }
-  // What was told of the parts of a member is worth nothing where the whole of it is lost.
+  // Discards notes about the parts of a member that is lost as a whole.
   reading.unread.length = from;
   if (!absent) {
     reading.lost = reading.lost === undefined ? name : `${name}.${reading.lost}`;
@@ -115,7 +114,7 @@ function readMember(member: Member, raw: unknown, out: object, reading: Reading)
   return absent.value;
 }
 
-/** Whatever is written for an object without members. */
+/** Forms of an object without members. */
 function isEmpty(value: unknown): boolean {
   return value === '' || (Array.isArray(value) && !(value instanceof OddValue) && !value.length);
 }
@@ -136,7 +135,7 @@ function ofObject({ shape }: z.ZodObject): Read {
   };
 }
 
-/** What may be null or left out; a text without letters stands for no value, but where texts do. */
+/** Optional values; an empty string counts as absent, except for texts. */
 function ofMaybe(schema: z.core.$ZodType, inner: z.core.$ZodType, absent: null | undefined): Read {
   const read = readOf(inner);
   const core = bare(inner);
@@ -164,7 +163,7 @@ function ofUnion({ options }: z.ZodUnion): Read {
   };
 }
 
-/** The letters of a word, of one thing as of several. */
+/** Letters of a word, without plural. */
 function wordIn(text: string): string {
   const letters = text.toLowerCase().replaceAll(/[^a-z]/g, '');
   return letters.replace(/ies$/, 'y').replace(/s$/, '');
@@ -178,7 +177,7 @@ function ofLiteral({ values }: z.ZodLiteral): Read {
   };
 }
 
-/** A schema, and what is made of its value. */
+/** A schema with a transformation. */
 function ofPipe(schema: z.ZodPipe): Read {
   const { in: first, out: second } = schema;
   if (first instanceof z.ZodTransform) {
@@ -194,7 +193,7 @@ function ofPipe(schema: z.ZodPipe): Read {
   };
 }
 
-/** The schema without what says only whether there must be a value. */
+/** Strips wrappers that only say whether a value is required. */
 function bare(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
     return bare(schema.unwrap());
@@ -220,12 +219,12 @@ function readOf(schema: z.core.$ZodType): Read {
 
 export type Tolerated<T> = { readonly value: T } | { readonly lost: string };
 
-/** The walk has followed the schema: what it has made is of its type. */
+/** Type guard: the walk followed the schema, so the result has its type. */
 function isOf<T>(value: unknown): value is T {
   return value !== UNREADABLE;
 }
 
-/** Reads a row that the schema refuses; `lost`: the member that cannot be done without. */
+/** Reads a row that the schema refuses; `lost`: the indispensable member. */
 export function tolerantReaderOf<T>(schema: z.ZodType<T>): (raw: unknown) => Tolerated<T> {
   const read = readOf(schema);
   return (raw) => {

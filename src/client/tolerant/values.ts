@@ -1,19 +1,19 @@
 /**
- * Single values read by what they mean: numbers as text, 0 and 1 for a flag, a number for a text.
- * Only what can mean one thing is read: `1,234` may be a thousand or one and a quarter, and a whole
- * number beyond 2^53 has lost its last digits. Undefined: it cannot be read.
+ * Reads single values by meaning: numbers as text, 0 and 1 as flags, a number as text. Ambiguous
+ * values are refused: `1,234` may be a thousand or one and a quarter, and an integer beyond 2^53
+ * has lost digits. Undefined: unreadable.
  */
 
 const WHOLE = /^[+-]?\d{1,15}(?:\.0+)?$/;
 const DECIMAL = /^[+-]?(?:\d{1,12}(?:\.\d+)?|\.\d+)$/;
-/** Amounts are exact up to so many places. */
+/** Decimal places up to which amounts are exact. */
 const PLACES_MAX = 4;
 
 export function readText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
-  // Of a longer one the last digits are lost, so that it would name another thing.
+  // A longer integer has lost digits and would name something else.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }
 
@@ -45,7 +45,7 @@ export function readFlag(value: unknown): boolean | undefined {
 
 const INDEX = /^\d{1,9}$/;
 
-/** The items of a list; an object whose members are numbers is one, also with gaps. */
+/** Items of a list; an object with numeric names counts as one, also with gaps. */
 export function readItems(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
   if (typeof value !== 'object' || value === null) return undefined;

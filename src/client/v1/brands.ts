@@ -1,13 +1,12 @@
 /**
- * Whether an account wants a brand named with each read of variants and seasons
- * (`service.v1.perBrand`). `auto` learns it from the refusal, for each kind of read by itself, and
- * keeps what it has learned for as long as address and level stay, so that no restart begins with a
- * request that is refused.
+ * Whether an account requires a brand with each read of variants and seasons
+ * (`service.v1.perBrand`). `auto` learns it from refusals, per kind of read, and remembers it while
+ * address and level stay the same, so that a restart does not begin with a refused request.
  */
 import { RefusedError } from '../../lib/errors.ts';
 import { isNotFound } from '../http/answer.ts';
 
-/** Reads of which each may want a brand or not: the three lists, and one variant of either kind. */
+/** Reads that may each require a brand: the three lists, and a single variant of either kind. */
 export type BrandedRead = 'stock' | 'season' | 'seasons' | OneVariant;
 type OneVariant = 'variant' | 'seasonVariant';
 
@@ -15,18 +14,18 @@ export interface BrandNeeds {
   readonly mode: 'auto' | 'always' | 'never';
   /** Whether this read must name a brand, as far as is known. */
   isNeeded(read: BrandedRead): boolean;
-  /** Remembers that it must; false: the configuration rules that out. */
+  /** Notes that it must; false: the configuration rules that out. */
   learn(read: BrandedRead): Promise<boolean>;
-  /** The account wants no brand any more. */
+  /** Notes that no brand is required any more. */
   forget(read: BrandedRead): Promise<void>;
 }
 
 export interface Brands extends BrandNeeds {
-  /** Brands that a barcode may be of, the likeliest first. */
+  /** Brands that a barcode may belong to, the likeliest first. */
   candidates(barcode: string): Promise<readonly string[]>;
 }
 
-/** What was learned, in the order in which it was, and where it is kept. */
+/** Learned reads, in order, and their storage. */
 export interface BrandMemory {
   readonly known: readonly string[];
   keep(known: readonly string[]): Promise<void>;
@@ -53,21 +52,21 @@ export function createBrandNeeds(mode: BrandNeeds['mode'], memory: BrandMemory):
 
 const INVALID: ReadonlySet<string> = new Set(['service.invalid', 'service.bad_request']);
 
-/** A request that the service takes for a wrong one, for whatever reason. */
+/** Whether the service calls the request invalid, for whatever reason. */
 export function isInvalid(error: unknown): error is RefusedError {
   return error instanceof RefusedError && INVALID.has(error.code);
 }
 
-/** Whether the refusal names the brand as what is missing. */
+/** Whether the refusal names the brand as missing. */
 export function wantsBrand(error: unknown): error is RefusedError {
   if (!isInvalid(error)) return false;
   return [error.message, ...error.lines].some((text) => /brand[ _-]?name/i.test(text));
 }
 
-/** Brands that are tried for one variant: each of them is a request. */
+/** Maximum brands tried for one variant, because each costs a request. */
 const TRIED_MAX = 50;
 
-/** Reads one variant, under each brand that it may be of where a brand must be named. */
+/** Reads one variant, under each candidate brand where a brand is required. */
 export async function oneByBrand<T>(
   brands: Brands | undefined,
   kind: OneVariant,

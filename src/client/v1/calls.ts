@@ -1,4 +1,4 @@
-/** What the V1 methods share: how a request is made, and how a list is read. */
+/** Helpers of the V1 methods: building requests, and reading lists. */
 import { z } from 'zod';
 import type { CallOptions, Read } from '../calls.ts';
 import { isPerhapsNotFound } from '../http/answer.ts';
@@ -16,15 +16,15 @@ export interface V1Options {
   readonly variants: VariantListOptions;
   /** Query parameter that names a season in the season lists. */
   readonly seasonParameter: string;
-  /** Header that carries an idempotency key with a created order; undefined: none is sent. */
+  /** Header for the idempotency key of a created order; undefined: none is sent. */
   readonly idempotencyHeader: string | undefined;
-  /** Of what stands elsewhere below an order than is usual. */
+  /** Unusual paths below an order. */
   readonly paths?: { readonly pendingRefunds: string };
-  /** How the account says what the contract says otherwise; default: as the contract does. */
+  /** Deviations of the account from the contract; default: none. */
   readonly dialect?: Dialect;
-  /** What the account has (config/level.ts), such as `1.4.2`; undefined: everything. */
+  /** Level of the account (config/level.ts), such as `1.4.2`; undefined: everything. */
   readonly level?: string | undefined;
-  /** Whether variants are asked for brand by brand; undefined: they are not. */
+  /** Whether variants are read by brand; undefined: no. */
   readonly brands?: Brands | undefined;
 }
 
@@ -36,21 +36,21 @@ export interface V1Wire {
   readonly interpreter: Interpreter;
 }
 
-/** A list: the good rows, the bad ones put aside, and what the service counted. */
+/** A list: valid rows, rejected rows, and the service's count. */
 export interface Listing<T> extends CheckedRows<T> {
   readonly count: number | undefined;
-  /** A 404 came in its place: the list has no rows, or the address is not there. */
+  /** Answered with 404: the list is empty, or the address does not exist. */
   readonly isUnknown?: boolean;
   /** Epoch ms of the request. */
   readonly startedAt: number;
 }
 
 export interface RawListing<T> extends Listing<T> {
-  /** All rows as they came, in their order. */
+  /** All received rows, in order. */
   readonly raws: readonly unknown[];
 }
 
-/** A GET; `read` unless the call says otherwise. */
+/** A GET; priority `read` unless the call says otherwise. */
 export function get(
   wire: V1Wire,
   path: string,
@@ -62,7 +62,7 @@ export function get(
     url: wire.options.baseUrl + path,
     priority: call?.priority ?? 'read',
     signal: call?.signal,
-    tally: call?.tally,
+    usage: call?.usage,
     beforeSend: call?.beforeSend,
     listsErrors: false,
     query,
@@ -97,7 +97,7 @@ export function post(
   };
 }
 
-/** The list with its rows in the contract's words. */
+/** Applies the interpreter to the rows of a list. */
 export async function allIn<T, L extends Listing<T>>(
   listing: Promise<L>,
   interpret: (row: T) => T,
@@ -106,7 +106,7 @@ export async function allIn<T, L extends Listing<T>>(
   return { ...found, rows: found.rows.map(interpret) };
 }
 
-/** One thing in the contract's words. */
+/** Applies the interpreter to a single resource. */
 export async function oneIn<T>(
   reading: Promise<Read<T>>,
   interpret: (row: T) => T,
@@ -116,9 +116,9 @@ export async function oneIn<T>(
 }
 
 /**
- * A list under `member` of `data`. Null and 204 are lists without rows, unless rows are counted.
- * An absent list has none below something that is there (`mayBeAbsent`), or if it is counted as
- * none; elsewhere the answer is broken.
+ * Reads the list under `member` of `data`. Null and 204 are empty lists, unless rows are counted. A
+ * missing list is empty below an existing resource (`mayBeAbsent`), or if counted as 0; otherwise
+ * the answer is broken.
  */
 export async function list<T>(
   sender: Sender,
@@ -142,19 +142,19 @@ export async function list<T>(
 
 /** Options of a list below an order. */
 export interface BelowOptions extends CallOptions {
-  /** Resolves when the order is there, if its caller reads it anyway. */
+  /** Resolves when the order was read, if the caller reads it anyway. */
   readonly order?: Promise<Read<unknown>> | undefined;
 }
 
-/** All that must be known of an order to say that it is there. */
+/** Minimal read that proves the order exists. */
 function askOrder(wire: V1Wire, orderId: number, call: CallOptions | undefined) {
   const shape = z.looseObject({ orderId: z.coerce.number().pipe(z.literal(orderId)) });
   return ask(wire.sender, get(wire, `/orders/${orderId}`, call), shape);
 }
 
 /**
- * A list below an order, of which 404 may mean that it has no rows: the order itself is there
- * then. Where it is not, the 404 stands.
+ * Reads a list below an order. A 404 counts as empty if the order itself exists; otherwise it
+ * stands.
  */
 export async function listBelow<T>(
   wire: V1Wire,

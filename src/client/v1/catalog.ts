@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
+import type { KnownChunks } from '../../lib/json-rows/known.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
@@ -22,28 +22,28 @@ import {
 import { variantReader } from './variant-form.ts';
 import { pullVariants, type VariantPull } from './variants.ts';
 
-/** How much of a variant is asked for. */
+/** Requested detail of a variant. */
 export interface VariantLevel {
   readonly detailed?: boolean | undefined;
   readonly detailedPricing?: boolean | undefined;
 }
 
 export interface StockLevel extends VariantLevel {
-  /** Also variants of running orders that are not in stock: quantity 0. */
+  /** Includes variants of running orders that are not in stock: quantity 0. */
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
 interface BrandedCall extends CallOptions {
-  /** Only what is of this brand; undefined: everything, where the account allows that. */
+  /** Restricts to this brand; undefined: everything, where the account allows that. */
   readonly brandName?: string | undefined;
 }
 
 interface PullOptions extends BrandedCall {
-  /** `next` of the last batch that was kept. */
+  /** `next` of the last batch kept. */
   readonly from?: number | undefined;
-  /** What is known of the list. */
-  readonly known?: KnownSegments | undefined;
-  /** Told of each page of the service that has come; it may have to wait for another. */
+  /** Stored digests of the list. */
+  readonly known?: KnownChunks | undefined;
+  /** Called for each received page, which may wait for another. */
   readonly onPage?: (() => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface CatalogMethods {
   seasons(call?: BrandedCall): Promise<Listing<Season>>;
   /** Below level 1.4.0 the list of `/variants`; `isOld`: that one, whatever the level. */
   stock(level: StockLevel, call?: StockPullOptions): VariantPull;
-  /** Names its brand where the account wants that. */
+  /** Names its brand where the account requires that. */
   stockVariant(
     barcode: string,
     level: StockLevel,
@@ -72,15 +72,15 @@ export interface CatalogMethods {
   seasonVariants(seasonName: string, level: VariantLevel, call?: PullOptions): VariantPull;
 }
 
-/** The name of a season, also of one that cannot be understood otherwise. */
+/** Name of a season, also of one otherwise unreadable. */
 export function seasonNameOf(raw: unknown): string | undefined {
   const name = isJsonObject(raw) ? raw.seasonName : undefined;
   return keyText.safeParse(readText(name)).data;
 }
 
 /**
- * The parameters that ask for more than the default, as far as the level knows them. What is the
- * default is not sent: an older level may refuse a parameter that it has never heard of.
+ * Parameters that request more than the default, as far as the level knows them. Defaults are not
+ * sent, because an older level may refuse unknown parameters.
  */
 function asked({ level }: Pick<V1Options, 'level'>, wanted: StockLevel) {
   const has = (capability: Parameters<typeof hasAtLevel>[1]): boolean =>

@@ -1,11 +1,9 @@
 /**
- * V1, the sales and purchase side: one method for each endpoint of docs/wire.md, "V1 endpoints",
- * that the daemon calls.
- *
- * Reads go out as `read` (single things) or `pull` (lists), writes as `push`. Every answer is
- * checked; rows of lists that do not fit are put aside and the others given. Errors are those of
- * the transport and the session; a write whose answer cannot be understood is InDoubtError.
- * A read-only credential may stand in for the catalog (variants, brands, freight, seasons).
+ * V1, the sales and purchase API: one method per endpoint of docs/wire.md, "V1 endpoints", that the
+ * daemon calls. Reads use priority `read` (single resources) or `pull` (lists), writes `push`.
+ * Every answer is checked; rejected rows of lists are set aside. Errors are those of transport and
+ * session; a write with an unreadable answer is InDoubtError. A read-only credential may serve the
+ * catalog (variants, brands, freight, seasons).
  */
 
 import type { CallOptions, Read } from '../calls.ts';
@@ -20,7 +18,7 @@ import { type RefundMethods, refundMethods } from './refunds.ts';
 
 export interface V1Deps {
   readonly sender: Sender;
-  /** For the catalog, when it has a credential of its own. */
+  /** For the catalog, when it has its own credential. */
   readonly catalogSender?: Sender | undefined;
 }
 
@@ -38,7 +36,7 @@ export function createV1Client(options: V1Options, deps: V1Deps): V1Client {
     ...orderMethods(wire),
     ...refundMethods(wire),
     webhookPortal: (call) =>
-      // Each call makes a new link and changes nothing else: never in doubt.
+      // Safe to repeat, because a call only makes another link.
       ask(sender, { ...post(wire, '/webhook-portal', {}, call), safe: true }, portalLinkSchema),
   };
 }

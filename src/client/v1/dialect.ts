@@ -1,9 +1,9 @@
 /**
- * How the account says what the contract says otherwise, by its settings: words of statuses, the
- * zone of its times, names of members. Rows are put into the contract's words behind the reader;
- * what came stays with the row.
+ * Maps an account's deviations to the contract, by its settings: status words, time zone, member
+ * names. Applied after reading; the received values stay with the row.
  */
-import type { StatusOf } from '../../config/statuses.ts';
+
+import { STATUSES, type StatusOf } from '../../config/statuses.ts';
 import { keepAsItCame, tellUnread } from '../../lib/reading/as-it-came.ts';
 import { timeIn, timeOfText } from '../../lib/reading/wire-time.ts';
 import type {
@@ -13,9 +13,39 @@ import type {
   SalesOrderDelivery,
   SalesOrderRefund,
 } from './schemas.ts';
-import { type StatusWord, statusReader } from './statuses.ts';
 
-/** A member of variants that the account names otherwise. */
+// Maps an account's status words to the contract: case, spaces, dashes and `cancelled` make no
+// difference, other words are configured (`service.v1.statuses`). Unknown words stay unchanged.
+
+/** An account's word, and the contract's word for it. */
+interface StatusWord {
+  readonly of: StatusOf;
+  readonly says: string;
+  readonly means: string;
+}
+
+function lettersOf(word: string): string {
+  const letters = word
+    .normalize('NFC')
+    .toLowerCase()
+    .replaceAll(/[\s_-]+/g, '');
+  return letters === 'cancelled' ? 'canceled' : letters;
+}
+
+/** Returns the contract's word for an account's word. */
+export function statusReader(
+  kind: StatusOf,
+  words: readonly StatusWord[],
+): (status: string) => string {
+  const own = words.filter(({ of }) => of === kind);
+  const known = new Map([
+    ...STATUSES[kind].map((status) => [lettersOf(status), status] as const),
+    ...own.map(({ says, means }) => [lettersOf(says), means] as const),
+  ]);
+  return (status) => known.get(lettersOf(status)) ?? status;
+}
+
+/** A member of variants with another name. */
 export interface MemberName {
   readonly of: 'variant' | 'details';
   readonly ours: string;
@@ -25,7 +55,7 @@ export interface MemberName {
 export interface Dialect {
   readonly statuses: readonly StatusWord[];
   readonly members: readonly MemberName[];
-  /** Of times that name none (IANA). */
+  /** Zone of times without one (IANA). */
   readonly timeZone: string;
 }
 
@@ -44,15 +74,15 @@ interface OfOrder extends Row {
   readonly orderId: number | null;
 }
 
-/** Puts rows into the contract's words. */
+/** Converts rows to the contract. */
 export interface Interpreter {
   order(row: SalesOrder): SalesOrder;
   created(answer: CreatedOrder): CreatedOrder;
-  /** Of the order that was asked. */
+  /** `orderId` is the requested order. */
   delivery(row: SalesOrderDelivery, orderId: number): SalesOrderDelivery;
   refund(row: SalesOrderRefund, orderId: number): SalesOrderRefund;
   pendingRefund(row: PendingRefund, orderId: number): PendingRefund;
-  /** The status that was set. */
+  /** Status that was set. */
   setDelivery(set: SetStatus): SetStatus;
   setRefund(set: SetStatus): SetStatus;
 }
@@ -64,7 +94,7 @@ function withMember<T extends object>(row: T, name: keyof T & string, value: unk
   return other;
 }
 
-/** What an order's list shows belongs to it; a row that says otherwise says so in vain. */
+/** Rows of an order's list belong to it, whatever order the row names. */
 function withOrder<T extends OfOrder>(row: T, orderId: number): T {
   if (row.orderId === orderId) return row;
   const other = { ...row, orderId };

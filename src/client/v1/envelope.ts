@@ -1,7 +1,7 @@
 /**
  * V1's envelope: `{status, message, data}` around everything, `data` checked by a schema. Accounts
- * that write the status as text or a word, leave the envelope away or lay its members beside those
- * of the data are read as well, and noted. What tells of a failure is never taken for data.
+ * that write the status as text or a word, omit the envelope, or put its members beside the data
+ * are read as well, and noted. A reported failure is never taken for data.
  */
 import { z } from 'zod';
 import { cutDeep, isJsonObject } from '../../lib/json.ts';
@@ -18,38 +18,44 @@ import { countSchema } from './schemas.ts';
 
 const UNAUTHORIZED = 401;
 
-/** Words for a success in the place of the status. */
+/** Success words in place of the status. */
 const SUCCESS = new Set<unknown>(['ok', 'success', 'true', true]);
-/** Words for a failure there. No order has such a status, so that they are none of the data. */
+/** Failure words in place of the status. No order has such a status. */
 const FAILURE = new Set<unknown>(['error', 'fail', 'failure', 'false', false, 0]);
 
 function wordOf(value: unknown): unknown {
   return typeof value === 'string' ? value.toLowerCase() : value;
 }
 
-/** Members of the envelope; what stands beside them is data. */
+/** Members of the envelope; others are data. */
 const OWN: ReadonlySet<string> = new Set([
-  ...['status', 'message', 'success', 'code', 'errors', 'error', 'invalid_data'],
+  'status',
+  'message',
+  'success',
+  'code',
+  'errors',
+  'error',
+  'invalid_data',
 ]);
 
 interface Opened {
   readonly data: unknown;
-  /** The status that it names; undefined: it names none. */
+  /** Named status; undefined: none. */
   readonly status: number | undefined;
-  /** How it differs from the contract. */
+  /** Deviation from the contract. */
   readonly dialect?: string;
-  /** The failure that it tells of without a status. */
+  /** Failure reported without a status. */
   readonly failure?: string | undefined;
 }
 
-/** An object that is no envelope of the contract. */
+/** Reads an object that is no envelope of the contract. */
 function openOther(json: Record<string, unknown>, status: number | undefined): Opened {
   const word = wordOf(json.status);
   if (Object.hasOwn(json, 'data')) {
     const how = status === undefined && !SUCCESS.has(word) ? 'none' : 'text';
     return { data: json.data, status, dialect: `envelope.status=${how}` };
   }
-  // The status of an order is no part of an envelope.
+  // An order's status is no part of an envelope.
   if (status === undefined && !SUCCESS.has(word)) {
     return { data: json, status, dialect: 'envelope=none' };
   }
@@ -80,7 +86,7 @@ function openEnvelope(json: unknown): Opened {
   return isOfContract && data !== undefined ? { data, status } : openOther(json, status);
 }
 
-/** The `data` of a parsed answer. Throws when it tells of a failure under a 2xx. */
+/** `data` of a parsed answer. Throws for a failure inside a 2xx. */
 export function dataOf(
   sender: Pick<Sender, 'scrub' | 'note'>,
   request: HttpRequest,
@@ -94,20 +100,20 @@ export function dataOf(
     if (dialect !== undefined) sender.note(request, dialect);
     return data;
   }
-  // Its own clock is not needed: a failure inside a 2xx carries no Retry-After of its own.
+  // No clock is needed, because a failure inside a 2xx has no Retry-After.
   throw errorOfAnswer(asked, { status, headers, text: JSON.stringify(cutDeep(json)) }, 0);
 }
 
 /**
- * For decoders: throws when the envelope says under a 2xx that the token was refused. The session
- * takes it as it takes a 401.
+ * For decoders: throws when the envelope inside a 2xx says that the token was refused. The session
+ * handles it like a 401.
  */
 export function throwIfUnauthorized(sender: Sender, request: HttpRequest, json: unknown): void {
   if (!isJsonObject(json) || statusIn(json.status) !== UNAUTHORIZED) return;
   dataOf(sender, request, json, {});
 }
 
-/** JSON; what says that the token was refused is thrown. */
+/** Decodes JSON; throws for a refused token. */
 export function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) => unknown {
   return (body) => {
     const json = decodeJson(body, parseOddJson);
@@ -116,20 +122,19 @@ export function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) 
   };
 }
 
-/** An answer that may have no body. */
 export const NO_CONTENT = 204;
 
 interface Enveloped extends Omit<Answer<unknown>, 'value'> {
   readonly data: unknown;
-  /** The answer names itself a success: the service wrote it. */
+  /** The answer states its success, so the service wrote it. */
   readonly isOwn: boolean;
 }
 
-/** Sends the request and gives the `data` of the answer as it came. */
+/** Sends the request and returns the unchecked `data`. */
 export async function askData(sender: Sender, request: HttpRequest): Promise<Enveloped> {
   const { value: json, ...answer } = await sender.send(request, decoderOf(sender, request));
   const { status, headers } = answer;
-  // A program that has broken off says nothing, either.
+  // A crashed program answers with nothing, too.
   if (json === undefined && status !== NO_CONTENT) {
     throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   }
@@ -138,14 +143,14 @@ export async function askData(sender: Sender, request: HttpRequest): Promise<Env
   return { ...answer, data: dataOf(sender, request, json, headers), isOwn };
 }
 
-/** An object without members is written as a list by some. */
+/** Some services write an empty object as a list. */
 function unlessEmptyList(sender: Sender, request: HttpRequest, data: unknown): unknown {
   if (!Array.isArray(data) || data.length > 0) return data;
   sender.note(request, 'data=[] (for an object)');
   return {};
 }
 
-/** What stands under `member` of the data; some answer the thing itself in its place. */
+/** Resource under `member` of the data; some services put it in place of the data. */
 function thingIn(sender: Sender, request: HttpRequest, data: unknown, member: string): unknown {
   if (!isJsonObject(data) || Object.hasOwn(data, member)) {
     return isJsonObject(data) ? data[member] : data;
@@ -154,7 +159,7 @@ function thingIn(sender: Sender, request: HttpRequest, data: unknown, member: st
   return data;
 }
 
-/** Sends the request and gives its `data`, or the `member` of it, in the shape of the schema. */
+/** Sends the request and returns its `data`, or a `member` of it, checked by the schema. */
 export async function ask<T>(
   sender: Sender,
   request: HttpRequest,
@@ -164,7 +169,7 @@ export async function ask<T>(
   const { data: came, startedAt } = await askData(sender, request);
   const whole = unlessEmptyList(sender, request, came);
   const data = member === undefined ? whole : thingIn(sender, request, whole, member);
-  // What had an effect had it, whatever else the answer says.
+  // A write took effect, so unreadable extras must not fail it.
   const read = rowReader(schema)(isSafe(request) ? data : cutDeep(data));
   if ('problem' in read) throw oddData(request, read.problem);
   const deep = tooDeep(read.value);
@@ -174,29 +179,29 @@ export async function ask<T>(
 
 const named = z.looseObject({ status: z.string().min(1) });
 
-/** What a status was set to, and the thing as the answer shows it. */
+/** Status after a write, and the resource as the answer shows it. */
 export interface StatusSet {
   readonly status: string;
-  /** Anything, or nothing at all. */
+  /** Unvalidated, may be missing. */
   readonly shown: unknown;
 }
 
-/** Sets a status: a success says that it is set, whatever else the answer says or leaves away. */
+/** Sets a status: a success means it is set, whatever else the answer contains. */
 export async function askStatus(
   sender: Sender,
   request: HttpRequest,
   wanted: string,
 ): Promise<Read<StatusSet>> {
   const { data, startedAt, isOwn } = await askData(sender, request);
-  const told = named.safeParse(data);
+  const parsed = named.safeParse(data);
   const shown = cutDeep(data);
-  if (told.success) return { value: { status: told.data.status, shown }, startedAt };
-  if (!isOwn) throw oddData(request, firstProblem(told.error));
+  if (parsed.success) return { value: { status: parsed.data.status, shown }, startedAt };
+  if (!isOwn) throw oddData(request, firstProblem(parsed.error));
   sender.note(request, 'data=other (in the answer to a status)');
   return { value: { status: wanted, shown }, startedAt };
 }
 
-/** The rows of a list that is written as `{"0": …, "1": …}`; undefined: it is none. */
+/** Rows of a list written as `{"0": …, "1": …}`; undefined: it is none. */
 function indexedRows(value: Record<string, unknown>): readonly unknown[] | undefined {
   const entries = Object.entries(value);
   const isIndexed = entries.every(([name, row]) => isRowNumber(name) && isJsonObject(row));
@@ -205,11 +210,11 @@ function indexedRows(value: Record<string, unknown>): readonly unknown[] | undef
 
 interface FoundRows {
   readonly raws: readonly unknown[];
-  /** How it differs from the contract. */
+  /** Deviation from the contract. */
   readonly dialect?: string;
 }
 
-/** A list where it should be; null stands for one without rows. */
+/** Rows of a list; null counts as empty. */
 export function rowsAt(value: unknown, at: string): FoundRows | undefined {
   if (Array.isArray(value)) return { raws: value };
   if (value === null) return { raws: [], dialect: `${at}=null` };
@@ -218,22 +223,22 @@ export function rowsAt(value: unknown, at: string): FoundRows | undefined {
   return indexed && { raws: indexed, dialect: `${at}=${isEmpty ? '{}' : '{"0": …}'}` };
 }
 
-/** The list under `member` of the data, or in its place; undefined: there is none. */
+/** Rows under `member` of the data, or in its place; undefined: none. */
 export function rowsIn(data: unknown, member: string): FoundRows | undefined {
   if (isJsonObject(data) && Object.hasOwn(data, member)) return rowsAt(data[member], member);
-  // An object without members may be any answer.
+  // An empty object may be any answer.
   if (isJsonObject(data) && Object.keys(data).length === 0) return undefined;
   const found = data === undefined ? undefined : rowsAt(data, `data (${member})`);
   return found && { dialect: `data=[] (${member})`, ...found };
 }
 
-/** The count that the service gives of a list; one that cannot be read is unknown. */
+/** The service's count of a list; undefined: absent or unreadable. */
 export function countIn(data: unknown): number | undefined {
   const count = isJsonObject(data) ? data.count : undefined;
   return countSchema.safeParse(count).data ?? undefined;
 }
 
-/** Data that says nothing at all: no list may hide in it under another name. */
+/** Whether the data is empty, so that no list can hide under another name. */
 export function isNothing(data: unknown): boolean {
   if (data === undefined || data === null) return true;
   return isJsonObject(data) && Object.keys(data).every((name) => name === 'count');

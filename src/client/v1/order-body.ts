@@ -1,6 +1,6 @@
 /**
- * The body of a new order in the wire's words. It follows from the order and the account's spelling
- * alone, so that every attempt says the same.
+ * Body of a new order. Depends only on the order and the account's spelling, so that every attempt
+ * sends the same.
  */
 import type { JsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
@@ -38,7 +38,7 @@ interface NewOrderFreight {
 }
 
 export interface NewOrder {
-  /** Unique for ever; the order is found again by it. */
+  /** Unique forever; lookups find the order by it. */
   readonly reference: string;
   readonly lines: readonly NewOrderLine[];
   readonly comment?: string | undefined;
@@ -48,10 +48,10 @@ export interface NewOrder {
   readonly seasonName?: string | undefined;
 }
 
-/** The service's documents spell this member in two ways; configuration says which is sent. */
+/** Spelling of this member, which the service's documents write in two ways; configurable. */
 export type FreightSpelling = 'freight' | 'Freight';
 
-/** Members without a value are left out. */
+/** Omits members without a value. */
 function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -35,7 +35,7 @@ interface CreateOrderOptions extends CallOptions {
 
 interface DeliverySet {
   readonly status: string;
-  /** The delivery with its lines, as the answer shows it in that very status; else undefined. */
+  /** Delivery with its lines, if the answer shows it in that status; else undefined. */
   readonly delivery: SalesOrderDelivery | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface OrderMethods {
   /** Newest first; only ids below `beforeOrderId`. */
   orders(beforeOrderId?: number, call?: CallOptions): Promise<RawListing<SalesOrder>>;
   order(orderId: number, call?: CallOptions): Promise<Read<SalesOrder>>;
-  /** `body` is the wire's own (order-body.ts); it is sent as it is. */
+  /** `body` is sent unchanged (order-body.ts). */
   createOrder(body: unknown, call?: CreateOrderOptions): Promise<Read<CreatedOrder>>;
   deliveries(orderId: number, call?: BelowOptions): Promise<Listing<SalesOrderDelivery>>;
   delivery(
@@ -53,7 +53,7 @@ export interface OrderMethods {
     orderDeliveryId: number,
     call?: CallOptions,
   ): Promise<Read<SalesOrderDelivery>>;
-  /** Gives the status that the answer names; the one that was set where it names none. */
+  /** Returns the answer's status; without one, the requested status. */
   setDeliveryStatus(
     orderId: number,
     orderDeliveryId: number,
@@ -65,31 +65,33 @@ export interface OrderMethods {
 export const isOrderNumber = (id: unknown): id is number =>
   Number.isSafeInteger(id) && Number(id) > 0;
 
-/** The number of an order, also of one that cannot be understood otherwise. */
+/** Number of an order, also of one otherwise unreadable. */
 export function orderNumber(raw: unknown): number | undefined {
   const id = readWhole(isJsonObject(raw) ? raw.orderId : undefined);
   return isOrderNumber(id) ? id : undefined;
 }
 
-/** Where a walk down the list of orders stands. */
+/** Position of a cursor walk down the list of orders. */
 export interface WalkPlace {
-  /** The cursor of the next page; undefined: it is the first one. */
+  /** Cursor of the next page; undefined: the first page. */
   readonly before?: number | undefined;
-  /** The order that the next page must begin with, as the page before had it at its end. */
+  /** Order that the next page must start with, because the previous page ended with it. */
   readonly last?: number | undefined;
 }
 
-export interface Descent {
-  /** No order between the cursor and this one can be missing; undefined: it does not go down. */
+export interface CursorStep {
+  /**
+   * Next cursor: no order between the cursors can be missing; undefined: the list does not descend.
+   */
   readonly to: number | undefined;
-  /** Its number is only believed when it comes again: it may be far too low, and hide many. */
+  /** Last number, trusted only when it is repeated: it may be far too low, and hide many. */
   readonly last: number | undefined;
-  /** It is out of its order, or beside one that is, or that of an order that says another now. */
-  readonly astray: number | undefined;
+  /** A number out of order, next to one, or of an order that changed its number. */
+  readonly outOfOrder: number | undefined;
 }
 
-/** The longest row of them that goes down: its nth number is the highest that it can be. */
-function goingDown(ids: readonly number[]): readonly number[] {
+/** Longest decreasing run of the ids, with the highest possible nth number. */
+function longestDecreasingRun(ids: readonly number[]): readonly number[] {
   const down: number[] = [];
   for (const id of ids) {
     const lowest = down.at(-1);
@@ -99,22 +101,24 @@ function goingDown(ids: readonly number[]): readonly number[] {
   return down;
 }
 
-/** What the numbers on a page prove: the newest comes first, and each is below the cursor. */
-export function descentOf(ids: readonly number[], { before, last }: WalkPlace): Descent {
+/**
+ * Derives the next cursor from a page: the newest order comes first, and all are below the cursor.
+ */
+export function nextCursor(ids: readonly number[], { before, last }: WalkPlace): CursorStep {
   const all = [...new Set(ids)];
   const below = all.filter((id) => before === undefined || id < before);
-  const down = goingDown(below);
+  const down = longestDecreasingRun(below);
   const hasCome = last === undefined || all.includes(last);
-  const goesDown = new Set(down);
-  const astray = all.find((id) => !goesDown.has(id)) ?? (hasCome ? undefined : last);
-  // One number may be wrong, and more; but not most of them. Where most are out of their order the
-  // list is sorted by something else: half of a page is as far as it can be trusted.
+  const inOrder = new Set(down);
+  const outOfOrder = all.find((id) => !inOrder.has(id)) ?? (hasCome ? undefined : last);
+  // Single wrong numbers are tolerated. If most are out of order, the list is sorted otherwise, and
+  // only half of the page can be trusted.
   if (down.length * 2 < all.length) {
     const middle = below.sort((a, b) => b - a).at(Math.floor(below.length / 2));
-    return { to: middle, last: undefined, astray };
+    return { to: middle, last: undefined, outOfOrder };
   }
   const [low, lowest] = [down.at(-2), down.at(-1)];
-  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, astray };
+  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, outOfOrder };
 }
 
 function deliveryPath(orderId: number, orderDeliveryId: number): string {
@@ -136,7 +140,7 @@ export function orderMethods(wire: V1Wire): OrderMethods {
         const listing = list(sender, request, 'orders', salesOrderSchema, hasOrders);
         return await allIn(listing, ofOrder);
       } catch (error) {
-        // Below the first order there is nothing; that there are no orders at all is no 404.
+        // Below the first order a 404 means the end; no orders at all is no 404.
         if (!hasOrders || !isNotFound(error)) throw error;
         const newest = await list(sender, pull(wire, '/orders', call), 'orders', salesOrderSchema);
         sender.note(request, 'orders=404 (behind the last)');

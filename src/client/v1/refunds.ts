@@ -1,4 +1,4 @@
-/** V1's refunds, and the pending refunds that ask for one. */
+/** V1's refunds, and the pending refunds that request one. */
 import type { JsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { CallOptions, Read } from '../calls.ts';
@@ -30,7 +30,7 @@ export interface RefundMethods {
     orderRefundId: number,
     call?: CallOptions,
   ): Promise<Read<SalesOrderRefund>>;
-  /** Gives the status that the answer names; the one that was set where it names none. */
+  /** Returns the answer's status; without one, the requested status. */
   setRefundStatus(
     orderId: number,
     orderRefundId: number,
@@ -43,7 +43,7 @@ export interface RefundMethods {
     pendingRefundId: number,
     call?: CallOptions,
   ): Promise<Read<PendingRefund>>;
-  /** `body` is the wire's own ({@link pendingRefundBody}); it is sent as it is. */
+  /** `body` is sent unchanged ({@link pendingRefundBody}). */
   createPendingRefund(
     orderId: number,
     body: unknown,
@@ -57,14 +57,14 @@ export interface NewPendingRefund {
   readonly lines: readonly {
     readonly barcode: string;
     readonly quantity: number;
-    /** In units (lib/money.ts); undefined: what was paid. */
+    /** In units (lib/money.ts); undefined: the price paid. */
     readonly priceUnits?: number | undefined;
     readonly refundType?: string | undefined;
     readonly restock?: boolean | undefined;
   }[];
 }
 
-/** The body of a new pending refund in the wire's words; members without a value are left out. */
+/** Body of a new pending refund; omits members without a value. */
 export function pendingRefundBody(refund: NewPendingRefund): JsonObject {
   const lines = refund.lines.map(({ barcode, quantity, priceUnits, refundType, restock }) => ({
     barcode,

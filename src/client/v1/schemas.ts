@@ -1,9 +1,8 @@
 /**
- * The shapes of V1 as zod schemas: what we model is typed, what we do not know is kept. Names are
- * the wire's own. Only what the mirror cannot do without is required; everything else may be
- * absent or null, because older levels of the service leave it out. An absent price stays
- * undefined or null, it never becomes 0; lines that are missing are unknown, never no lines.
- * What a schema refuses is read by what it means (tolerant/); `decides` says what is then unknown.
+ * V1's shapes as zod schemas: modelled members are typed, unknown ones kept. Names are the wire's
+ * own. Only what the mirror needs is required; the rest may be absent or null, because older levels
+ * omit it. An absent price stays undefined or null, never 0; missing lines are unknown, never
+ * empty. Refused rows are read by meaning (tolerant/); `decides` marks what is then unknown.
  * Source: docs/wire.md, "V1 shapes".
  */
 import { z } from 'zod';
@@ -12,18 +11,18 @@ import { keyText } from '../key-text.ts';
 import { alwaysDecides, decides } from '../tolerant/decides.ts';
 
 const text = z.string().nullish();
-/** What has more decimals than are exact cannot be read (lib/money.ts). */
+/** Rejects more decimals than are exact (lib/money.ts). */
 const amount = z
   .number()
   .refine((value) => amountUnits(value) !== null)
   .nullish();
 const whole = z.int().nullish();
 const flag = z.boolean().nullish();
-/** Nobody knows what it looks like: it comes as it is, and is never a reason to put a row aside. */
+/** Member of unknown form, never a reason to reject a row. */
 const loose = z.unknown().optional();
 /**
- * Text that some write as a number where it is one: 1001 is the account "1001". Of a number that
- * is too long for JSON the last digits are lost, so that it would name another one.
+ * Text that some accounts write as a number: 1001 is the account "1001". Numbers too long for JSON
+ * lose digits and would name another one.
  */
 const labelText = z.union(
   [z.string(), z.int().transform(String)],
@@ -33,12 +32,12 @@ const label = labelText.nullish();
 
 const DIGITS = /^\d{1,15}$/;
 
-/** How many rows a list has, where the service says so; some write numbers as text. */
+/** Row count of a list; some services write numbers as text. */
 export const countSchema = z
   .union([z.int(), z.string().regex(DIGITS).transform(Number)], 'neither a number nor its digits')
   .nullish();
 
-/** A list that may be absent or null reads as empty. */
+/** A list; absent or null reads as empty. */
 function listOf<T extends z.ZodType>(row: T) {
   return z
     .array(row)
@@ -113,7 +112,7 @@ export const variantSchema = z.looseObject({
 });
 export type Variant = z.infer<typeof variantSchema>;
 
-/** Rules go by three of them: what cannot be read there must not count as absent. */
+/** Rules use three members, which must not count as absent when unreadable. */
 const addressSchema = z.looseObject({
   address: loose,
   address2: loose,
@@ -150,7 +149,7 @@ const orderLineSchema = z.looseObject({
 });
 
 export const salesOrderSchema = z.looseObject({
-  // The list is walked by it: 0 would be taken for the end of all orders.
+  // Positive, because a cursor walk would take 0 for the end of all orders.
   orderId: z.int().positive(),
   reference: text,
   orderNo: label,
@@ -163,7 +162,7 @@ export const salesOrderSchema = z.looseObject({
   freight: decides(freightSchema.nullish()),
   createdAt: loose,
   currency: decides(text),
-  // An order that names a season is a pre-order, in whatever form it does.
+  // An order that names a season in any form is a pre-order.
   SeasonName: decides(label),
 });
 export type SalesOrder = z.infer<typeof salesOrderSchema>;
@@ -177,11 +176,11 @@ const fulfilledLineSchema = z.looseObject({
   delivery: decides(label),
 });
 
-/** That there is one tells that the delivery has shipped: whatever stands there is one. */
+/** Any tracking number proves that the delivery has shipped, whatever its form. */
 function numbersIn(value: unknown): string[] {
   const items: readonly unknown[] = value instanceof Object ? Object.values(value) : [value];
-  const told = items.filter((item) => item !== undefined && item !== null && item !== '');
-  return told.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+  const present = items.filter((item) => item !== undefined && item !== null && item !== '');
+  return present.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
 }
 
 const trackAndTraceSchema = z.looseObject({
@@ -189,7 +188,7 @@ const trackAndTraceSchema = z.looseObject({
   trackingLinks: listOf(z.unknown()),
 });
 
-/** Its list and its address name the order as well. */
+/** Nullable, because its list and its address name the order as well. */
 const ofOrder = alwaysDecides(z.int());
 
 export const deliverySchema = z.looseObject({
@@ -251,13 +250,13 @@ export const pendingRefundSchema = z.looseObject({
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 
-/** The number of a thing that was made; it alone decides, so that its digits are taken too. */
+/** Id of a created resource; decisive, so digits as text are accepted too. */
 const madeId = z.union(
   [z.int().positive(), z.string().regex(DIGITS).transform(Number)],
   'neither a number nor its digits',
 );
 
-/** The answer to a created pending refund; what else is odd in it must not put it in doubt. */
+/** Answer to a created pending refund; other oddities must not put it in doubt. */
 export const createdPendingRefundSchema = z.looseObject({ pendingRefundId: madeId });
 export type CreatedPendingRefund = z.infer<typeof createdPendingRefundSchema>;
 
@@ -267,15 +266,15 @@ const createdDeliverySchema = z.looseObject({
   status: text,
 });
 
-/** The answer to a created order; `salesOrder` and `deliveries` came with later levels. */
+/** Answer to a created order; `salesOrder` and `deliveries` came with later levels. */
 export const createdOrderSchema = z.looseObject({
   orderId: madeId,
   orderStatus: text.catch(undefined),
-  // Only a convenience: what is odd in them must not put a created order in doubt.
+  // Optional extras; oddities in them must not put a created order in doubt.
   salesOrder: salesOrderSchema.nullish().catch(undefined),
   deliveries: listOf(createdDeliverySchema).catch([]),
 });
 export type CreatedOrder = z.infer<typeof createdOrderSchema>;
 
-/** What an answer to a write may change in a delivery or a refund. */
+/** Statuses that a write may set on a delivery or a refund. */
 export type SettableStatus = 'pending' | 'accepted' | 'rejected';

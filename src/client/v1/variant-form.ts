@@ -1,8 +1,7 @@
 /**
- * The form of a variant before it is read. Levels below 1.4.0 are flat: what stands in `details`
- * later stands beside the barcode there; and an account may name members otherwise
- * (service.v1.members). Rows get the form and the names of the contract here, so that nothing
- * behind it has to know of others.
+ * Normalizes variants before reading. Levels below 1.4.0 are flat: members of `details` stand
+ * beside the barcode; and an account may use other member names (service.v1.members). Later stages
+ * see only the contract's form.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { acceptorOf } from '../accept.ts';
@@ -12,7 +11,7 @@ import { type Variant, variantSchema } from './schemas.ts';
 
 type Form = (raw: unknown) => unknown;
 
-/** What `details` has; `wspPrice` stands in both places, and stays at the top as well. */
+/** Members of `details`; `wspPrice` exists in both places, and stays at the top as well. */
 const DETAILS = [
   'styleNo',
   'brandName',
@@ -38,17 +37,17 @@ const DETAILS = [
   'images',
 ] as const;
 
-/** `barcode` and `quantity` alone: nothing to put anywhere. */
+/** `barcode` and `quantity` alone need no move. */
 const MEMBERS_MIN = 3;
 
-/** An object that has its members beside it is written in these ways. */
+/** Forms of an absent `details`. */
 function isNone(details: unknown): boolean {
   if (isJsonObject(details)) return Object.keys(details).length === 0;
   const isList = Array.isArray(details) && details.length === 0;
   return details === undefined || details === null || details === '' || isList;
 }
 
-/** The variant with its `details` in their place; one that has them, or has none, as it is. */
+/** Moves flat members into `details`; a variant that has them, or has none, stays unchanged. */
 function nested(raw: unknown): unknown {
   if (!isJsonObject(raw)) return raw;
   if (!isNone(raw.details) || Object.keys(raw).length < MEMBERS_MIN) return raw;
@@ -68,13 +67,13 @@ function renamed(record: Record<string, unknown>, names: readonly MemberName[]) 
   const seen = names.filter(({ theirs }) => Object.hasOwn(record, theirs));
   if (seen.length === 0) return record;
   const own: Record<string, unknown> = { ...record };
-  // All first: two may have each other's names.
+  // Deletes all first, because two members may have swapped names.
   for (const { theirs } of seen) delete own[theirs];
   for (const { ours, theirs } of seen) own[ours] = record[theirs];
   return own;
 }
 
-/** The names of the contract; those of `details` also where these stand beside the barcode. */
+/** Applies the contract's names; those of `details` also to flat variants. */
 function namedAs(names: readonly MemberName[]): Form {
   const [top, below] = (['variant', 'details'] as const).map((of) =>
     names.filter((name) => name.of === of),
@@ -89,7 +88,7 @@ function namedAs(names: readonly MemberName[]): Form {
 
 const acceptsVariant = acceptorOf(variantSchema);
 
-/** Reads variants in whichever form they come. */
+/** Reads variants in any form. */
 export function variantReader(names: readonly MemberName[]): ReadRow<Variant> {
   const read = rowReader(variantSchema, acceptsVariant);
   const rename = namedAs(names);

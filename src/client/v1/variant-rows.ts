@@ -1,12 +1,9 @@
 /**
- * Reads the variants in the bytes of a segment. The sizes of one colour mostly repeat each other
- * but for barcode, quantity and size: a row whose text is that of the row before it but for these
- * values is the same variant with other values, and is neither parsed nor checked again. Every
- * other row is parsed and checked by itself.
- *
- * A member that comes twice in a row (lib/reading/odd-json.ts) is looked for where it is one of the
- * three or `details`, and in every row that none can repeat; to look for all of them in each of a
- * million rows would take as long as to parse them.
+ * Reads the variants of a chunk. The sizes of one colour mostly differ only in barcode, quantity
+ * and size: a row whose remaining text equals its predecessor's is the same variant with other
+ * values, and is neither parsed nor checked again. Duplicate members (lib/reading/odd-json.ts) are
+ * searched among these three and `details`, and in rows that cannot serve as a pattern; searching
+ * all members of a million rows would take as long as parsing.
  */
 import { memberTwice } from '../../lib/json.ts';
 import { rowsOf } from '../../lib/json-rows/rows-of.ts';
@@ -18,7 +15,7 @@ import type { MemberName } from './dialect.ts';
 import type { Variant } from './schemas.ts';
 import { variantReader } from './variant-form.ts';
 
-/** What is different in a row that repeats the variant before it. */
+/** Values in which a row differs from its predecessor. */
 interface VariantRepeat {
   readonly barcode: string;
   readonly quantity: number;
@@ -28,7 +25,7 @@ interface VariantRepeat {
 
 type ReadVariant =
   | { readonly variant: Variant }
-  /** The same as the row before it but for these. */
+  /** Equals the previous row except for these. */
   | { readonly repeat: VariantRepeat };
 
 interface ReadVariants {
@@ -38,10 +35,13 @@ interface ReadVariants {
 
 type Parse = (text: string) => unknown;
 
-/** The parsed variants of one segment; bad rows are put aside. `mayBeDeep`: too deep to write. */
-type ReadSegment = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
+/**
+ * Parses the variants of one chunk; bad rows are set aside. `mayBeDeep`: may be nested too deep to
+ * write.
+ */
+type ReadChunk = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
 
-function createSegmentReader(names: readonly MemberName[]): ReadSegment {
+function createChunkReader(names: readonly MemberName[]): ReadChunk {
   const read = variantReader(names);
   return (bytes, mayBeDeep = false, parse = JSON.parse) => {
     const parsed = rowsOf(bytes, parse);
@@ -52,15 +52,15 @@ function createSegmentReader(names: readonly MemberName[]): ReadSegment {
   };
 }
 
-/** The same for one segment alone. */
-export const variantsOf: ReadSegment = (...segment) => createSegmentReader([])(...segment);
+/** Reads one chunk alone. */
+export const variantsOf: ReadChunk = (...chunk) => createChunkReader([])(...chunk);
 
 const MINUS = 0x2d;
 const ZERO = 0x30;
-/** So many digits are an exact integer in any case. */
+/** Digits that are exact integers in any case. */
 const DIGITS_MAX = 15;
 
-/** Behind a string that is what it looks like: printable ASCII, no escape, not empty. Else -1. */
+/** End of a plain string: printable ASCII, no escape, not empty. Else -1. */
 function endOfText(text: string, from: number): number {
   if (text.charCodeAt(from) !== QUOTE) return -1;
   for (let at = from + 1; at < text.length; at += 1) {
@@ -71,7 +71,7 @@ function endOfText(text: string, from: number): number {
   return -1;
 }
 
-/** Behind an integer that JSON.stringify would write in this way. Else -1. */
+/** End of an integer in JSON.stringify's own form. Else -1. */
 function endOfInteger(text: string, from: number): number {
   const first = text.charCodeAt(from) === MINUS ? from + 1 : from;
   let at = first;
@@ -83,12 +83,12 @@ function endOfInteger(text: string, from: number): number {
   return text.charCodeAt(first) === ZERO && at > from + 1 ? -1 : at;
 }
 
-/** Some write a name as a number where it is one. */
+/** Some accounts write a name as a number. */
 function endOfName(text: string, from: number): number {
   return text.charCodeAt(from) === QUOTE ? endOfText(text, from) : endOfInteger(text, from);
 }
 
-/** And numbers as text. */
+/** Some accounts write numbers as text. */
 function endOfNumber(text: string, from: number): number {
   if (text.charCodeAt(from) !== QUOTE) return endOfInteger(text, from);
   const end = endOfInteger(text, from + 1);
@@ -102,11 +102,11 @@ type Name = (typeof NAMES)[number];
 
 interface Slot {
   readonly name: Name;
-  /** The row's text from the value before it. */
+  /** Text of the row after the previous value. */
   readonly before: string;
 }
 
-/** The text of a row around the values that may be others in the next one. */
+/** Text of a row around the values that may differ in the next one. */
 interface Pattern {
   readonly slots: readonly Slot[];
   readonly after: string;
@@ -119,18 +119,18 @@ interface Place {
 }
 
 /**
- * A name of ours, or an escape of one letter. As a value the same text stands before `,`, `}` or
- * `]`; else it is a name, if perhaps an odd one.
+ * A member name of ours, or a letter escape. As a value, it is followed by `,`, `}` or `]`;
+ * otherwise it is a name.
  */
 const NAME = /\\u|"(barcode|quantity|size|details)"(?![,}\]])/g;
 
-/** Where members of these names, each the only one, have their values; undefined: hard to say. */
+/** Positions of the members' values, each unique; undefined: unclear. */
 function placesOf(text: string, names: readonly Name[]): readonly Place[] | undefined {
   const places: Place[] = [];
   let hasDetails = false;
   NAME.lastIndex = 0;
   for (let found = NAME.exec(text); found; found = NAME.exec(text)) {
-    // Whose names are spelled with escapes could be any of ours.
+    // An escaped name could be any of ours.
     if (found[1] === undefined || (found[1] === 'details' && hasDetails)) return undefined;
     hasDetails ||= found[1] === 'details';
     const name = names.find((one) => one === found?.[1]);
@@ -159,11 +159,11 @@ function patternOf(text: string, variant: Variant): Pattern | undefined {
 
 interface FoundRepeat {
   readonly repeat: VariantRepeat;
-  /** Behind the row. */
+  /** Index after the row. */
   readonly end: number;
 }
 
-/** `startsWith` goes letter by letter: it takes as long as to parse the row. */
+/** Compares by slice, because `startsWith` is as slow as parsing the row. */
 function standsAt(piece: string, text: string, at: number): boolean {
   return text.slice(at, at + piece.length) === piece;
 }
@@ -189,14 +189,14 @@ function repeatAt(text: string, from: number, pattern: Pattern): FoundRepeat | u
   return standsAt(after, text, at) ? { repeat, end: at + after.length } : undefined;
 }
 
-/** Behind the separators at `from`. */
+/** Index after the separators at `from`. */
 function rowStart(bytes: Uint8Array, from: number): number {
   let at = from;
   while (bytes[at] === COMMA || isSpace(bytes[at])) at += 1;
   return at;
 }
 
-/** Behind the object at `from`; behind all rows, when something else is there. */
+/** Index after the object at `from`; the end, when something else is there. */
 function rowEnd(bytes: Uint8Array, from: number, value: ValueScanner): number {
   if (bytes[from] !== OPEN_OBJECT) return bytes.length;
   value.begin(OPEN_OBJECT);
@@ -204,7 +204,7 @@ function rowEnd(bytes: Uint8Array, from: number, value: ValueScanner): number {
   return end < 0 ? bytes.length : end;
 }
 
-/** U+0000 as JSON has it: nowhere else could it be. */
+/** U+0000 in JSON; it cannot occur in another form. */
 const ESCAPED_NUL = '\\u0000';
 
 interface ReadOne {
@@ -215,14 +215,14 @@ interface ReadOne {
 type ReadVariantRows = (bytes: Uint8Array) => ReadVariants;
 
 /**
- * Reads one segment after the other; a row may repeat the last one of the segment before. What it
- * gives reads the segments of one page.
+ * Reads one chunk after the other; a row may repeat the last one of the previous chunk. The
+ * returned function creates a reader for the chunks of one page.
  */
 export function variantRowsReader(names: readonly MemberName[]): () => ReadVariantRows {
-  const readSegment = createSegmentReader(names);
-  // What has another name is found by none of ours.
+  const readChunk = createChunkReader(names);
+  // Renamed members would not match our names.
   const mayRepeat = names.every(({ ours, theirs }) => ![ours, theirs].some(isRepeated));
-  return () => readerOf(readSegment, mayRepeat);
+  return () => readerOf(readChunk, mayRepeat);
 }
 
 export function createVariantReader(): ReadVariantRows {
@@ -233,14 +233,14 @@ function isRepeated(name: string): boolean {
   return NAMES.some((one) => one === name);
 }
 
-function readerOf(readSegment: ReadSegment, mayRepeat: boolean): ReadVariantRows {
+function readerOf(readChunk: ReadChunk, mayRepeat: boolean): ReadVariantRows {
   const value = new ValueScanner();
   let pattern: Pattern | undefined;
   /** `row`: its bytes as text. */
   const readOne = (bytes: Uint8Array, row: string, mayBeDeep: boolean, isOdd: boolean): ReadOne => {
-    const read = readSegment(bytes, mayBeDeep, isOdd ? parseOddJson : JSON.parse);
+    const read = readChunk(bytes, mayBeDeep, isOdd ? parseOddJson : JSON.parse);
     const [variant, ...others] = read.rows;
-    // A row that is no object takes those behind it along: a row alone is what can be repeated.
+    // A row that is no object takes later ones along; only a row alone can be a pattern.
     const isOne = variant && others.length === 0 && read.rejects.length === 0;
     if (!variant || isOdd) return { read, pattern: undefined };
     const found = isOne && mayRepeat ? patternOf(row, variant) : undefined;
@@ -248,7 +248,7 @@ function readerOf(readSegment: ReadSegment, mayRepeat: boolean): ReadVariantRows
     return isTwice ? readOne(bytes, row, mayBeDeep, true) : { read, pattern: found };
   };
   return (bytes) => {
-    // A character is a byte, so that a place in the text is one in the bytes.
+    // Maps each byte to one character, so that positions in text and bytes agree.
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
     const isOdd = text.includes(ESCAPED_NUL);
     const rows: ReadVariant[] = [];

@@ -1,53 +1,178 @@
 /**
- * Variant lists, however long: as one streamed body or page by page, behind one interface. What
- * comes out is batches of raw rows in a buffer of their own, cut into small segments, so that the
- * consumer may digest, parse here, or hand the bytes to a worker without copying them.
- *
- * Whoever has seen the list before may tell what is known of it; where its bytes are the same,
- * nothing is looked into, and the batch says so.
- *
- * A batch is a checkpoint: give its `next` as `from` and the pull goes on behind it. At the end
- * stands what the service said about the list as a whole; whether the pull was complete is for
- * the consumer to prove with it. Throws RetryLaterError when a transfer breaks off.
+ * Reads variant lists of any length, as one stream or page by page, behind one interface. Yields
+ * batches of raw rows in their own buffers, split into small chunks, which the consumer may digest,
+ * parse, or move to a worker without a copy. Chunks that equal the stored digests are not scanned,
+ * and the batch marks them. A batch is a checkpoint: pass its `next` as `from` to resume after it.
+ * The end reports the service's counts; the consumer verifies completeness with them. Throws
+ * RetryLaterError when a transfer breaks off.
  */
+
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { invariant, LoginAgainError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import {
-  createKnownAhead,
-  type KnownAhead,
-  type KnownSegments,
-} from '../../lib/json-rows/known-ahead.ts';
+import { createKnownAhead, type KnownAhead, type KnownChunks } from '../../lib/json-rows/known.ts';
 import { JsonRowsError } from '../../lib/json-rows/structure.ts';
 import {
   createRowScanner,
+  type RowChunk,
   type RowScanEnd,
   type RowScanOptions,
-  type RowSegment,
 } from '../../lib/json-rows.ts';
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { statusIn } from '../http/said.ts';
-import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
 import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
 
+// Batches of raw rows, made of chunks and of joined pages. Later stages have a fixed cost per
+// batch (messages, statements, promises), so joining makes small pages as cheap as large ones.
+
+/** A input: a few neighbouring rows, `bytes.subarray(start, end)` of the batch. */
+interface ChunkSpan {
+  /** Index of its first row in the whole list, from 0; stable over runs in one mode. */
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly start: number;
+  readonly end: number;
+  /** Unchanged since the last run; its bytes may be missing. */
+  readonly isKnown: boolean;
+}
+
+export interface RowBatch {
+  /** Pages of the service in the batch; 1 for a streamed list, which has none. */
+  readonly pages: number;
+  readonly firstRow: number;
+  readonly rowCount: number;
+  /** Owns its memory: `postMessage(batch, [batch.bytes.buffer])` moves it. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Positions of the rows; bytes around them are not for use. */
+  readonly chunks: readonly ChunkSpan[];
+  /** Bytes received for these rows. */
+  readonly size: number;
+  /** Epoch ms of the first request that brought these rows. */
+  readonly startedAt: number;
+  /** Position to resume from after this batch (a page number or a number of rows to skip). */
+  readonly next: number;
+}
+
+/** A scanned input, or one of an earlier batch. */
+interface LooseChunk extends Omit<RowChunk, 'bytes'> {
+  readonly bytes: Uint8Array;
+}
+
+interface BatchPlace {
+  /** Rows of the list before the chunks' own numbering. */
+  readonly offset: number;
+  readonly startedAt: number;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** `whole` already contains the chunks; otherwise they are copied together. */
+function assembleBatch(
+  chunks: readonly LooseChunk[],
+  { offset, startedAt }: BatchPlace,
+  whole?: Uint8Array<ArrayBuffer>,
+): Omit<RowBatch, 'pages' | 'next' | 'size'> {
+  const total = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const bytes = whole ?? new Uint8Array(new ArrayBuffer(total));
+  const spans: ChunkSpan[] = [];
+  let end = 0;
+  let rowCount = 0;
+  for (const chunk of chunks) {
+    const start = whole ? chunk.bytes.byteOffset : end;
+    if (!whole) bytes.set(chunk.bytes, start);
+    end = start + chunk.bytes.length;
+    const { rowCount: rows, isKnown } = chunk;
+    spans.push({ firstRow: offset + chunk.firstRow, rowCount: rows, start, end, isKnown });
+    rowCount += rows;
+  }
+  const firstRow = spans[0]?.firstRow ?? offset;
+  return { firstRow, rowCount, bytes, chunks: spans, startedAt };
+}
+
+function chunksIn({ bytes, chunks }: RowBatch): LooseChunk[] {
+  return chunks.map((chunk) => {
+    const { start, end, isKnown } = chunk;
+    return { ...chunk, bytes: isKnown ? NO_BYTES : bytes.subarray(start, end) };
+  });
+}
+
+/** Drops bytes that nobody needs, so that their memory is free for the next answer. */
+function lean(batch: RowBatch): RowBatch {
+  if (!batch.chunks.every(({ isKnown }) => isKnown)) return batch;
+  batch.bytes.buffer.transfer(0);
+  return { ...batch, bytes: new Uint8Array(new ArrayBuffer(0)) };
+}
+
+/** Joins neighbouring batches and frees their memory. */
+function joined(first: RowBatch, others: readonly RowBatch[]): RowBatch {
+  const last = others.at(-1);
+  // Unchanged, without a copy.
+  if (!last) return first;
+  const all = [first, ...others];
+  const { startedAt } = first;
+  const whole = assembleBatch(all.flatMap(chunksIn), { offset: 0, startedAt });
+  // Freed at once, because the garbage collector would count it as pending.
+  for (const { bytes } of all) bytes.buffer.transfer(0);
+  const sumOf = (member: 'pages' | 'size') => all.reduce((sum, batch) => sum + batch[member], 0);
+  return { ...whole, pages: sumOf('pages'), size: sumOf('size'), next: last.next };
+}
+
+interface JoinLimits {
+  /** Rows of a full page. */
+  readonly pageRows: number;
+  readonly batchRows: number;
+  /** At most as many pages as are requested concurrently, so that none waits long for another. */
+  readonly pagesAheadMax: number;
+}
+
+/** Joins neighbouring pages up to the batch size. Pages before a failure are still yielded. */
+async function* joinedPages(
+  pages: AsyncIterable<RowBatch>,
+  { pageRows, batchRows, pagesAheadMax }: JoinLimits,
+): AsyncGenerator<RowBatch, void, undefined> {
+  const held: RowBatch[] = [];
+  let rows = 0;
+  async function* given(): AsyncGenerator<RowBatch> {
+    const [first, ...others] = held.splice(0);
+    rows = 0;
+    if (!first) return;
+    // Yields to the event loop, because waiting pages would otherwise all come at once.
+    await nextTurn();
+    yield joined(first, others);
+  }
+  try {
+    for await (const page of pages) {
+      if (rows + page.rowCount > batchRows) yield* given();
+      held.push(lean(page));
+      rows += page.rowCount;
+      // The next page would not fit.
+      if (held.length >= pagesAheadMax || rows + pageRows > batchRows) yield* given();
+    }
+  } catch (error) {
+    yield* given();
+    throw error;
+  }
+  yield* given();
+}
+
 export interface PullEnd {
-  /** The HTTP status that the last envelope repeats. */
+  /** HTTP status repeated by the last envelope. */
   readonly status: number;
-  /** What the service counted, in the first and the last answer; undefined: it did not say. */
+  /** Service's count in the first and the last answer; undefined: not given. */
   readonly countFirst: number | undefined;
   readonly count: number | undefined;
-  /** Rows from the very first to the last, those before `from` included. */
+  /** Rows from the first to the last, including those before `from`. */
   readonly rows: number;
-  /** Pages, apart from the last, that held fewer rows than they should. */
+  /** Pages before the last with fewer rows than they should have. */
   readonly shortPages: number;
 }
 
 export interface VariantPull {
   readonly batches: AsyncGenerator<RowBatch, void, undefined>;
-  /** Only after `batches` has been read to its end. */
+  /** Only after `batches` was read to its end. */
   end(): PullEnd;
 }
 
@@ -55,17 +180,17 @@ export interface VariantListOptions {
   readonly mode: 'stream' | 'pages';
   /** `pages`: rows per page, at most 250. */
   readonly pageRows: number;
-  /** `pages`: how many pages are on their way at the same time. */
+  /** `pages`: number of pages requested concurrently. */
   readonly pagesAheadMax: number;
   /**
-   * `stream`: rows per batch; a multiple of `segmentRows`. `pages`: neighbouring pages that have
-   * no more rows together come as one batch.
+   * `stream`: rows per batch, a multiple of `chunkRows`. `pages`: neighbouring pages up to this
+   * many rows form one batch.
    */
   readonly batchRows: number;
-  readonly segmentRows: number;
+  readonly chunkRows: number;
   readonly rowBytesMax: number;
   readonly restBytesMax: number;
-  /** `stream`: the whole transfer. */
+  /** `stream`: limit of the whole transfer. */
   readonly streamMsMax: number;
 }
 
@@ -74,7 +199,7 @@ export const VARIANT_LIST_DEFAULTS: VariantListOptions = {
   pageRows: 250,
   pagesAheadMax: 4,
   batchRows: 512,
-  segmentRows: 16,
+  chunkRows: 16,
   rowBytesMax: 1_048_576,
   restBytesMax: 1_048_576,
   streamMsMax: 7_200_000,
@@ -84,15 +209,15 @@ export interface PullRequest {
   readonly sender: Sender;
   readonly request: HttpRequest;
   readonly options: VariantListOptions;
-  /** The `next` of the last batch of an earlier run. */
+  /** `next` of an earlier run's last batch. */
   readonly from?: number | undefined;
-  /** Rows that are as they were the last time are proved and not scanned. */
-  readonly known?: KnownSegments | undefined;
-  /** `pages`: told of each that has come. */
+  /** Stored digests; unchanged chunks are not scanned. */
+  readonly known?: KnownChunks | undefined;
+  /** `pages`: called for each received page. */
   readonly onPage?: (() => void) | undefined;
 }
 
-/** The place of the list, and its places without an envelope or a name. */
+/** Path of the list, and its paths without an envelope or a name. */
 const PATH = ['data', 'variants'];
 const OTHERS = [['variants'], ['data'], []];
 
@@ -100,11 +225,11 @@ function scanOptions(
   options: VariantListOptions,
   more: Pick<RowScanOptions, 'skipRows' | 'known'>,
 ): RowScanOptions {
-  const { segmentRows: rowsPerSegment, rowBytesMax, restBytesMax } = options;
-  return { path: PATH, others: OTHERS, rowsPerSegment, rowBytesMax, restBytesMax, ...more };
+  const { chunkRows: rowsPerChunk, rowBytesMax, restBytesMax } = options;
+  return { path: PATH, others: OTHERS, rowsPerChunk, rowBytesMax, restBytesMax, ...more };
 }
 
-/** Memory that a body shares with nobody: it can be given away as it is. */
+/** Memory owned by the body alone, which can be given away. */
 function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefined {
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   return isOwn ? new Uint8Array(buffer) : undefined;
@@ -115,7 +240,7 @@ interface Envelope {
   readonly count: number | undefined;
 }
 
-/** The form of the list if it is beside the contract; throws if there is none. */
+/** Deviation of the list from the contract; throws if there is no list. */
 function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, data: unknown) {
   if (isKeyed) return 'variants={"0": …}';
   if (found) return at?.at(-1) === 'variants' ? undefined : 'data=[] (variants)';
@@ -125,7 +250,7 @@ function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, dat
   throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
 }
 
-/** What the document says around its rows. Throws unless it is a success with a list. */
+/** Envelope around the rows. Throws unless it is a success with a list. */
 function envelopeOf(
   sender: Sender,
   request: HttpRequest,
@@ -135,13 +260,13 @@ function envelopeOf(
   const data = dataOf(sender, request, end.rest, headers);
   const dialect = dialectOf(request, end, data);
   if (dialect !== undefined) sender.note(request, dialect);
-  const told = isJsonObject(end.rest) ? statusIn(end.rest.status) : undefined;
-  return { status: told ?? status, count: countIn(data) };
+  const repeated = isJsonObject(end.rest) ? statusIn(end.rest.status) : undefined;
+  return { status: repeated ?? status, count: countIn(data) };
 }
 
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
 
-/** Stands in for a body that did not come: 204 alone says that there are no rows. */
+/** Substitute for an empty body: only 204 means that there are no rows. */
 function nothing(sender: Sender, request: HttpRequest, { status }: { status: number }): Buffer {
   if (status !== NO_CONTENT) throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   sender.note(request, 'variants=204');
@@ -181,34 +306,34 @@ async function* streamed(
   const known = createKnownAhead(pull.known);
   const more = { skipRows: pull.from ?? 0, known: known.at };
   const scanner = createRowScanner(scanOptions(options, more));
-  let pending: RowSegment[] = [];
+  let pending: RowChunk[] = [];
   let size = 0;
   const batch = (): RowBatch => {
-    const whole = gathered(pending, { offset: 0, startedAt: answer.startedAt });
+    const whole = assembleBatch(pending, { offset: 0, startedAt: answer.startedAt });
     const taken = { pages: 1, size, next: whole.firstRow + whole.rowCount };
     pending = [];
     size = 0;
     return { ...whole, ...taken };
   };
-  function* batchesOf(segments: readonly RowSegment[]): Generator<RowBatch> {
-    for (const segment of segments) {
-      size += segment.bytes.length;
-      pending.push(segment.isKnown ? { ...segment, bytes: NO_BYTES } : segment);
-      if ((segment.firstRow + segment.rowCount) % options.batchRows === 0) yield batch();
+  function* batchesOf(chunks: readonly RowChunk[]): Generator<RowBatch> {
+    for (const chunk of chunks) {
+      size += chunk.bytes.length;
+      pending.push(chunk.isKnown ? { ...chunk, bytes: NO_BYTES } : chunk);
+      if ((chunk.firstRow + chunk.rowCount) % options.batchRows === 0) yield batch();
     }
   }
   let bytes = 0;
-  for await (const chunk of answer.body) {
-    bytes += chunk.length;
+  for await (const input of answer.body) {
+    bytes += input.length;
     await known.reach(scanner.rows);
-    yield* batchesOf(understood(request, () => scanner.push(chunk)));
-    // Chunks that wait would all be scanned before anybody else gets a turn.
+    yield* batchesOf(understood(request, () => scanner.push(input)));
+    // Yields to the event loop, because waiting chunks would otherwise all be scanned first.
     await nextTurn();
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
   const end = understood(request, () => scanner.end());
   const { status, count } = envelopeOfStream(pull, answer, end);
-  yield* batchesOf(end.segments);
+  yield* batchesOf(end.chunks);
   if (pending.length > 0) yield batch();
   finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
 }
@@ -230,41 +355,41 @@ async function fetchPage(
   const request = { ...pull.request, query: { ...pull.request.query, page, limit }, signal };
   const offset = (page - 1) * limit;
   const at = (row: number) => known.at(offset + row);
-  // What is not known yet when the page has come is scanned.
+  // Digests that are not loaded in time are simply not used.
   const knowing = known.reach(offset);
   const scan = (body: Buffer) => {
     const scanner = createRowScanner(scanOptions(options, { known: at }));
-    const segments = scanner.push(body);
+    const chunks = scanner.push(body);
     const end = scanner.end();
     throwIfUnauthorized(sender, request, end.rest);
-    const all = [...segments, ...end.segments];
-    // One with a row that came in short has bytes of its own.
+    const all = [...chunks, ...end.chunks];
+    // A chunk with a shortened row has its own bytes.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
-    return { segments: all, end, whole: isInBody ? ownBytes(body) : undefined };
+    return { chunks: all, end, whole: isInBody ? ownBytes(body) : undefined };
   };
   const sending = sender.send(request, (body) => (body.length === 0 ? undefined : scan(body)));
   const [answer] = await Promise.all([sending, knowing]);
   const { startedAt, value = scan(nothing(sender, request, answer)) } = answer;
   const { status, count } = envelopeOf(sender, request, answer, value.end);
-  const batch = gathered(value.segments, { offset, startedAt }, value.whole);
+  const batch = assembleBatch(value.chunks, { offset, startedAt }, value.whole);
   const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };
 }
 
-/** A full page that does not say whether others follow: its count may be its own. */
+/** A full page that does not tell whether others follow: its count may be its own. */
 function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boolean {
   return rowCount === pageRows && (count === undefined || count === rowCount);
 }
 
-function digestOfRows({ bytes, segments }: RowBatch): string {
-  return hash('sha1', bytes.subarray(segments[0]?.start, segments.at(-1)?.end));
+function digestOfRows({ bytes, chunks }: RowBatch): string {
+  return hash('sha1', bytes.subarray(chunks[0]?.start, chunks.at(-1)?.end));
 }
 
-/** The last page that is worth asking for, as far as this page tells. */
+/** Last page worth requesting, as far as this page tells. */
 function lastPageAfter(page: Page, pageRows: number): number {
   const { pageNumber, batch } = page;
   const { rowCount } = batch;
-  // More than a page: the service does not know `limit` and gave everything at once.
+  // More rows than a page: the service ignores `limit` and sent everything.
   if (rowCount === 0 || rowCount > pageRows) return pageNumber;
   const isFull = isUnsure(page, pageRows);
   if (page.count === undefined) return isFull ? Number.POSITIVE_INFINITY : pageNumber;
@@ -272,9 +397,8 @@ function lastPageAfter(page: Page, pageRows: number): number {
 }
 
 /**
- * Rows up to the end of this page, the last one. Where a pull goes on behind the last page of an
- * earlier one it finds a page with nothing in it, and cannot have seen how full the one before was:
- * then it is the count that says it, if it ends in that one.
+ * Rows up to the end of this last page. A pull resumed after the last page gets an empty one and
+ * does not know how full the previous was, so the count decides, if it ends within that page.
  */
 function rowsUpTo({ count = 0, batch }: Page, pageRows: number, isFirstAsked: boolean): number {
   const { firstRow, rowCount } = batch;
@@ -302,7 +426,7 @@ async function* paged(
     for (;;) {
       while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
         const coming = fetchPage(pull, nextPage, known, signal);
-        // Awaited in its turn; until then a failure must not count as unhandled.
+        // Awaited in its turn; marked as handled until then.
         coming.catch(() => undefined);
         ahead.push(coming);
         nextPage += 1;
@@ -312,7 +436,7 @@ async function* paged(
       pull.onPage?.();
       first ??= page;
       const { batch, status, count } = page;
-      // The same page once more: the service does not know `page`.
+      // The same page again: the service ignores `page`.
       const digest = isUnsure(page, pageRows) ? digestOfRows(batch) : undefined;
       if (digest !== undefined && digest === before) {
         finish({ status, countFirst: first.count, count, rows: batch.firstRow, shortPages });

@@ -1,7 +1,7 @@
 /**
- * V2, the style and product data (JSON:API): collections, single resources and writes for every
- * resource type of docs/wire.md, "V2 (JSON:API)". Errors are those of the transport and the
- * session, and those of paging (pages.ts).
+ * V2, the style and product API (JSON:API): collections, single resources and writes for every
+ * resource type of docs/wire.md, "V2 (JSON:API)". Errors are those of transport, session and paging
+ * (pages.ts).
  */
 import { z } from 'zod';
 import type { CallOptions, Read } from '../calls.ts';
@@ -24,24 +24,24 @@ export interface V2Options {
   /** Without a trailing slash, for example `https://key.example.com/api/v2`. */
   readonly baseUrl: string;
   readonly paging: V2Paging;
-  /** Of collections that stand elsewhere below `/pdm` than is usual. */
+  /** Unusual paths of collections below `/pdm`. */
   readonly paths?: Readonly<Partial<Record<ResourceType, string>>>;
-  /** False: whole resources are asked for, whatever fields are named. */
+  /** False: whole resources are requested, whatever fields are named. */
   readonly sparseFields?: boolean;
-  /** Of the bodies that are written. */
+  /** Media type of written bodies. */
   readonly mediaType?: string;
 }
 
 interface V2Query {
   /** Relationship paths: `brand`, `styleColors.color`. */
   readonly include?: readonly string[] | undefined;
-  /** By type, for primary and included resources alike; a type that is left out comes whole. */
+  /** Fields by type, for primary and included resources; an unlisted type comes whole. */
   readonly fields?: Readonly<Partial<Record<ResourceType, readonly string[]>>> | undefined;
   readonly filter?: Readonly<Record<string, string | boolean>> | undefined;
 }
 
 interface V2PullOptions extends CallOptions {
-  /** `next` of the last page that was kept. */
+  /** `next` of the last page kept. */
   readonly from?: string | undefined;
 }
 
@@ -49,7 +49,7 @@ interface V2Read<R> extends Read<R> {
   readonly included: Included;
 }
 
-/** What is written of a resource. */
+/** Written parts of a resource. */
 interface ResourceInput {
   readonly attributes?: Readonly<Record<string, unknown>> | undefined;
   readonly relationships?:
@@ -101,7 +101,7 @@ function parametersOf(query: V2Query | undefined, isSparse: boolean): Record<str
   return parameters;
 }
 
-/** The one resource that is answered. */
+/** Reads a single resource. */
 async function askOne<T extends ResourceType>(
   sender: Sender,
   request: HttpRequest,
@@ -120,7 +120,7 @@ async function askOne<T extends ResourceType>(
 
 type WriteMethods = Pick<V2Client, 'create' | 'update' | 'remove' | 'webhookPortal'>;
 
-/** Of a collection, or of one of its resources. */
+/** Path of a collection, or of one of its resources. */
 function pathOf({ paths }: V2Options, type: ResourceType, id?: string): string {
   const path = `/pdm/${paths?.[type] ?? RESOURCE_PATHS[type]}`;
   return id === undefined ? path : `${path}/${encodeURIComponent(id)}`;
@@ -151,7 +151,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
       await sender.request(write('DELETE', pathOf(options, type, id), undefined, call));
     },
     async webhookPortal(call) {
-      // Each call makes a new link and changes nothing else: never in doubt.
+      // Safe to repeat, because a call only makes another link.
       const request = { ...write('POST', '/webhook-portal', undefined, call), safe: true };
       const { value, startedAt } = await askDocument(sender, request, portalSchema);
       return { value: value.data, startedAt };
@@ -171,7 +171,7 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
     query: parametersOf(query, options.sparseFields ?? true),
     priority: call?.priority ?? priority,
     signal: call?.signal,
-    tally: call?.tally,
+    usage: call?.usage,
   });
   return {
     collection(type, query, call) {

@@ -1,7 +1,7 @@
 /**
- * JSON:API documents as this service writes them: `included` is an object keyed by type and then
- * by id. The array of plain JSON:API is read as well, and told, because it means that the service
- * has changed. Resources that do not fit are put aside; unknown types are kept as they are.
+ * JSON:API documents as this service writes them: `included` is an object keyed by type and then by
+ * id. The array of plain JSON:API is read as well, and noted, because it means that the service
+ * changed. Rejected resources are set aside; unknown types are kept.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
@@ -19,7 +19,7 @@ import {
   resourceSchemas,
 } from './resources.ts';
 
-/** Resources of one type that came along with the primary ones. */
+/** Included resources of one type. */
 interface IncludedRows<R> {
   readonly byId: ReadonlyMap<string, R>;
   readonly rejects: readonly Reject[];
@@ -27,18 +27,18 @@ interface IncludedRows<R> {
 
 export interface Included {
   of<T extends ResourceType>(type: T): IncludedRows<ResourceOf<T>>;
-  /** Types that are not modelled, with how many of each came. */
+  /** Unmodelled types, with the number of each. */
   readonly unknownTypes: ReadonlyMap<string, number>;
-  /** It came as an array: drift. */
+  /** Arrived as an array: drift. */
   readonly wasArray: boolean;
 }
 
-/** An object without members is written as a list by some. */
+/** Some services write an empty object as a list. */
 function unlessEmptyList(value: unknown): unknown {
   return Array.isArray(value) && value.length === 0 ? undefined : value;
 }
 
-/** JSON:API allows an object for a link; an empty text or false is none. */
+/** JSON:API allows an object as a link; an empty text or false is none. */
 function linkOf(link: unknown): unknown {
   const href = isJsonObject(link) ? link.href : link;
   return href === '' || href === false ? null : href;
@@ -56,7 +56,7 @@ export const collectionSchema = z.looseObject({
 
 export const singleSchema = z.looseObject({ data: z.unknown(), included: z.unknown().optional() });
 
-/** A document as the contract has it, of one that is written otherwise. */
+/** Normalizes a document outside the contract's form. */
 function documentOf(
   sender: Sender,
   request: HttpRequest,
@@ -74,7 +74,7 @@ function documentOf(
   return found ? { ...json, data: found.raws } : json;
 }
 
-/** Sends the request and gives its document in the shape of the schema: else it is broken. */
+/** Sends the request and returns its document, checked by the schema. */
 export async function askDocument<T>(
   sender: Sender,
   request: HttpRequest,
@@ -86,7 +86,7 @@ export async function askDocument<T>(
   if (value === undefined && status !== NO_CONTENT) throw errorOfPage(asked, '');
   const failure = failureIn(value);
   if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
-  // 204: a collection without resources.
+  // 204: an empty collection.
   const json = value === undefined && isCollection ? { data: null } : value;
   const parsed = schema.safeParse(documentOf(sender, request, json, isCollection));
   if (parsed.success) return { value: parsed.data, startedAt };

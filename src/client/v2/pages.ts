@@ -1,12 +1,10 @@
 /**
- * Collections of V2, page by page. The first answer gives a token that pins the rows; the next
- * pages are asked for with token and offset (or by the service's own `links.next`), all other
- * parameters frozen. The collection ends where `links.next` is null.
- *
- * Of a link only the query is used: credentials never follow a link to another host. What can go
- * wrong: the token expires (RetryLaterError `v2.page_token_expired`: the run starts over), the
- * links go round in circles or a page comes again (`v2.page_loop`), a page is broken
- * (`transport.broken_answer`).
+ * Reads V2 collections page by page. The first answer gives a token that pins the rows; later pages
+ * are requested with token and offset (or by the service's `links.next`), with all other parameters
+ * unchanged. The collection ends where `links.next` is null. Only the query of a link is used, so
+ * that credentials never follow it to another host. Errors: an expired token (RetryLaterError
+ * `v2.page_token_expired`: the run restarts), links in a circle or a repeated page
+ * (`v2.page_loop`), a broken page (`transport.broken_answer`).
  */
 import { BugError, invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
@@ -18,52 +16,56 @@ import { askDocument, collectionSchema, type Included, readIncluded } from './do
 import { type ResourceOf, type ResourceType, resourceSchemas } from './resources.ts';
 
 export interface V2Page<R> extends CheckedRows<R> {
-  /** From 1 in each pull, also in one that goes on from an earlier one. */
+  /** From 1 in each pull, also in a resumed one. */
   readonly pageNumber: number;
   readonly included: Included;
   /** Epoch ms of the request. */
   readonly startedAt: number;
-  /** Where a pull goes on behind this page; undefined: it was the last. */
+  /** Position to resume from; undefined: last page. */
   readonly next: string | undefined;
-  /** What speaks against the list being complete with it, in words. */
+  /** Arguments against the list's completeness, as messages. */
   readonly doubts: readonly string[];
 }
 
 interface V2PullEnd {
   readonly pages: number;
-  /** Good and bad rows of this pull. */
+  /** Valid and rejected rows of this pull. */
   readonly rows: number;
 }
 
 export interface V2Pull<R> {
   readonly pages: AsyncGenerator<V2Page<R>, void, undefined>;
-  /** Only after `pages` has been read to its end. */
+  /** Only after `pages` was read to its end. */
   end(): V2PullEnd;
 }
 
 export interface V2Paging {
   /** Rows per page, at most 250. */
   readonly pageRows: number;
-  /** How the next page is asked for. */
+  /** How the next page is requested. */
   readonly follow: 'token' | 'links';
 }
 
 export interface V2PullRequest<T extends ResourceType> {
   readonly sender: Sender;
   readonly type: T;
-  /** Of the first page, without `page[…]`. */
+  /** Request of the first page, without `page[…]`. */
   readonly request: HttpRequest;
   readonly paging: V2Paging;
-  /** The `next` of the last page of an earlier run. */
+  /** `next` of an earlier run's last page. */
   readonly from?: string | undefined;
 }
 
-/** Beyond this the service pages for ever. */
+/** Beyond this, the service pages endlessly. */
 const PAGES_MAX = 100_000;
 
-/** What a request that carries a dead token is answered with. */
+/** Answers to a request with an expired token. */
 const DEAD_TOKEN_CODES = new Set([
-  ...['service.bad_request', 'service.not_found', 'service.gone', NO_SUCH_PAGE, NOT_FOUND_BARE],
+  'service.bad_request',
+  'service.not_found',
+  'service.gone',
+  NO_SUCH_PAGE,
+  NOT_FOUND_BARE,
 ]);
 
 function isPaging(name: string): boolean {
@@ -74,7 +76,7 @@ function queryOf(parameters: URLSearchParams): Readonly<Record<string, string>> 
   return Object.fromEntries(parameters);
 }
 
-/** All parameters but those of the page, in one spelling. */
+/** All parameters except paging, in canonical form. */
 function frozen(parameters: URLSearchParams): string {
   return [...parameters]
     .filter(([name]) => !isPaging(name))
@@ -105,7 +107,7 @@ interface PageAnswer {
   readonly startedAt: number;
 }
 
-/** What else is in a first request that an account may not know. */
+/** Hint about the other part of a first request that an account may not know. */
 function withHint(error: RefusedError, query: URLSearchParams): RefusedError {
   const { code, message, lines } = error;
   const isSparse = [...query.keys()].some((name) => name.startsWith('fields_'));
@@ -136,7 +138,7 @@ async function fetchPage(
   }
 }
 
-/** The query of the page behind this one; undefined: this was the last. */
+/** Query of the next page; undefined: this was the last. */
 function nextQuery(
   request: HttpRequest,
   paging: V2Paging,
@@ -145,7 +147,7 @@ function nextQuery(
 ): URLSearchParams | undefined {
   const { nextLink, token, rows } = page;
   if (nextLink === null) return undefined;
-  // Without links at all, a page that is not full is the last one.
+  // Without links, a page that is not full is the last.
   if (nextLink === undefined && (token === undefined || rows.length < paging.pageRows)) {
     return undefined;
   }
@@ -163,7 +165,7 @@ function nextQuery(
   throw errorOfBrokenAnswer(askedOf(request), problem);
 }
 
-/** The rows between this page and the next one that neither of them has. */
+/** Rows between this page and the next that neither has. */
 function skippedRows(
   page: PageAnswer,
   { pageRows }: V2Paging,
@@ -172,7 +174,7 @@ function skippedRows(
 ): number {
   if (!next) return 0;
   const to = next.get('page[offset]');
-  // Where places are not told, a page that is not the last one is full.
+  // Without offsets, a page before the last counts as full.
   const rows = to === null ? pageRows : Number(to) - Number(query.get('page[offset]') ?? 0);
   return Math.max(0, rows - page.rows.length);
 }
@@ -185,7 +187,7 @@ function doubtsAbout(
   const doubts: string[] = [];
   if (page.rows.length === 0 && is.announced) doubts.push('a page that was announced is empty');
   if (is.skipped > 0) doubts.push(`${is.skipped} rows were skipped`);
-  // More than were asked for: it does not page at all.
+  // More rows than requested would mean that it does not page at all.
   if (is.last && page.nextLink === undefined && page.rows.length === pageRows) {
     doubts.push('the last page is full, and nothing says that it is the last');
   }
@@ -200,7 +202,7 @@ async function* paged<T extends ResourceType>(
   const outer = pull.request.signal;
   const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
   const request = { ...pull.request, signal };
-  /** Queries, and the digests of what came. */
+  /** Queries and page digests seen. */
   const seen = new Set<string>();
   let query = firstQuery(pull);
   let coming = fetchPage(pull.sender, request, query);
@@ -209,7 +211,7 @@ async function* paged<T extends ResourceType>(
   try {
     for (let pageNumber = 1; pageNumber <= PAGES_MAX; pageNumber += 1) {
       const page = await coming;
-      // A service or a cache that does not heed the place gives the first page without end.
+      // A service or cache that ignores the position repeats the first page endlessly.
       const content = page.rows.length > 0 ? sha256(JSON.stringify(page.rows)) : undefined;
       if (content !== undefined && seen.has(content)) break;
       if (content !== undefined) seen.add(content);
@@ -219,14 +221,14 @@ async function* paged<T extends ResourceType>(
         last: next === undefined,
         skipped: skippedRows(page, pull.paging, query, next),
       });
-      // Without a link it was only looked whether there is another one.
+      // Without a link, the next page is only a probe.
       isAnnounced = typeof page.nextLink === 'string';
       seen.add(query.toString());
       if (next && seen.has(next.toString())) break;
       if (next) {
         query = next;
         coming = fetchPage(pull.sender, request, next);
-        // Awaited in its turn; until then a failure must not count as unhandled.
+        // Awaited in its turn; marked as handled until then.
         coming.catch(() => undefined);
       }
       rows += page.rows.length;

@@ -1,7 +1,7 @@
 /**
- * The resource types of V2 and what of them is modelled: attributes and relationships by name.
- * Members that are not modelled are kept. Every modelled one may be absent, because sparse
- * fieldsets leave members out. Source: docs/wire.md, "V2 (JSON:API)".
+ * V2's resource types with their modelled attributes and relationships. Other members are kept.
+ * Modelled ones may be absent, because sparse fieldsets omit members. Source: docs/wire.md, "V2
+ * (JSON:API)".
  */
 import { z } from 'zod';
 import { keyText } from '../key-text.ts';
@@ -15,7 +15,7 @@ const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
 const id = keyText;
 const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
 
-/** Attributes or relationships: none of them may be written as null, too. */
+/** Attributes or relationships; an empty set may be written as null, too. */
 function membersOf<T extends z.ZodRawShape>(shape: T) {
   return z.preprocess((members) => members ?? {}, z.looseObject(shape));
 }
@@ -82,14 +82,13 @@ const schemas = {
 export type ResourceType = keyof typeof schemas;
 export type ResourceOf<T extends ResourceType> = z.infer<(typeof schemas)[T]>;
 
-/** By type. */
 export const resourceSchemas: { readonly [T in ResourceType]: z.ZodType<ResourceOf<T>> } = schemas;
 
 export function isResourceType(name: string): name is ResourceType {
   return Object.hasOwn(schemas, name);
 }
 
-/** Below `/pdm`, unless the configuration says otherwise. */
+/** Paths below `/pdm`, unless configured otherwise. */
 export const RESOURCE_PATHS: Readonly<Record<ResourceType, string>> = {
   style: 'styles',
   styleColor: 'style-colors',
@@ -100,7 +99,7 @@ export const RESOURCE_PATHS: Readonly<Record<ResourceType, string>> = {
   country: 'countries',
 };
 
-/** Names of the modelled attributes and relationships: what a sparse fieldset asks for. */
+/** Names of the modelled attributes and relationships, for sparse fieldsets. */
 export function modelledFields(type: ResourceType): readonly string[] {
   const { attributes, relationships } = schemas[type].shape;
   return [attributes, relationships].flatMap((members) => Object.keys(members.out.shape));

@@ -36,7 +36,7 @@ const V2_LISTS = {
 
 /** Adds what is the same for every installation. */
 function withConstants<T extends object>(settings: T, name: keyof typeof DELETION_GUARDS) {
-  return { ...settings, fuse: DELETION_GUARDS[name] };
+  return { ...settings, deletionGuard: DELETION_GUARDS[name] };
 }
 
 function listOfV2(settings: { readonly enabled: boolean }, name: keyof typeof V2_LISTS) {
@@ -48,7 +48,7 @@ export function streamsSection() {
   // Built once: to build one for each takes as long as all the rest of the schema.
   const usual = timed.extend({ jitter: duration('0s', '1h') });
   const guarded = usual.extend({
-    fuse: z.strictObject({ absolute: whole(0, 100_000_000), share: decimal(0, 1, '0.1') }),
+    deletionGuard: z.strictObject({ absolute: whole(0, 100_000_000), share: decimal(0, 1, '0.1') }),
     detailedPricing: flag(),
   });
   const list = z.strictObject({ enabled: flag() });

@@ -1,7 +1,7 @@
 /** Offline mode: runs a command with store and service under the daemon's lock while none runs. */
 import type { Config } from '../../config/schema.ts';
-import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Random } from '../../lib/random.ts';
 import type { Scrubber } from '../../lib/secret.ts';
 import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type Store, storeOptions } from '../../store/store.ts';

@@ -2,7 +2,7 @@
 import type { PortalLink } from '../../client/portal-link.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
-import { isNoAddress } from '../../sync/traits/level-watch.ts';
+import { isNoAddress } from '../../sync/account-traits.ts';
 import type { CallerDeps } from './call.ts';
 
 export async function openPortal(

@@ -9,7 +9,7 @@ import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { describePause, resumeStep } from '../../store/pauses.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
-import { toldOfName } from '../../sync/other-names.ts';
+import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
@@ -59,7 +59,7 @@ async function checkNames({ db }: SqliteStore): Promise<Finding[]> {
   for (const stream of ['stock', 'season']) {
     for (const { entity, otherNames = [] } of await driftOfStream(db, stream)) {
       for (const one of otherNames) {
-        const text = `${entity}.${toldOfName(one)}`;
+        const text = `${entity}.${describeOtherName(one)}`;
         found.push(odd('names', text, `if that is it: ${one.setting}`));
       }
     }

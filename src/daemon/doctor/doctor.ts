@@ -5,7 +5,7 @@
  */
 import type { LoadedConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
-import { wayOf } from '../service.ts';
+import { routeOf } from '../service.ts';
 import { checkDatabase } from './database.ts';
 import { checkDropFolder } from './drop-folder.ts';
 import { checkExchange } from './exchange.ts';
@@ -58,7 +58,9 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
     return;
   }
   yield* await guarded('listeners', () => checkListeners(config, network));
-  yield* await guarded('certificate', () => checkCertificate(baseUrl, now, wayOf(config.service)));
+  yield* await guarded('certificate', () =>
+    checkCertificate(baseUrl, now, routeOf(config.service)),
+  );
   // Without a daemon the log-in needs the database: asking would make it, or migrate it.
   if (database.some(({ grade }) => grade === 'failed')) {
     yield skipped('service', 'not asked: first the database', 'see "database"');

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { connect } from 'node:tls';
 import { proxyFor } from '../../client/http/pools.ts';
-import { openTunnel, tlsOf, type Way } from '../../client/http/tunnel.ts';
+import { openTunnel, type Route, tlsOf } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
@@ -88,7 +88,7 @@ export async function checkListeners(
   return found;
 }
 
-async function expiryOf(url: URL, way: Way): Promise<number | undefined> {
+async function expiryOf(url: URL, way: Route): Promise<number | undefined> {
   const port = Number(url.port || 443);
   const proxy = proxyFor(url.origin, way);
   const target = `${url.hostname}:${port}`;
@@ -118,14 +118,18 @@ function certificateEnds(name: string, of: string, end: number, now: number, who
 }
 
 /** The certificate that we show. */
-function checkOurs(client: NonNullable<Way['client']>, now: number): Finding {
+function checkOurs(client: NonNullable<Route['client']>, now: number): Finding {
   const certificate = new X509Certificate(client.certText);
   const of = certificate.subject.replaceAll('\n', ', ');
   const who = 'whoever made it for us (service.clientCertificate)';
   return certificateEnds('certificate', of, Date.parse(certificate.validTo), now, who);
 }
 
-export async function checkCertificate(baseUrl: string, now: number, way: Way): Promise<Finding[]> {
+export async function checkCertificate(
+  baseUrl: string,
+  now: number,
+  way: Route,
+): Promise<Finding[]> {
   const url = new URL(baseUrl);
   if (url.protocol !== 'https:') return [skipped('certificate', `${url.host} is this machine`)];
   const ours = way.client ? [checkOurs(way.client, now)] : [];

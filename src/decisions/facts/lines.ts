@@ -6,8 +6,7 @@
  */
 import { sql } from 'kysely';
 import { decimalOf } from '../../lib/money.ts';
-import { spellingsOf } from '../../lib/text/same-name.ts';
-import { currencyOf, nameOf } from '../../lib/text/told.ts';
+import { currencyOf, nameOf, spellingsOf } from '../../lib/strings.ts';
 import { byBarcode } from '../../mirror/catalog/spelt.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';

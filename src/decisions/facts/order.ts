@@ -1,9 +1,16 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
 import { worthOf } from '../../lib/money.ts';
-import { nameKey, spellingIn, spellingsOf } from '../../lib/text/same-name.ts';
-import { countryOf, currencyOf, nameOf, told } from '../../lib/text/told.ts';
-import { putAside } from '../../mirror/quarantine.ts';
+import {
+  countryOf,
+  currencyOf,
+  emptyToNull,
+  nameKey,
+  nameOf,
+  spellingIn,
+  spellingsOf,
+} from '../../lib/strings.ts';
+import { quarantinedAmong } from '../../mirror/quarantine.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
@@ -123,7 +130,7 @@ export async function orderFacts(
     other_pending: others.get('pending') ?? 0,
     rejected_before: others.get('rejected') ?? 0,
     accepted_before: others.get('accepted') ?? 0,
-    account_no: told(order.account_no),
+    account_no: emptyToNull(order.account_no),
     company: order.company,
   };
   const odd = status === null && order.status !== '' ? [`status (${order.status})`] : [];
@@ -166,7 +173,7 @@ export async function seasonFacts(tx: Tx, own: string): Promise<Facts['season']>
   const isRead = typeof read?.complete_at === 'number';
   const known =
     row !== undefined ||
-    (isRead && !(await putAside(tx, ['season'], 'seasonName', [name])).has(name));
+    (isRead && !(await quarantinedAmong(tx, ['season'], 'seasonName', [name])).has(name));
   return {
     name: own,
     listed: known ? listed : null,

@@ -8,7 +8,7 @@
  */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
-import { currencyOf } from '../../lib/text/told.ts';
+import { currencyOf } from '../../lib/strings.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { hasOpenPush } from '../push.ts';

@@ -1,16 +1,16 @@
 /**
- * What every server here that a browser may talk to does before its routes: it answers only to
- * names it knows (DNS rebinding), lets a state-changing request come only from its own pages
- * (cross-site request forgery), and sends the headers that keep a page to itself.
+ * Protects local servers against browsers: answers only known host names (DNS rebinding), accepts
+ * state-changing requests only from its own pages (cross-site request forgery), and sends headers
+ * that isolate its pages.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 export interface BrowserGuardOptions {
-  /** Whether a cookie opens anything here; without one every route asks for its token by itself. */
+  /** Whether cookies authenticate here; without them every route requires its token. */
   readonly hasCookies?: boolean;
 }
 
-/** Its one name, and the addresses that only this machine can reach, as a `Host` names them. */
+/** The host name and addresses that only this machine can reach, as in a `Host` header. */
 const THIS_MACHINE =
   /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})\])(?::\d*)?$/i;
 
@@ -34,14 +34,14 @@ const HEADERS = {
   'cache-control': 'no-store',
 };
 
-/** Whether a `Host` is one that no foreign page can have: any other name may lead here today. */
+/** Whether no foreign page can have this `Host`; any other name may resolve here today. */
 export function isThisMachine(host = ''): boolean {
   return THIS_MACHINE.test(host);
 }
 
 /**
- * Go's rule: a browser says where a request comes from in `Sec-Fetch-Site`, an older one in
- * `Origin`. Whoever says neither is no browser, and must carry a bearer token instead of a cookie.
+ * Go's rule: a browser states the origin in `Sec-Fetch-Site`, an older one in `Origin`. A client
+ * with neither is no browser, and must carry a bearer token instead of a cookie.
  */
 function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boolean {
   const site = headers['sec-fetch-site'];
@@ -51,7 +51,7 @@ function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boo
   return !hasCookies || (headers.authorization?.startsWith('Bearer ') ?? false);
 }
 
-/** Installs the guard for every route of `app`, also for those that are registered later. */
+/** Installs the guard for every route of `app`, also for later ones. */
 export function guardBrowser(app: FastifyInstance, options: BrowserGuardOptions = {}): void {
   const { hasCookies = true } = options;
   app.addHook('onRequest', async (request, reply) => {

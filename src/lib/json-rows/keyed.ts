@@ -1,6 +1,6 @@
 /**
- * Rows of a list that is written as an object by number (`{"0": …, "1": …}`), as PHP does with a
- * list that has lost a row.
+ * Lists written as an object by number (`{"0": …, "1": …}`), as PHP does with a list that has lost
+ * a row.
  */
 import { COMMA, OPEN_OBJECT, QUOTE } from './structure.ts';
 import { ValueScanner } from './value-scanner.ts';
@@ -11,7 +11,7 @@ export function isRowNumber(name: string | undefined): boolean {
   return name !== undefined && NUMBER.test(name);
 }
 
-/** The index of the next row, behind its comma, name and colon. */
+/** Index of the next row, after comma, name and colon. */
 function nextRow(bytes: Uint8Array, from: number, name: ValueScanner): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== OPEN_OBJECT) {
@@ -23,7 +23,7 @@ function nextRow(bytes: Uint8Array, from: number, name: ValueScanner): number {
   return at;
 }
 
-/** A piece that begins with a row and ends with one, as a piece of a list. */
+/** Converts a piece of such an object into a piece of a list. */
 export function withoutNames(bytes: Buffer): Buffer {
   const value = new ValueScanner();
   const parts: Buffer[] = [];

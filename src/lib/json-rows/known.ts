@@ -1,35 +1,36 @@
 /**
- * Rows that are as they were the last time need no scanning. Where a known segment should begin,
- * as many bytes as it had are digested: an equal digest proves that the same rows stand there,
- * if the array goes on behind them as it must. Whatever differs is scanned.
+ * Skips scanning of unchanged rows. At the position of a stored chunk, as many bytes as it had are
+ * digested: an equal digest proves the same rows, if the array continues properly after them.
+ * Everything else is scanned.
  */
+
 import { hash } from 'node:crypto';
 import { CLOSE_ARRAY, COMMA, isSpace } from './structure.ts';
 
-/** A segment as it was the last time. */
-export interface KnownSegment {
+/** A chunk as stored by the last run. */
+export interface KnownChunk {
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Bytes, from the first of the first row to the last of the last one. */
+  /** Bytes from the start of its first row to the end of its last. */
   readonly size: number;
   /** See {@link digestOf}. */
   readonly digest: string;
 }
 
-/** Half of a SHA-256, in hex: nobody finds other bytes for one, by chance or on purpose. */
+/** Half of a SHA-256, in hex: nobody finds other bytes for it, by chance or on purpose. */
 export function digestOf(bytes: Uint8Array | string): string {
   return hash('sha256', bytes).slice(0, 32);
 }
 
 interface KnownOptions {
-  /** What is known of the segment that begins with this row. */
-  readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
-  readonly rowsPerSegment: number;
+  /** Stored chunk that begins with this row. */
+  readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
+  readonly rowsPerChunk: number;
   readonly rowBytesMax: number;
   readonly skipRows?: number | undefined;
 }
 
-/** A list that has shifted differs everywhere: after so many in a row only some are tried. */
+/** A shifted list differs everywhere: after this many misses in a row, only some are tried. */
 const MISSES_MAX = 4;
 const TRIED_THEN = 16;
 
@@ -42,28 +43,65 @@ export class KnownRows {
     this.#options = options;
   }
 
-  /** The segment to look for at this row; asked once for each place, as it is tried once. */
-  expectedAt(row: number): KnownSegment | undefined {
-    const { known, rowsPerSegment, rowBytesMax, skipRows = 0 } = this.#options;
-    if (!known || row % rowsPerSegment !== 0 || row === this.#triedAt) return undefined;
-    const isRare = (row / rowsPerSegment) % TRIED_THEN === 0;
+  /** Stored chunk to compare at this row, once per position. */
+  expectedAt(row: number): KnownChunk | undefined {
+    const { known, rowsPerChunk, rowBytesMax, skipRows = 0 } = this.#options;
+    if (!known || row % rowsPerChunk !== 0 || row === this.#triedAt) return undefined;
+    const isRare = (row / rowsPerChunk) % TRIED_THEN === 0;
     if (this.#misses >= MISSES_MAX && !isRare) return undefined;
-    const segment = known(row);
-    if (!segment || segment.rowCount > rowsPerSegment) return undefined;
-    // None of its rows is too large then.
-    if (segment.size > rowBytesMax) return undefined;
-    if (row < skipRows && row + segment.rowCount > skipRows) return undefined;
+    const chunk = known(row);
+    if (!chunk || chunk.rowCount > rowsPerChunk) return undefined;
+    // Then none of its rows is too large.
+    if (chunk.size > rowBytesMax) return undefined;
+    if (row < skipRows && row + chunk.rowCount > skipRows) return undefined;
     this.#triedAt = row;
-    return segment;
+    return chunk;
   }
 
-  /** `next` is the byte behind the bytes. */
-  isProved({ rowCount, digest }: KnownSegment, bytes: Uint8Array, next: number): boolean {
-    // A shorter one was the last: with rows behind it the segment is another one.
-    const mayGoOn = rowCount === this.#options.rowsPerSegment;
+  /** `next` is the byte after the chunk. */
+  isUnchanged({ rowCount, digest }: KnownChunk, bytes: Uint8Array, next: number): boolean {
+    // A shorter chunk was the last one: with rows after it, it is another chunk.
+    const mayGoOn = rowCount === this.#options.rowsPerChunk;
     const ends = next === CLOSE_ARRAY || (mayGoOn && (next === COMMA || isSpace(next)));
     const isSame = ends && digestOf(bytes) === digest;
     this.#misses = isSame ? 0 : this.#misses + 1;
     return isSame;
   }
+}
+
+// Prefetches the stored digests that the scanner will ask for.
+
+/** Returns the stored chunks that begin with a row in [from, to). */
+export type KnownChunks = (from: number, to: number) => Promise<readonly KnownChunk[]>;
+
+export interface KnownAhead {
+  /** Loads the digests around this row; rows only increase. */
+  reach(row: number): Promise<void>;
+  at(firstRow: number): KnownChunk | undefined;
+}
+
+/** Rows loaded at once: a millisecond's work, a few hundred chunks. */
+const STRETCH_ROWS = 8_192;
+/** Lead of the prefetch: more rows than a network read or a page has. Rows beyond are scanned. */
+const AHEAD_ROWS = 4_096;
+
+export function createKnownAhead(load: KnownChunks | undefined): KnownAhead {
+  const chunks = new Map<number, KnownChunk>();
+  let until = 0;
+  let loading: Promise<void> = Promise.resolve();
+  const loadNext = async (load: KnownChunks, from: number, to: number): Promise<void> => {
+    // Keeps the previous stretch, because pages in progress may still need it.
+    for (const row of chunks.keys()) if (row < from - STRETCH_ROWS) chunks.delete(row);
+    for (const chunk of await load(from, to)) chunks.set(chunk.firstRow, chunk);
+  };
+  return {
+    at: (firstRow) => chunks.get(firstRow),
+    reach(row) {
+      if (!load || row + AHEAD_ROWS <= until) return loading;
+      const from = Math.max(row, until);
+      until = from + STRETCH_ROWS;
+      loading = loadNext(load, from, until);
+      return loading;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * A row that is too long to be held: in its place stands a short one that tells of it, with its
- * length, its digest and how it begins, so that its neighbours are read as ever.
+ * Replaces a row that is too long to be held by a short one with its length, digest and beginning,
+ * so that its neighbours are read normally.
  */
 import { createHash } from 'node:crypto';
 import { isJsonObject, tryParseJson } from '../json.ts';
@@ -10,7 +10,7 @@ const HEAD_BYTES = 1_000;
 
 const MEMBER = 'rowTooLong';
 
-/** Its first member, when that is a text: mostly what tells rows apart. */
+/** First member with a text value, usually the key. */
 const FIRST_TEXT = /^\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"(?:[^"\\]|\\.)*"/;
 
 function firstMember(head: string): Record<string, unknown> {
@@ -31,16 +31,16 @@ export class LongRow {
     this.#size += part.length;
   }
 
-  /** The row in short, as JSON. */
+  /** The short row, as JSON. */
   end(): Buffer {
     const begins = this.#head.toString('utf8', 0, Math.min(this.#size, HEAD_BYTES));
-    const told = { size: this.#size, sha256: this.#hash.digest('hex'), begins };
-    return Buffer.from(JSON.stringify({ ...firstMember(begins), [MEMBER]: told }));
+    const summary = { size: this.#size, sha256: this.#hash.digest('hex'), begins };
+    return Buffer.from(JSON.stringify({ ...firstMember(begins), [MEMBER]: summary }));
   }
 }
 
-/** Bytes of the row that this one tells of in short; undefined: it is a row like others. */
+/** Size of the row that a short row replaces; undefined: an ordinary row. */
 export function sizeOfLongRow(row: unknown): number | undefined {
-  const told = isJsonObject(row) ? row[MEMBER] : undefined;
-  return isJsonObject(told) && typeof told.size === 'number' ? told.size : undefined;
+  const summary = isJsonObject(row) ? row[MEMBER] : undefined;
+  return isJsonObject(summary) && typeof summary.size === 'number' ? summary.size : undefined;
 }

@@ -18,13 +18,13 @@ interface Frame {
   key: string | undefined;
 }
 
-/** Everything around the array: keeps its bytes and knows where in the document it stands. */
+/** Scans everything around the array: keeps its bytes and tracks the position in the document. */
 export class RestScanner {
   readonly #others: readonly (readonly string[])[] | undefined;
   readonly #bytesMax: number;
   readonly #parts: Buffer[] = [];
   readonly #frames: Frame[] = [];
-  /** The places of the array. */
+  /** Possible paths of the array. */
   #paths: readonly (readonly string[])[];
   #foundAt: readonly string[] | undefined;
   #isKeyed = false;
@@ -48,30 +48,30 @@ export class RestScanner {
     return this.#foundAt;
   }
 
-  /** The list is an object by number, and no array. */
+  /** The list is an object by number instead of an array. */
   get isKeyed(): boolean {
     return this.#isKeyed;
   }
 
   /**
-   * The index behind the array's `[`, or that of the first row of an object by number; -1 when the
-   * chunk holds nothing but the rest.
+   * Index after the array's `[`, or of the first row of an object by number; -1 when the input
+   * contains neither.
    */
-  scan(chunk: Buffer, from: number): number {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
+  scan(input: Buffer, from: number): number {
+    for (let at = from; at < input.length; at += 1) {
+      const byte = input[at] ?? 0;
       if (this.#inString) this.#stringByte(byte);
       else if (byte === OPEN_ARRAY && this.#isTarget(0)) {
-        this.#keep(chunk.subarray(from, at + 1));
+        this.#keep(input.subarray(from, at + 1));
         this.#frames.push({ object: false, key: undefined });
         return at + 1;
       } else if (byte === OPEN_OBJECT && this.#isKeyedRow()) {
-        this.#keep(chunk.subarray(from, at));
+        this.#keep(input.subarray(from, at));
         this.#keep(NULL);
         return at;
       } else this.#structureByte(byte);
     }
-    this.#keep(chunk.subarray(from));
+    this.#keep(input.subarray(from));
     return -1;
   }
 
@@ -83,7 +83,7 @@ export class RestScanner {
     return JSON.parse(text);
   }
 
-  /** Whether the array would stand here, or so many brackets further out. */
+  /** Whether the array would start here, or `inside` levels further out. */
   #isTarget(inside: number): boolean {
     const depth = this.#frames.length - inside;
     const found = this.#paths.find(
@@ -99,7 +99,7 @@ export class RestScanner {
 
   #isKeyedRow(): boolean {
     const last = this.#frames.at(-1);
-    // A list that has begun as an array ends as one.
+    // A list that started as an array ends as one.
     if (!this.#others || this.#foundAt || !last?.object || !isRowNumber(last.key)) return false;
     this.#isKeyed = this.#isTarget(1);
     return this.#isKeyed;
@@ -110,7 +110,7 @@ export class RestScanner {
     if (this.#bytes > this.#bytesMax) {
       throw new JsonRowsError('rest_too_large', 'outside of the rows');
     }
-    // Copied, so that a few bytes do not keep a whole chunk in memory.
+    // Copies, so that a few bytes do not keep a whole buffer in memory.
     if (part.length > 0) this.#parts.push(Buffer.from(part));
   }
 
@@ -147,7 +147,7 @@ function keyText(bytes: readonly number[]): string | undefined {
     const key: unknown = JSON.parse(`"${Buffer.from(bytes).toString()}"`);
     return typeof key === 'string' ? key : undefined;
   } catch {
-    // Not JSON: said when the rest is parsed.
+    // Not JSON: reported when the rest is parsed.
     return undefined;
   }
 }

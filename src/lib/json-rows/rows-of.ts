@@ -1,35 +1,35 @@
-/** Parses the rows of one segment of a scanned list. */
+/** Parses the rows of one chunk. */
 import { toError } from '../errors.ts';
 import { createRowScanner } from '../json-rows.ts';
 
 interface BrokenRow {
-  /** Position in the segment, from 0. */
+  /** Position in the chunk, from 0. */
   readonly index: number;
   readonly text: string;
   readonly reason: string;
 }
 
-export interface ParsedSegment {
+export interface ParsedChunk {
   readonly rows: readonly unknown[];
-  /** Rows with the right brackets that are no JSON all the same; `rows` goes on without them. */
+  /** Rows with matching brackets that are not JSON; `rows` omits them. */
   readonly broken: readonly BrokenRow[];
 }
 
-/** Parses the rows of one segment; a row that is no JSON does not take its neighbours along. */
+/** Parses the rows of one chunk; an invalid row does not affect its neighbours. */
 export function rowsOf(
   bytes: Uint8Array,
   parse: (text: string) => unknown = JSON.parse,
-): ParsedSegment {
+): ParsedChunk {
   const text = `[${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()}]`;
   try {
     const rows: unknown = parse(text);
     if (Array.isArray(rows)) return { rows, broken: [] };
   } catch {
-    // One by one, below.
+    // Parsed one by one below.
   }
   const scanner = createRowScanner({
     path: [],
-    rowsPerSegment: 1,
+    rowsPerChunk: 1,
     rowBytesMax: text.length * 4,
     restBytesMax: text.length * 4,
   });

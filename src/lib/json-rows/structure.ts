@@ -1,4 +1,4 @@
-/** The bytes that give JSON its structure, and how a scan can fail. */
+/** Structural bytes of JSON, and the errors of a scan. */
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;

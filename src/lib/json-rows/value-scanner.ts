@@ -1,28 +1,27 @@
 import { DEPTH_MAX } from '../json.ts';
 import * as structure from './structure.ts';
 
-/** Names of this module: V8 looks imported ones up again for each byte, a third of the time. */
+/** Local names, because V8 looks imported ones up again for each byte, a third of the time. */
 const { BACKSLASH, CLOSE_OBJECT, JsonRowsError, OPEN_OBJECT, QUOTE } = structure;
 
-/** `[` and `{` differ from each other in this bit only, and so do `]` and `}`. */
+/** `[` and `{` differ only in this bit, and so do `]` and `}`. */
 const BRACKET_BIT = 0x20;
 
-/** The first bracket; what stands outside of strings is mostly below it: digits, commas, colons. */
+/** First bracket byte; most bytes outside of strings are below it: digits, commas, colons. */
 const FIRST_BRACKET = 0x5b;
 
-/** No row that is data is nested deeper than this. */
 const DEPTH_USUAL = DEPTH_MAX;
 
-/** The chunk ends inside the string. */
+/** The input ends inside the string. */
 const OPEN_END = -1;
-/** The same, and the byte that comes next is escaped. */
+/** The input ends inside the string, and the next byte is escaped. */
 const ESCAPED_END = -2;
 
-/** The index behind the string's closing quote, or how the chunk ends before it, at `end`. */
-function endOfString(chunk: Uint8Array, from: number, end: number): number {
+/** Index after the string's closing quote, or how the input ends before it. */
+function endOfString(input: Uint8Array, from: number, end: number): number {
   let at = from;
   while (at < end) {
-    const byte = chunk[at] ?? 0;
+    const byte = input[at] ?? 0;
     at += 1;
     if (byte === QUOTE) return at;
     if (byte === BACKSLASH) at += 1;
@@ -30,25 +29,25 @@ function endOfString(chunk: Uint8Array, from: number, end: number): number {
   return at > end ? ESCAPED_END : OPEN_END;
 }
 
-/** Finds where an object, array or string ends; goes on over chunk borders. */
+/** Finds where an object, array or string ends, across input buffers. */
 export class ValueScanner {
   #open = new Uint8Array(DEPTH_USUAL);
   #depth = 0;
   #inString = false;
-  /** The next byte is escaped and belongs to the next chunk. */
+  /** The next byte is escaped and in the next buffer. */
   #escaped = false;
 
-  /** The value is nested so deep that whoever parses it should look twice. */
+  /** The value is nested so deep that a parser should check it. */
   get isDeep(): boolean {
     return this.#open.length > DEPTH_USUAL;
   }
 
-  /** Brackets that are open where the last chunk has ended. */
+  /** Open brackets at the end of the last buffer. */
   get depth(): number {
     return this.#depth;
   }
 
-  /** `first` is the value's first byte, which the caller has already stepped over. */
+  /** `first` is the value's first byte, already consumed. */
   begin(first: number): void {
     this.#inString = first === QUOTE;
     this.#depth = this.#inString ? 0 : 1;
@@ -57,25 +56,25 @@ export class ValueScanner {
     this.#open[1] = first;
   }
 
-  /** The index behind the value's last byte, or -1 when the chunk ends inside the value. */
-  scan(chunk: Uint8Array, from: number): number {
-    if (!this.#inString) return this.#scanOutside(chunk, from);
-    const at = endOfString(chunk, this.#escaped ? from + 1 : from, chunk.length);
+  /** Index after the value's last byte, or -1 when the input ends inside the value. */
+  scan(input: Uint8Array, from: number): number {
+    if (!this.#inString) return this.#scanOutside(input, from);
+    const at = endOfString(input, this.#escaped ? from + 1 : from, input.length);
     if (at < 0) return this.#stopInString(at);
     this.#inString = false;
-    return this.#depth === 0 ? at : this.#scanOutside(chunk, at);
+    return this.#depth === 0 ? at : this.#scanOutside(input, at);
   }
 
-  #scanOutside(chunk: Uint8Array, from: number): number {
+  #scanOutside(input: Uint8Array, from: number): number {
     let open = this.#open;
-    const end = chunk.length;
+    const end = input.length;
     let depth = this.#depth;
     let at = from;
     while (at < end) {
-      const byte = chunk[at] ?? 0;
+      const byte = input[at] ?? 0;
       at += 1;
       if (byte === QUOTE) {
-        at = endOfString(chunk, at, end);
+        at = endOfString(input, at, end);
         if (at >= 0) continue;
         this.#depth = depth;
         return this.#stopInString(at);

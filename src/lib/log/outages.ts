@@ -1,21 +1,21 @@
 /**
- * What the log says of a failure that many things share: one line when it begins, one now and then
- * while it lasts or once it keeps ten times as many, and one when it is over. Everything in between
- * is there for who looks (debug, and the command that the hint names).
+ * Logs a failure that many subjects share: one line when it begins, reminders while it lasts or
+ * when it affects ten times as many, and one when it is over. Details in between are at debug
+ * level, or shown by the command in the hint.
  */
 import type { Clock } from '../clock.ts';
 import { LoginAgainError, RetryLaterError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
 export interface Outages<Key extends string | number = string> {
-  /** This one was put off, or has failed. */
+  /** Notes that this subject was postponed or failed. */
   note(key: Key, reason: string, fields: object): void;
-  /** This one came through. */
+  /** Notes that this subject succeeded. */
   over(key: Key): void;
 }
 
-export interface OutageWords {
-  /** What the things are called in the log. */
+export interface OutageMessages {
+  /** Log key of the subjects. */
   readonly of: string;
   readonly begins: string;
   readonly over: string;
@@ -23,27 +23,29 @@ export interface OutageWords {
 }
 
 interface Outage<Key> {
-  /** What it keeps. */
+  /** Subjects affected. */
   readonly kept: Set<Key>;
   readonly since: number;
-  toldAt: number;
-  /** How many it kept by then. */
-  toldOf: number;
+  loggedAt: number;
+  /** Number of subjects at the last log line. */
+  loggedOf: number;
   failures: number;
 }
 
-/** So often it is told again while it lasts. */
+/** Interval of reminders. */
 const REMIND_MS = 3_600_000;
-/** One thing that always fails must not hide that all of them do. */
+/** Growth that triggers a reminder, so that one permanent failure does not hide a general one. */
 const REMIND_GROWTH = 10;
 
-/** What ends without a word to us (a person cancels it) stays; the oldest make room. */
+/**
+ * Limit, because subjects that end silently (a person cancels them) stay; the oldest are dropped.
+ */
 const OUTAGES_MAX = 1_000;
 
-/** What came whole and cannot be understood is wrong with one thing, and not with the service. */
+/** A complete but unreadable answer concerns one subject, not the service. */
 const BROKEN_ANSWER = 'transport.broken_answer';
 
-/** What failures of one cause have in common; what is wrong with one thing alone is its own. */
+/** Reason shared by failures of one cause; a subject's own problem keeps its own message. */
 export function sharedReason(error: Error): string {
   const isPassing = error instanceof RetryLaterError || error instanceof LoginAgainError;
   if (!isPassing || error.code === BROKEN_ANSWER) return error.message;
@@ -52,9 +54,9 @@ export function sharedReason(error: Error): string {
 
 export function createOutages<Key extends string | number = string>(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
-  { of, begins, over, hint }: OutageWords,
+  { of, begins, over, hint }: OutageMessages,
 ): Outages<Key> {
-  /** By what is the matter. */
+  /** By reason. */
   const outages = new Map<string, Outage<Key>>();
   const leave = (key: Key, except: string | undefined): void => {
     for (const [reason, { kept, since, failures }] of outages) {
@@ -73,20 +75,20 @@ export function createOutages<Key extends string | number = string>(
       if (!outage) {
         const [oldest] = outages.keys();
         if (oldest !== undefined && outages.size >= OUTAGES_MAX) outages.delete(oldest);
-        const told = { since: now, toldAt: now, toldOf: 1, failures: 1 };
-        outages.set(reason, { kept: new Set([key]), ...told });
+        const first = { since: now, loggedAt: now, loggedOf: 1, failures: 1 };
+        outages.set(reason, { kept: new Set([key]), ...first });
         log.warn({ ...about, hint }, begins);
         return;
       }
       outage.kept.add(key);
       outage.failures += 1;
       const { failures, kept, since } = outage;
-      if (now - outage.toldAt < REMIND_MS && kept.size < outage.toldOf * REMIND_GROWTH) {
+      if (now - outage.loggedAt < REMIND_MS && kept.size < outage.loggedOf * REMIND_GROWTH) {
         log.debug(about, begins);
         return;
       }
-      outage.toldAt = now;
-      outage.toldOf = kept.size;
+      outage.loggedAt = now;
+      outage.loggedOf = kept.size;
       log.warn({ ...about, failures, kept: kept.size, ms: now - since, hint }, begins);
     },
     over: (key) => leave(key, undefined),

@@ -1,8 +1,8 @@
 /**
- * What a record says beside what was read of it. A reader that reads a member otherwise than it
- * came, or cannot read it, leaves the member as it came with its object; members that decide and
- * cannot be read are named with the record. Both travel with a copy by spreading, and are in no
- * JSON: the mirror keeps the one in `extra` and the other in its column `unread`.
+ * Hidden notes on records. A reader that normalizes a member, or cannot read it, keeps the received
+ * value with the object; decisive unreadable members are named with the record. Both survive
+ * copying by spread and stay out of JSON: the mirror stores them in `extra` and in the column
+ * `unread`.
  */
 
 const CAME = Symbol('members as they came');
@@ -15,23 +15,23 @@ interface Told {
   [UNREAD]?: readonly string[];
 }
 
-/** Keeps the member as it came; the record is one of the reader's own. */
+/** Keeps a received member; the record must be the reader's own. */
 export function keepAsItCame(record: object & Told, name: string, raw: unknown): void {
   record[CAME] ??= {};
   record[CAME][name] = raw;
 }
 
-/** Members of this object that were read otherwise, or not at all; undefined: none. */
+/** Received members of this object that were normalized or dropped; undefined: none. */
 export function asItCame(record: object & Told): Members | undefined {
   return record[CAME];
 }
 
-/** Names what of the record decides and cannot be read, such as `orderLineItems.0.quantity`. */
+/** Names decisive unreadable members, such as `orderLineItems.0.quantity`. */
 export function tellUnread(record: object & Told, paths: readonly string[]): void {
   if (paths.length > 0) record[UNREAD] = [...(record[UNREAD] ?? []), ...paths];
 }
 
-/** Empty: what decides could be read. */
+/** Empty: all decisive members were readable. */
 export function unreadIn(record: object & Told): readonly string[] {
   return record[UNREAD] ?? [];
 }

@@ -1,18 +1,18 @@
 /**
- * JSON in which a value is in question: a member that comes twice with two values, of which readers
- * take the last or the first, and a text with U+0000, at which many end. `JSON.parse` tells of
- * neither. In the place of such a value stands an {@link OddValue}, which no schema takes for a
- * text, a number or an object.
+ * JSON with ambiguous values: a member that occurs twice with different values, of which parsers
+ * take the last or the first, and a text with U+0000, where many programs stop. `JSON.parse`
+ * reports neither. An {@link OddValue} replaces such a value, which no schema accepts as a text, a
+ * number or an object.
  */
 import { isTooDeep, memberTwice } from '../json.ts';
 
-/** A list, so that nothing takes it for a value; in JSON it shows what came. */
+/** An array subclass, so that nothing takes it for a value; its JSON shows the received values. */
 export class OddValue extends Array<unknown> {
   static override get [Symbol.species](): ArrayConstructor {
     return Array;
   }
 
-  /** The text without U+0000; undefined: the member came twice. */
+  /** The text without U+0000; undefined: a duplicate member. */
   text: string | undefined;
 
   toJSON(): unknown {
@@ -20,9 +20,9 @@ export class OddValue extends Array<unknown> {
   }
 }
 
-/** SQLite ends a text there, and so do those who print it. */
+/** SQLite and many printers end a text here. */
 const NUL = '\0';
-/** Stands in its place where people and SQL see it. */
+/** Visible replacement for people and SQL. */
 const SHOWN_NUL = '\u2400';
 
 function shownNul(text: string): string {
@@ -44,7 +44,7 @@ function withoutNul(text: string): OddValue {
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s,\]}]+/y;
 
-/** Reads a text that is JSON, for sure, and not nested deep. */
+/** Reads a text that is known to be valid JSON and not nested deep. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -74,7 +74,7 @@ class Reader {
     return JSON.parse(token);
   }
 
-  /** Behind a bracket or a comma; whether the closing bracket has come. */
+  /** Consumes a bracket or comma; returns whether the closing bracket came. */
   #ends(bracket: string): boolean {
     this.#skip();
     const isEnd = this.#text[this.#at] === bracket;
@@ -100,7 +100,7 @@ class Reader {
       const value = this.value();
       const before = values.get(name);
       const text = JSON.stringify(value);
-      // The same value once more leaves nothing in question.
+      // An equal duplicate is unambiguous.
       if (!before) values.set(name, [value]);
       else if (before.every((one) => JSON.stringify(one) !== text)) before.push(value);
     }
@@ -112,7 +112,7 @@ class Reader {
   }
 }
 
-/** The value of a JSON text; throws what `JSON.parse` does. */
+/** Value of a JSON text; throws like `JSON.parse`. */
 export function parseOddJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   const isOdd = text.includes('\\u0000') || memberTwice(text) !== undefined;

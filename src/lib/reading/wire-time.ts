@@ -1,19 +1,18 @@
 /**
- * Times as services write them: ISO 8601, with a space, with slashes, that of HTTP, seconds since
- * 1970, PHP's objects. One that names no zone is one of the account's zone.
- *
- * Where clocks are put back an hour comes twice: its times are of the first one. Where they are put
- * forward an hour is missing: its times are as far behind it as they would be into it.
+ * Parses times as services write them: ISO 8601, with a space, with slashes, HTTP dates, seconds
+ * since 1970, PHP objects. A time without a zone belongs to the account's zone. When clocks are set
+ * back, an hour repeats: the first one counts. When they are set forward, an hour is missing: its
+ * times move forward by as much.
  */
 import { isJsonObject } from '../json.ts';
 import { parseTime } from '../units.ts';
 
 const YEAR_FIRST = /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)/;
 const DAY_FIRST = /^(?:[a-z]{3}, )?(\d\d?) [a-z]{3} \d{4}(?!\d)/i;
-// Behind a time of day also hours alone (`+02`): behind a year they would be its month and day.
+// Hours alone (`+02`) count only after a time of day; after a year they would be month and day.
 const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d|[+-](?<=:.{2,16})[\d:]+)$/i;
 
-/** The language makes the 31st of February one in March. */
+/** JavaScript would turn February 31 into a day in March. */
 function hasDay(text: string): boolean {
   const [, year, month, day] = (YEAR_FIRST.exec(text) ?? []).map(Number);
   if (year !== undefined && month !== undefined) {
@@ -23,13 +22,13 @@ function hasDay(text: string): boolean {
   return new Date(`${upToYear} UTC`).getUTCDate() === Number(inMonth);
 }
 
-/** What else is written for a time; without a zone the language would take this machine's. */
+/** Other formats; without a zone, JavaScript would use this machine's. */
 function looseTime(text: string): number {
   if (!hasDay(text)) return Number.NaN;
   return Date.parse(ZONE.test(text) ? text : `${text} UTC`);
 }
 
-/** Epoch milliseconds, in UTC unless it says otherwise; undefined: it is no time. */
+/** Epoch ms, in UTC unless it says otherwise; undefined: no time. */
 export function timeOfText(text: string): number | undefined {
   const at = parseTime(text) ?? looseTime(text);
   return Number.isFinite(at) ? at : undefined;
@@ -38,11 +37,17 @@ export function timeOfText(text: string): number | undefined {
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Gives how far the zone's clocks are ahead of UTC at a time, in ms. */
+/** Returns the zone's offset from UTC at a time, in ms. */
 function offsetsOf(timeZone: string): (at: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
-    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
   });
   return (at) => {
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
@@ -53,7 +58,7 @@ function offsetsOf(timeZone: string): (at: number) => number {
   };
 }
 
-/** The moment at which the clocks of the zone show what those of UTC show at `shown`. */
+/** Moment at which the zone's clocks show what UTC shows at `shown`. */
 function momentIn(offsetAt: (at: number) => number, shown: number): number {
   const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
   const moments = [shown - before, shown - after].filter((at) => at + offsetAt(at) === shown);
@@ -70,18 +75,18 @@ function sinceEpoch(value: string): number | undefined {
 
 type ReadTime = (value: unknown) => number | undefined;
 
-/** `{date, timezone_type, timezone}`, as PHP writes a time that nobody has formatted. */
+/** `{date, timezone_type, timezone}`, as PHP serializes a time. */
 function timeOfPhp({ date, timezone }: Record<string, unknown>): number | undefined {
   if (typeof date !== 'string' || typeof timezone !== 'string') return undefined;
   try {
     return timeIn(timezone)(date);
   } catch {
-    // It names a zone that nobody knows.
+    // Unknown zone.
     return undefined;
   }
 }
 
-/** Reads the times of an account whose clocks are those of the zone (IANA). */
+/** Reads the times of an account in the given zone (IANA). */
 export function timeIn(timeZone: string): ReadTime {
   const offsetAt = offsetsOf(timeZone);
   return (value) => {

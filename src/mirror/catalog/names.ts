@@ -1,4 +1,4 @@
-/** `brand`, `freight_option` and `season`: the short lists of V1. */
+/** Entities `brand`, `freight_option` and `season`: the short lists of V1. */
 import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
 import { membersOf } from '../members.ts';
@@ -28,10 +28,13 @@ export const FREIGHT_OPTION: ListEntity = {
   },
 };
 
-/** A season may be listed once for each brand, with the delivery names that the brand has. */
+/**
+ * Merges entries of a season, which may be listed once per brand, each with the brand's delivery
+ * names.
+ */
 function uniteSeasons(records: readonly unknown[]): unknown {
   const [first] = records;
-  // Where the names of one of them cannot be read, those of the season are not known.
+  // If the names of one entry are unreadable, those of the season are unknown.
   const odd = records.find((record) => unreadOf(record) !== null);
   if (odd !== undefined) return odd;
   const names = records.flatMap((record) => {

@@ -1,14 +1,14 @@
-/** The resources of V2: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
+/** Entities of V2's resources: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
 import { type MirroredTable, raiseReadSeq, type SqlRow } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
-import { type WriteCounts, writeRows } from '../entity.ts';
-import { forgetList, type ListEntity } from '../list.ts';
+import { upsertRows, type WriteCounts } from '../entity.ts';
+import { invalidateList, type ListEntity } from '../list.ts';
 import { type Members, membersOf } from '../members.ts';
-import type { Provenance } from '../rows/bulk.ts';
+import type { Provenance } from '../rows/prepared.ts';
 
 type Columns = (attributes: Members, relationships: Members) => SqlRow;
 
-/** The id that a to-one relationship points to. */
+/** Id that a to-one relationship points to. */
 function toOne(relationships: Members, name: string): string | null {
   const data = relationships.object(name).object('data');
   data.text('type');
@@ -23,7 +23,7 @@ function toMany(relationships: Members, name: string): string {
   return JSON.stringify(ids.filter((id) => id !== null));
 }
 
-/** `needed`: members that rules go by. */
+/** `needed`: members that rules use. */
 function resource(
   table: MirroredTable,
   key: string,
@@ -52,7 +52,7 @@ function resource(
 
 const named: Columns = (attributes) => ({ name: attributes.text('name') });
 
-/** By the stream that pulls them. */
+/** Entities by stream. */
 export const PDM = {
   styles: resource(
     'style',
@@ -116,7 +116,7 @@ export const PDM = {
   })),
 } as const;
 
-/** Writes one style that was read apart from the list, with the members that the list has. */
+/** Writes one style out of band. */
 export async function writeStyle(
   tx: Tx,
   record: object,
@@ -124,10 +124,10 @@ export async function writeStyle(
 ): Promise<WriteCounts> {
   const { styles } = PDM;
   const row = styles.toRow(record);
-  const counts = await writeRows(tx, styles, [row], provenance);
-  // A run that began earlier must not take away what was there as the mirror has it.
+  const counts = await upsertRows(tx, styles, [row], provenance);
+  // Protects the row from a run that began earlier and would delete it.
   const styleId = row.values[styles.key] ?? null;
   await raiseReadSeq(tx, styles.table, styles.key, [styleId], provenance.readSeq);
-  if (counts.inserted + counts.changed > 0) await forgetList(tx, 'styles');
+  if (counts.inserted + counts.changed > 0) await invalidateList(tx, 'styles');
   return counts;
 }

@@ -1,13 +1,13 @@
-/** Variants by barcodes that orders and the ERP may spell otherwise than the lists do. */
-import { nameKey, spellingsOf } from '../../lib/text/same-name.ts';
+/** Looks up variants by barcodes that orders and the ERP may spell differently than the lists. */
+import { nameKey, spellingsOf } from '../../lib/strings.ts';
 
 interface Row {
   readonly barcode: string;
 }
 
 /**
- * What the query finds of these barcodes: the row that is spelled alike, else the only one that is
- * the same name. Keyed by the barcodes that were asked for.
+ * Queries the barcodes: takes the exact match, else the only row with an equivalent spelling. Keyed
+ * by the given barcodes.
  */
 export async function byBarcode<R extends Row>(
   barcodes: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * `stock_variant`, what can be sold now, one row a barcode; and `season_variant`, what can be
- * ordered ahead, one row a season and barcode. Absent prices are null, never 0.
+ * Entities `stock_variant` (variants sold now, keyed by barcode) and `season_variant` (pre-order
+ * variants, keyed by season and barcode). Absent prices are null, never 0.
  */
 import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { ListEntity } from '../list.ts';
@@ -8,7 +8,7 @@ import { type Members, membersOfOwn } from '../members.ts';
 import type { GuardedColumns } from '../rows/drastic.ts';
 import { unreadOf } from '../rows/unread.ts';
 
-/** Besides key, season and {@link OWN}. */
+/** Columns besides key, season and {@link OWN}. */
 const COLUMNS = [
   'variant_type',
   'style_no',
@@ -31,7 +31,7 @@ const COLUMNS = [
   'color_active',
 ];
 
-/** What rules and orders go by in a variant. */
+/** Columns that rules and orders depend on. */
 const GUARDED: GuardedColumns = {
   groups: ['brand_name', 'season_name'],
   quantity: 'quantity',
@@ -41,10 +41,10 @@ const GUARDED: GuardedColumns = {
   details: ['style_name', 'color_name', 'size', 'category', 'gender'],
 };
 
-/** In which the sizes of one colour differ. */
+/** Columns in which the sizes of one colour differ. */
 const OWN = ['barcode', 'quantity', 'size'];
 
-/** What makes a variant another one than the variant before it in the list. */
+/** Members that distinguish a variant from its predecessor in the list. */
 interface VariantRepeat {
   readonly barcode: string;
   readonly quantity: number;
@@ -52,28 +52,28 @@ interface VariantRepeat {
 }
 
 export interface VariantEntity extends ListEntity {
-  /** The values of `ownColumns` of a row that repeats the one before it but for these. */
+  /** Values of `ownColumns` for a row that otherwise repeats its predecessor. */
   ownValues(repeat: VariantRepeat): readonly SqlValue[];
 }
 
 /**
- * The wholesale price of the list. The price in the season list is the pre-order price; the one in
- * `details` stays that of the stock in either list. The other one counts where the list's own is
- * absent, and not where it cannot be read: then the price is unknown.
+ * The list's wholesale price. The season list's price is the pre-order price; `details` has the
+ * stock price in both lists. The other price applies where the list's own is absent, but not where
+ * it is unreadable: then the price is unknown.
  */
 function wholesaleOf(own: Members, other: Members): number | null {
   const price = own.money('wspPrice');
   return price === null && !own.has('wspPrice') ? other.money('wspPrice') : price;
 }
 
-/** A million rows pass here, so nothing is made twice. */
+/** Hot path: a million rows pass here, so nothing is built twice. */
 function variantValues(
   members: Members,
   details: Members,
   wholesale: number | null,
   unread: string | null,
 ): SqlRow {
-  // Only a key with prices of its own is told of them.
+  // Only keys with their own prices have it.
   const pricing = members.has('pricing') ? members.object('pricing') : undefined;
   return {
     barcode: members.text('barcode'),
@@ -94,7 +94,7 @@ function variantValues(
     net_price: pricing?.money('wspPriceWithDiscount') ?? null,
     net_currency: pricing?.text('currency') ?? null,
     price_before_discount: pricing?.money('wspPriceOriginal') ?? null,
-    // Exact as an amount is: ten-thousandths.
+    // Ten-thousandths, exact like an amount.
     discount_percent: pricing?.money('discountPercentage') ?? null,
     category: details.text('category'),
     gender: details.text('gender'),
@@ -124,27 +124,27 @@ export const STOCK_VARIANT: VariantEntity = {
 };
 
 /**
- * The key of a variant in a season. A barcode that has a slash itself is written without, and with
- * one behind it: no other key ends like that.
+ * Key of a variant in a season. A barcode that contains a slash is escaped and ends with a slash,
+ * as no other key does.
  */
 function seasonBarcode(seasonName: string, barcode: string): string {
   if (!barcode.includes('/')) return `${seasonName}/${barcode}`;
   return `${seasonName}/${barcode.replaceAll('~', '~0').replaceAll('/', '~1')}/`;
 }
 
-/** The season in the key. */
+/** Season of the key. */
 export function seasonOfKey(key: string): string {
   return key.slice(0, key.lastIndexOf('/', key.length - 2));
 }
 
-/** The barcode in the key. */
+/** Barcode of the key. */
 export function barcodeOfKey(key: string): string {
   const written = key.slice(seasonOfKey(key).length + 1);
   if (!written.endsWith('/')) return written;
   return written.slice(0, -1).replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** The list of one season: the same variant stands in several of them. */
+/** Entity of one season's list; the same variant may be in several. */
 export function seasonVariants(seasonName: string): VariantEntity {
   return {
     entity: 'season_variant',
@@ -158,16 +158,18 @@ export function seasonVariants(seasonName: string): VariantEntity {
     guarded: GUARDED,
     ownValues: ({ barcode, quantity, size }) => [
       seasonBarcode(seasonName, barcode),
-      ...[barcode, quantity, size],
+      barcode,
+      quantity,
+      size,
     ],
     toRow(record) {
       const members = membersOfOwn(record);
       const details = members.object('details');
       const wholesale = wholesaleOf(members, details);
-      const told = variantValues(members, details, wholesale, unreadOf(record));
+      const common = variantValues(members, details, wholesale, unreadOf(record));
       const values = {
-        ...told,
-        season_barcode: seasonBarcode(seasonName, String(told.barcode)),
+        ...common,
+        season_barcode: seasonBarcode(seasonName, String(common.barcode)),
         season_name: seasonName,
       };
       return { values, extra: members.rest() };

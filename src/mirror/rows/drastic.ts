@@ -1,27 +1,27 @@
 /**
- * Drastic changes: a quantity, a price or the details of a row fall to nothing, or jump. One row
- * does that every day. Most rows of a list do it at once when the service is at fault: after a
- * re-index, with cents for euros, behind a proxy that cuts details off. Counts what a page changed
- * in this way, so that the run can tell one from the other (sync/run/change-guard.ts).
+ * Drastic changes: a quantity, a price or the details of a row drop to nothing, or jump. Single
+ * rows do that every day; most rows of a list do it at once when the service is faulty: after a
+ * re-index, with cents for euros, behind a proxy that cuts details off. Counts such changes per
+ * page, so that the run can tell these apart (sync/run/change-guard.ts).
  */
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 
-/** Columns of an entity that are watched. */
+/** Watched columns of an entity. */
 export interface GuardedColumns {
-  /** Rows that agree in one of these are counted by themselves as well. */
+  /** Columns whose values are also counted separately. */
   readonly groups: readonly string[];
   readonly quantity?: string;
-  /** Amounts that may not jump. */
+  /** Amounts that should not jump. */
   readonly prices: readonly string[];
-  /** Members that rules and orders go by: none of them may be lost. */
+  /** Members that rules and orders need; none may be lost. */
   readonly needed: readonly string[];
   readonly currency?: string;
-  /** Members of which some may be lost, and not all that a row had. */
+  /** Members of which some may be lost, but not all of a row. */
   readonly details: readonly string[];
 }
 
-/** A fault by its name in the counts, and how it is told. */
+/** Kinds of faults, with their descriptions. */
 const KINDS = {
   emptied: 'quantities fell to nothing',
   swollen: 'quantities grew tenfold',
@@ -31,16 +31,16 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-/** How far a number must go to have jumped. */
+/** Factor that counts as a jump. */
 const JUMP = 10;
 
-/** Rows, and by `kind:…`, `in:…` and `left:…` how many of them; plain data. */
+/** Number of rows, and counts by `kind:…`, `in:…` and `left:…`; plain data. */
 export interface Drastic {
   readonly rows: number;
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** The row as it is now, column by column. */
+/** Current row, column by column. */
 type Now = (column: string) => SqlValue;
 
 function numberIn(value: SqlValue | undefined): number | undefined {
@@ -83,7 +83,7 @@ function kindsOf(guarded: GuardedColumns, before: SqlRow, now: Now): readonly Ki
 
 export const NOT_DRASTIC: Drastic = { rows: 0, counts: {} };
 
-/** As a run keeps it. */
+/** Reads the form stored with a run. */
 export function drasticIn(kept: {
   readonly rows_drastic: number;
   readonly drastic: string;
@@ -130,7 +130,7 @@ export interface DrasticGroup {
   readonly column: string;
   readonly value: string;
   readonly rows: number;
-  /** Of these, rows that are in the group no more. */
+  /** Rows that left the group. */
   readonly left: number;
 }
 
@@ -144,13 +144,13 @@ export function groupsOf({ counts }: Drastic): readonly DrasticGroup[] {
   });
 }
 
-/** What happened, in words, the most frequent first. */
-export function toldOfDrastic({ counts }: Drastic): string {
-  const told = Object.entries(KINDS).flatMap(([kind, words]) => {
+/** Describes the changes, the most frequent first. */
+export function describeDrastic({ counts }: Drastic): string {
+  const parts = Object.entries(KINDS).flatMap(([kind, words]) => {
     const count = counts[`kind:${kind}`] ?? 0;
     return count > 0 ? [{ count, text: `${count} ${words}` }] : [];
   });
-  return told
+  return parts
     .sort((a, b) => b.count - a.count)
     .map(({ text }) => text)
     .join(', ');

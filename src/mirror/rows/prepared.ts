@@ -1,6 +1,6 @@
 /**
- * Rows of the mirror before they are written: made outside of any transaction, in whichever thread,
- * and so without the database. What a row was made of need not be kept.
+ * Rows of the mirror before they are written: encoded outside of any transaction, in any thread,
+ * without the database.
  */
 import { invariant } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
@@ -10,7 +10,7 @@ import type { GuardedColumns } from './drastic.ts';
 
 const HASH_CHARS = 32;
 
-/** A row ready for its table: own columns, unmodelled members, and lines if the entity has any. */
+/** A row ready for its table: columns, unmodelled members, and lines if the entity has any. */
 export interface MirrorRow {
   readonly values: SqlRow;
   /** Stored as JSON text. */
@@ -18,45 +18,58 @@ export interface MirrorRow {
   readonly lines?: readonly SqlRow[];
 }
 
+/** Origin of rows: the read's sequence number, and its cause. */
+export interface Provenance {
+  readonly source: string;
+  readonly readSeq: number;
+  /** Epoch ms. */
+  readonly at: number;
+}
+
 export interface EntityDefinition {
-  /** The name in the change feed. */
+  /** Name in the change feed. */
   readonly entity: string;
   readonly table: MirroredTable;
   readonly key: string;
   readonly columns: readonly string[];
   /**
-   * Further ones: neighbouring rows of a list often differ in nothing else. Members without a
-   * column are then kept once for all rows that share them (extra.ts).
+   * Columns in which neighbouring rows of a list often differ exclusively. Unmodelled members are
+   * then stored once for all rows that share them (extra.ts).
    */
   readonly ownColumns?: readonly string[];
   readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
-  /** A key may stand in several places of its list (catalog/places.ts). */
+  /** A key may occur in several places of its list (catalog/places.ts). */
   readonly isSummed?: boolean;
-  /** Columns in which most rows do not fall to nothing, or jump, at once. */
+  /** Columns watched for drastic changes. */
   readonly guarded?: GuardedColumns;
-  /** It belongs to an order, `order_id`, and its number is the only thing that tells it apart. */
+  /** Belongs to an order (`order_id`), and its number is its only key. */
   readonly isOfOrder?: true;
-  /** Why the new row contradicts what is final, if it does: an incident, not an update. */
+  /**
+   * Explains why the new row contradicts a final state, if so: an incident instead of an update.
+   */
   readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
 }
 
-/** What is counted of a list: plain data, unlike a definition, so that it may go to a thread. */
+/**
+ * Table to compare with a list: plain data, unlike a definition, so that it can be sent to a
+ * thread.
+ */
 export type ListTable = Pick<EntityDefinition, 'table' | 'key'>;
 
-/** A row as text, made outside of any transaction; what it was made of need not be kept. */
+/** A row encoded as text, outside of any transaction. */
 export interface PreparedRow {
   readonly key: SqlValue;
-  /** Of the columns, as a JSON array that is still open. */
+  /** Values of the columns, as an unterminated JSON array. */
   readonly values: string;
   /** JSON. */
   readonly extra: string;
-  /** Of the own columns, likewise, if the entity has any. */
+  /** Values of the own columns, likewise, if the entity has any. */
   readonly own: string | undefined;
   readonly hash: string;
   readonly lines: readonly SqlRow[];
 }
 
-/** A JSON array that is still open. */
+/** Encodes an unterminated JSON array. */
 function opened(values: readonly unknown[]): string {
   return JSON.stringify(values).slice(0, -1);
 }
@@ -65,12 +78,12 @@ function hashOf(text: string): string {
   return sha256(text).slice(0, HASH_CHARS);
 }
 
-/** What rows that repeat each other have in common is hashed once. */
+/** Combines hashes, so that content shared by repeated rows is hashed once. */
 function hashOfOwn(sharedHash: string, own: string): string {
   return hashOf(sharedHash + own);
 }
 
-/** What rows may have in common. */
+/** Content that several rows may share. */
 type SharedText = Pick<PreparedRow, 'values' | 'extra'>;
 
 function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow): SharedText {
@@ -83,15 +96,15 @@ function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow)
 const UNREAD = 'unread';
 const NOTHING_UNREAD = ',null';
 
-/** Nothing unread is no content: the hash is that of before there was such a column, the last. */
+/** Leaves an empty `unread` out, so that hashes from before that column stay valid. */
 function hashOfShared(
   { columns }: EntityDefinition,
   { values, extra }: SharedText,
   behind = '',
 ): string {
   const hasNone = columns.at(-1) === UNREAD && values.endsWith(NOTHING_UNREAD);
-  const told = hasNone ? values.slice(0, -NOTHING_UNREAD.length) : values;
-  return hashOf(`${told},${extra}${behind}`);
+  const content = hasNone ? values.slice(0, -NOTHING_UNREAD.length) : values;
+  return hashOf(`${content},${extra}${behind}`);
 }
 
 function valuesOfOwn({ ownColumns = [] }: EntityDefinition, { values }: MirrorRow): SqlValue[] {
@@ -110,7 +123,7 @@ export function prepareRow(definition: EntityDefinition, row: MirrorRow): Prepar
   return { key, ...shared, own: undefined, hash, lines };
 }
 
-/** A column's value in a row that is text by now. */
+/** Value of a column in an encoded row. */
 export function columnOf(
   { columns, ownColumns = [] }: EntityDefinition,
   { values, own }: PreparedRow,
@@ -122,7 +135,7 @@ export function columnOf(
   return all[at] ?? null;
 }
 
-/** The row with another value in one of its own columns. */
+/** Copy of the row with another value in an own column. */
 export function withOwnValue(
   definition: EntityDefinition,
   row: PreparedRow,
@@ -135,19 +148,18 @@ export function withOwnValue(
   return { ...row, own, hash: hashOfOwn(hashOfShared(definition, row), own) };
 }
 
-/** Rows that share their columns and what has none, but for the own columns of each. */
+/** Rows grouped by shared columns and extra; each row adds its own columns. */
 export interface RowGroups {
   readonly keys: readonly SqlValue[];
   /**
-   * In UTF-8, a JSON array of the groups: each an array of the columns' values, and behind them an
-   * array of its rows, each the values of the own columns and the content hash.
+   * UTF-8: a JSON array of groups, each an array of the columns' values followed by an array of
+   * rows, each with the own columns and the content hash.
    */
   readonly json: Uint8Array<ArrayBuffer>;
-  /** In UTF-8, a JSON array with an array for each group: what has no column, and its rows. */
+  /** UTF-8: a JSON array with a pair per group: its extra, and its number of rows. */
   readonly extras: Uint8Array<ArrayBuffer>;
 }
 
-/** Rows that are about to be written. */
 export type PreparedRows =
   | { readonly rows: readonly PreparedRow[] }
   | { readonly groups: RowGroups };
@@ -156,13 +168,13 @@ export function keysOf(prepared: PreparedRows): readonly SqlValue[] {
   return 'groups' in prepared ? prepared.groups.keys : prepared.rows.map(({ key }) => key);
 }
 
-/** No text of JSON.stringify holds such a character, so that groups and rows can be told apart. */
+/** Separators that JSON.stringify never outputs, so that groups and rows can be split. */
 const GROUP = '\n';
 const ROW = '\t';
-/** A unit of UTF-16 takes at most so many bytes in UTF-8. */
+/** Maximum UTF-8 bytes per UTF-16 unit. */
 const BYTES_A_CHAR = 3;
 
-/** Text in UTF-8, in memory of its own that grows as it must; `bytes` is about how many come. */
+/** Growing UTF-8 buffer; `bytes` is the expected size. */
 function createTextBytes(bytes: number) {
   let out = Buffer.from(new ArrayBuffer(bytes));
   let at = 0;
@@ -176,7 +188,7 @@ function createTextBytes(bytes: number) {
   };
 }
 
-/** Makes rows without lines into groups. `bytes` is about how many there will be, of both kinds. */
+/** Encodes rows without lines into groups. `bytes` is the expected size of each buffer. */
 export function createRowEncoder(definition: EntityDefinition, bytes: number) {
   const { key, ownColumns = [] } = definition;
   const keyIndex = ownColumns.indexOf(key);
@@ -199,7 +211,7 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
     return values[keyIndex] ?? null;
   };
   return {
-    /** Gives the row's key. */
+    /** Returns the row's key. */
     add(row: MirrorRow): SqlValue {
       const text = sharedText(definition, row);
       if (text.extra !== shared?.extra || text.values !== shared.values) {
@@ -211,7 +223,7 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
       }
       return addOwn(valuesOfOwn(definition, row));
     },
-    /** Another row that differs from the last one in the own columns only. Gives its key. */
+    /** Adds a row that differs from the last one only in the own columns. Returns its key. */
     repeat: addOwn,
     end(): Omit<RowGroups, 'keys'> {
       close();
@@ -230,12 +242,12 @@ function groupsIn(bytes: Uint8Array): string[] {
   return new TextDecoder().decode(bytes).split(GROUP).slice(1);
 }
 
-/** Of `[extra,rows]`, and what stands behind it. */
+/** Extracts the extra of `[extra,rows]` and its terminator. */
 function extraOf(entry: string): string {
   return entry.slice(1, entry.lastIndexOf(',', entry.lastIndexOf(']')));
 }
 
-/** The rows of the groups, one by one. */
+/** Decodes the rows of the groups. */
 function rowsOfGroups({ keys, json, extras }: RowGroups): readonly PreparedRow[] {
   const extraTexts = groupsIn(extras).map(extraOf);
   const rows = groupsIn(json).flatMap((group, at) => {

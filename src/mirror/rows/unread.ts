@@ -1,17 +1,17 @@
-/** The column `unread`: what of a row decides and could not be read. */
+/** Column `unread`: decisive members of a row that could not be read. */
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
 
-/** The status of a row whose status could not be read. */
+/** Status of a row whose status could not be read. */
 export const NOT_READ = '';
 
-/** JSON text of the members' paths, such as `["status"]`; null: there are none. */
+/** JSON text of the members' paths, such as `["status"]`; null: none. */
 export function unreadOf(record: unknown): string | null {
   const paths = isJsonObject(record) ? unreadIn(record) : [];
   return paths.length > 0 ? JSON.stringify(paths) : null;
 }
 
-/** The paths in the column. */
+/** Parses the column. */
 export function unreadPaths(unread: string | null): readonly string[] {
   const paths = unread === null ? [] : tryParseJson(unread);
   return Array.isArray(paths) ? paths.map(String) : [];

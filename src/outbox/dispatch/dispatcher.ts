@@ -18,7 +18,7 @@
  * text. A row that cannot be settled now is put off with a growing delay; the row stays, so that
  * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
-import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
+import { createOutages, type OutageMessages } from '../../lib/log/outages.ts';
 import type { OutboxItem } from '../item.ts';
 import {
   doubtWhatWasSending,
@@ -42,7 +42,7 @@ export interface Dispatcher {
   onOrderRead(orderId: number): void;
 }
 
-const PUSHES: OutageWords = {
+const PUSHES: OutageMessages = {
   ...{ of: 'outboxId', begins: 'push put off', over: 'pushes go on' },
   hint: 'further ones for this reason are told by: selvedge outbox list',
 };

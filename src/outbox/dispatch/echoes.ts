@@ -2,7 +2,7 @@
  * Answered pushes whose event is yet to come. The read that it asks for confirms them as well, so
  * that none is made for that alone. Forgotten with the process: then they are read back when due.
  */
-import { openWish } from '../../mirror/refresh.ts';
+import { pendingRefetch } from '../../mirror/refetch-queue.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxItem, OutboxKind } from '../item.ts';
 
@@ -38,7 +38,7 @@ export function createEchoes(): Echoes {
     async isComing(db, outboxId) {
       const { orderId, isRead } = awaited.get(outboxId) ?? {};
       if (orderId === undefined || isRead) return false;
-      return (await openWish(db, orderId))?.attempts === 0;
+      return (await pendingRefetch(db, orderId))?.attempts === 0;
     },
     end: (outboxId) => void awaited.delete(outboxId),
     read(orderId) {

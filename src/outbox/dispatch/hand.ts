@@ -1,9 +1,10 @@
 /** What a hand of the dispatcher works with, and how long it leaves what it could not move. */
-import type { Random } from '../../lib/chance.ts';
+
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type Outages, sharedReason } from '../../lib/log/outages.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Random } from '../../lib/random.ts';
 import type { Pauses } from '../../store/pauses.ts';
 import type { Store } from '../../store/store.ts';
 import type { OutboxItem, OutboxKind } from '../item.ts';

@@ -3,7 +3,7 @@
  * capitals, no accents, a cut); only what names another place or account counts.
  */
 import type { NewOrder } from '../../client/v1/order-body.ts';
-import { countryOf } from '../../lib/text/told.ts';
+import { countryOf } from '../../lib/strings.ts';
 
 type SentAddress = NonNullable<NewOrder['shippingAddress']>;
 export type ShownAddress = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { amountUnits, formatAmount } from '../../lib/money.ts';
-import { told } from '../../lib/text/told.ts';
+import { emptyToNull } from '../../lib/strings.ts';
 import { addressDifferences, type ShownAddress } from '../evidence/address.ts';
 import { type SeasonsShown, unseenSeason } from '../evidence/seasons.ts';
 import { foldReference } from '../evidence/spelling.ts';
@@ -142,7 +142,7 @@ export interface OrderDifferences {
   readonly amounts: readonly string[];
 }
 
-/** What people are told of an order that was taken in otherwise than it was sent. */
+/** What people are emptyToNull of an order that was taken in otherwise than it was sent. */
 export interface Told {
   readonly differences: readonly string[];
   /** Because of them goods would leave too early, go elsewhere, or be others. */
@@ -162,7 +162,7 @@ export function tellOrder(found: OrderDifferences, sent: NewOrder, shown: Season
 }
 
 function namesDeliveries({ orderLineItems }: ShownOrder): boolean {
-  return (orderLineItems ?? []).some(({ delivery }) => told(delivery) !== null);
+  return (orderLineItems ?? []).some(({ delivery }) => emptyToNull(delivery) !== null);
 }
 
 function isSameName(own: string, other: string): boolean {
@@ -171,9 +171,9 @@ function isSameName(own: string, other: string): boolean {
 
 /** The season that it is shown with, by its head or by its lines. */
 function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
-  const head = told(SeasonName);
+  const head = emptyToNull(SeasonName);
   if (head !== null) return [head];
-  return [...new Set((orderLineItems ?? []).flatMap(({ season }) => told(season) ?? []))];
+  return [...new Set((orderLineItems ?? []).flatMap(({ season }) => emptyToNull(season) ?? []))];
 }
 
 function seasonDifferences(
@@ -202,7 +202,7 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
     lineOf(barcode, quantity, priceUnits, deliveryName ?? null),
   );
   const theirs = (shown.orderLineItems ?? []).map(({ barcode, quantity, price, delivery }) => {
-    const name = told(delivery) ?? (isNamed ? 'no delivery' : null);
+    const name = emptyToNull(delivery) ?? (isNamed ? 'no delivery' : null);
     return lineOf(barcode, quantity, amountUnits(price), name);
   });
   const lines = lineDifferences(own, theirs, { prices: true });

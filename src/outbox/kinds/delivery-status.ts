@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { openWish, type RecentReads } from '../../mirror/refresh.ts';
+import { pendingRefetch, type RecentReads } from '../../mirror/refetch-queue.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
@@ -169,7 +169,7 @@ async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Ta
     .limit(1)
     .executeTakeFirst();
   const isByRules = row?.actor === 'daemon' && row.status === 'pending';
-  return isByRules && (await openWish(store.db, orderId)) === undefined;
+  return isByRules && (await pendingRefetch(store.db, orderId)) === undefined;
 }
 
 export function createDeliveryStatusKind(

@@ -9,7 +9,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
-import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
+import { nextCursor, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
@@ -163,8 +163,8 @@ async function walk(
     const ids = raws.map(orderNumber).filter((id) => id !== undefined);
     newest = Math.max(newest, ...ids);
     // A service that overlooks the cursor would be walked for ever.
-    const { to, last, astray } = descentOf(ids, place);
-    const isAstray = astray !== undefined;
+    const { to, last, outOfOrder } = nextCursor(ids, place);
+    const isAstray = outOfOrder !== undefined;
     await serve(wishes, rows, rejects.map(unreadable));
     const seen = { newest, reachedEnd: false, pages };
     if (to === undefined || isAstray) {

@@ -10,7 +10,7 @@ import type { V1Client } from '../../client/v1/client.ts';
 import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
-import { writeSeasonVariants, writeStockVariants } from '../../mirror/catalog/apart.ts';
+import { writeSeasonVariants, writeStockVariants } from '../../mirror/catalog/out-of-band.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { wordsOf } from '../service.ts';

@@ -5,8 +5,8 @@
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import { formatAmount } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
-import { currencyOf } from '../../lib/text/told.ts';
-import { putAside } from '../../mirror/quarantine.ts';
+import { currencyOf } from '../../lib/strings.ts';
+import { quarantinedAmong } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
@@ -230,7 +230,7 @@ async function seasonProblems(
     .execute();
   const names = seasons.map((row) => row.season_name);
   // What was read of it earlier may lack the delivery that it has now.
-  if ((await putAside(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
+  if ((await quarantinedAmong(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
     return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
   }
   if (!names.includes(seasonName)) {
@@ -286,7 +286,7 @@ async function freightProblems(
     .execute();
   const types = rows.map((row) => row.freight_type);
   if (types.includes(type)) return [];
-  if ((await putAside(db, ['freight_option'], 'freightType', [type])).has(type)) {
+  if ((await quarantinedAmong(db, ['freight_option'], 'freightType', [type])).has(type)) {
     return [warning('freight.type', `not checked: ${UNREADABLE}`)];
   }
   return [error('freight.type', `there is no freight ${type}${suggestion(type, types)}`)];
@@ -315,7 +315,12 @@ export async function checkOrder(
   const unsold = document.lines
     .map(({ barcode }) => barcode)
     .filter((barcode) => variants.get(barcode)?.deleted ?? true);
-  const unreadable = await putAside(db, ['stock_variant', 'season_variant'], 'barcode', unsold);
+  const unreadable = await quarantinedAmong(
+    db,
+    ['stock_variant', 'season_variant'],
+    'barcode',
+    unsold,
+  );
   const problems = [
     ...lineProblems(document, variants, known, unreadable),
     ...currencyProblems(document, variants),

@@ -1,8 +1,7 @@
 /** The pre-flight of a pending refund: only what was ordered and not refunded, in whole coins. */
 import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { splitsCoin } from '../../lib/money.ts';
-import { nameKey } from '../../lib/text/same-name.ts';
-import { currencyOf } from '../../lib/text/told.ts';
+import { currencyOf, nameKey } from '../../lib/strings.ts';
 import { type PendingRefundDocument, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 

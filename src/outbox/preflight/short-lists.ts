@@ -4,7 +4,7 @@
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type ShortListName, writeShortList } from '../../mirror/catalog/apart.ts';
+import { type ShortListName, writeShortList } from '../../mirror/catalog/out-of-band.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { FRESH_MS } from './articles.ts';

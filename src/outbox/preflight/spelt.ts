@@ -3,7 +3,7 @@
  * other Unicode form of a letter, is nothing that the ERP must know. What the mirror does not have
  * stays as it was handed in.
  */
-import { spellingIn } from '../../lib/text/same-name.ts';
+import { spellingIn } from '../../lib/strings.ts';
 import { byBarcode } from '../../mirror/catalog/spelt.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';

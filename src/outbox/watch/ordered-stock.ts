@@ -9,7 +9,7 @@ import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { ORDERED_SOURCE, writeStockVariants } from '../../mirror/catalog/apart.ts';
+import { ORDERED_SOURCE, writeStockVariants } from '../../mirror/catalog/out-of-band.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { unlessGone } from '../service.ts';

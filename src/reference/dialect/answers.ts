@@ -9,7 +9,7 @@ import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { type Dialect, dialectSchema } from '../control/dialect-knobs.ts';
 import type { Knobs } from '../control/knobs.ts';
 import { LEVEL_LAST } from './levels.ts';
-import { TWICE, translateResource, translateValue } from './values.ts';
+import { DUPLICATES, translateResource, translateValue } from './values.ts';
 import type { Account } from './variants.ts';
 
 type Members = Record<string, unknown>;
@@ -25,7 +25,7 @@ export interface Draft {
 /** An empty body has no content type. */
 export type Spoken = Pick<Draft, 'status' | 'contentType' | 'body'>;
 
-const TWICE_IN_TEXT = new RegExp(`${TWICE}":`, 'g');
+const TWICE_IN_TEXT = new RegExp(`${DUPLICATES}":`, 'g');
 const LIST_BELOW_ORDER = /^\/api\/v1\/orders\/\d+\/(?:deliveries|refunds|pending-refunds)$/;
 const HTML = 'text/html; charset=utf-8';
 

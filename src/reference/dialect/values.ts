@@ -51,8 +51,8 @@ function spelledTime(iso: string, { times, timeZone, timeFormat }: TimeDialect):
 
 type Members = Record<string, unknown>;
 
-/** Suffix of a member that is written twice: a JSON text can repeat a name, an object cannot. */
-export const TWICE = '#twice';
+/** Behind the name of a member that comes twice: an object cannot hold it, its text can. */
+export const DUPLICATES = '#twice';
 
 const AMOUNTS = new Set(
   (
@@ -200,7 +200,7 @@ function withRepeatedMember(row: unknown): unknown {
   if (!isJsonObject(row)) return row;
   const name = ROW_QUANTITIES.find((one) => Object.hasOwn(row, one));
   if (name === undefined) return row;
-  return { [`${name}${TWICE}`]: Number(row[name]) + 1, ...row };
+  return { [`${name}${DUPLICATES}`]: Number(row[name]) + 1, ...row };
 }
 
 function translateList(list: readonly unknown[], name: string, account: Account): Translated {

@@ -4,9 +4,9 @@
  */
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import type { Random } from '../../lib/random.ts';
 import type { Strike } from './faults.ts';
 
 /** Members of the envelope: a wrong type there would be another fault than "in one row". */

@@ -1,7 +1,7 @@
 /** Draws the faults that strike a request: seeded, each within its count and window. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Random, seededRandom } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { type Random, seededRandom } from '../../lib/random.ts';
 import type { Fault } from '../control/fault-knobs.ts';
 import { pathPattern } from './journal.ts';
 

@@ -3,10 +3,11 @@
  * preview never sends that), lives for minutes and is consumed by the first exchange into a
  * session. Tokens and sessions are kept as hashes, in memory: a restart signs everybody out.
  */
-import type { Random } from '../../lib/chance.ts';
+
 import type { Clock } from '../../lib/clock.ts';
 import { invariant } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
+import type { Random } from '../../lib/random.ts';
 
 const LINK_MS = 5 * 60_000;
 const LINKS_MAX = 1_000;

@@ -1,7 +1,7 @@
 /** Actions of an endpoint's owner. Refusals are `RefusedError`s with a code. */
-import { createId, type Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { createId, type Random } from '../../lib/random.ts';
 import { createSecret, isSecret } from './delivery/signature.ts';
 import type { TargetGuard } from './delivery/target.ts';
 import type { Endpoint } from './model.ts';

@@ -2,7 +2,7 @@
  * Misbehaviour on purpose, by seed: what at-least-once delivery without a promise of order may
  * look like to a receiver. Decided once per message and endpoint, when the message is published.
  */
-import { type Random, seededRandom } from '../../lib/chance.ts';
+import { type Random, seededRandom } from '../../lib/random.ts';
 import type { WebhookFaults } from '../control/fault-knobs.ts';
 import type { JobFault } from './model.ts';
 

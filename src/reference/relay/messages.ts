@@ -1,8 +1,9 @@
 /** Publishing, and sending again what did not arrive. */
-import { createId, type Random } from '../../lib/chance.ts';
+
 import type { Clock } from '../../lib/clock.ts';
 import { ConflictError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { createId, type Random } from '../../lib/random.ts';
 import type { EventSink } from '../world/events.ts';
 import { EVENT_TYPES } from './event-types.ts';
 import type { FaultPlanner } from './faults.ts';

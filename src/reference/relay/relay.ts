@@ -10,9 +10,10 @@
  * cannot be written (the attempt is not repeated until the next start, and logged), or faults are
  * switched on, which is misbehaviour on purpose.
  */
-import type { Random } from '../../lib/chance.ts';
+
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Random } from '../../lib/random.ts';
 import type { WebhookFaults } from '../control/fault-knobs.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createSender } from './delivery/sender.ts';

@@ -2,8 +2,9 @@
  * Page tokens. A token pins the rows of a collection as they were when it was issued, and the
  * parameters it was issued for; rows do not shift between pages whatever happens meanwhile.
  */
-import type { Random } from '../../lib/chance.ts';
+
 import type { Clock } from '../../lib/clock.ts';
+import type { Random } from '../../lib/random.ts';
 import { badParameter, ProblemError } from './problem.ts';
 
 interface PageRows {

@@ -49,7 +49,7 @@ interface SyncRunTable {
   list_at: number | null;
 }
 
-interface KeyTwiceTable {
+interface DuplicateKeyTable {
   stream: string;
   key: string;
   is_due: number;
@@ -246,7 +246,7 @@ interface SchemaMigrationTable {
   applied_at: number;
 }
 
-interface SegmentTable {
+interface ChunkTable {
   stream: string;
   part: string;
   first_row: number;
@@ -257,7 +257,7 @@ interface SegmentTable {
   bytes: number | null;
 }
 
-interface StockApartTable {
+interface StockOutOfBandTable {
   barcode: string;
   /** 1: the list may not have it at all. */
   is_new: 0 | 1;
@@ -361,11 +361,11 @@ export interface RecordTables {
   review: ReviewTable;
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
-  segment: SegmentTable;
-  stock_apart: StockApartTable;
+  chunk: ChunkTable;
+  stock_out_of_band: StockOutOfBandTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
-  key_twice: KeyTwiceTable;
+  duplicate_key: DuplicateKeyTable;
   key_place: KeyPlaceTable;
   webhook_event: WebhookEventTable;
 }

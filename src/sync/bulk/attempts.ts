@@ -1,37 +1,37 @@
 /**
- * Pages of a run are under way side by side; here is what keeps them in order. An attempt is all
- * that happens to a run between its begin and its end, or its next begin. Behind a page that has
- * failed all others of the attempt fail: a checkpoint stands for everything before it.
+ * Keeps the pages of a run in order while several are in progress. An attempt spans from a run's
+ * begin to its end or its next begin. After a page fails, all later pages of the attempt fail,
+ * because a checkpoint stands for everything before it.
  */
 import { RetryLaterError } from '../../lib/errors.ts';
 
 export interface Attempt {
-  /** Tells the attempts of a run apart. */
+  /** Unique over all runs. */
   readonly number: number;
-  /** Digests prove nothing before; gives whether there are any to prove something. */
+  /** Resolves once stale digests are cleared; true: there are digests to compare with. */
   readonly begun: Promise<boolean>;
-  /** When the page before is with the writer, or kept as proved: the next one may follow. */
+  /** Resolves when the previous page is submitted to the writer or kept as unchanged. */
   handed: Promise<unknown>;
-  /** When all pages so far are written. */
+  /** Resolves when all pages so far are written. */
   written: Promise<unknown>;
   hasFailed: boolean;
 }
 
-/** A page in its place among those of its attempt. */
+/** A page's position within its attempt. */
 export interface Turn {
   readonly attempt: Attempt;
-  /** Waits for the pages before to be handed over; throws as {@link Turn.goOn} does. */
+  /** Waits until the pages before are submitted; throws as {@link Turn.goOn} does. */
   comeNext(): Promise<void>;
-  /** Throws when a page before has failed; asked right before anything is handed over. */
+  /** Throws when an earlier page has failed; checked right before submitting. */
   goOn(): void;
-  /** Until then no checkpoint may be written down past the writer. */
+  /** A checkpoint may bypass the writer only after this resolves. */
   readonly writtenBefore: Promise<unknown>;
   readonly handOver: () => void;
 }
 
 export interface Attempts {
   begin(runId: number, begun: Promise<boolean>): void;
-  /** The run's attempt; one that nobody has begun has begun, and may have something to prove. */
+  /** Current attempt of the run; created on first use. */
   at(runId: number): Attempt;
   end(runId: number): void;
 }
@@ -57,7 +57,7 @@ export function pageBeforeFailed(): RetryLaterError {
   return new RetryLaterError('sync.page_before_failed', 'a page before it was not written');
 }
 
-/** `write` is one page; `onFailure` is called before the next one can come. */
+/** Writes one page in its order; `onFailure` is called before the next page proceeds. */
 export function inTurn<T>(
   attempt: Attempt,
   write: (turn: Turn) => Promise<T>,
@@ -75,16 +75,16 @@ export function inTurn<T>(
   };
   const turn = { attempt, comeNext, goOn, writtenBefore, handOver };
   const written = write(turn).catch(async (error: unknown) => {
-    // It may fail out of turn: those before it do not fail with it.
+    // A page may fail before its turn; earlier pages must not fail with it.
     await after.catch(() => undefined);
     attempt.hasFailed = true;
     onFailure();
     handOver();
     throw error;
   });
-  // Without what they give: each would keep that of all before it.
+  // Drops the results, because each promise would keep all earlier ones in memory.
   attempt.written = Promise.all([writtenBefore, written]).then(() => undefined);
-  // Whoever waits for the page is told.
+  // Marks the rejection as handled; `written` reports it to the caller.
   attempt.written.catch(() => undefined);
   return written;
 }

@@ -1,61 +1,65 @@
 /**
- * Writes pages of variants, and answers what needs a look at a whole list, whichever it is. What
- * takes milliseconds and more for many rows is here, so that a thread of its own can do it.
+ * Writes pages of variants and answers queries over a whole list. All work that takes milliseconds
+ * or more for many rows is here, so that a thread can do it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { distrustApart } from '../../mirror/catalog/apart.ts';
-import { joinPlaces } from '../../mirror/catalog/places.ts';
-import { distrustTwice } from '../../mirror/catalog/twice.ts';
-import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
-import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
+import { invalidateDuplicates, joinPlaces } from '../../mirror/catalog/duplicates.ts';
+import { invalidateOutOfBand } from '../../mirror/catalog/out-of-band.ts';
+import { type ChangedPage, type ListPlace, writePage } from '../../mirror/list.ts';
+import { countGroup, diffAgainstList, type ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { type PageCounts, type Run, recordJoined, recordPage } from '../run/ledger.ts';
+import {
+  type PageCounts,
+  type Run,
+  recordJoined,
+  recordPage,
+  sumOfPages,
+} from '../run/run-repository.ts';
 import { pageBeforeFailed } from './attempts.ts';
 import type { RowsOfPage } from './page-reader.ts';
-import { sumOf } from './proved.ts';
 import { entityOfList, entityOfStream, type VariantList } from './variant-list.ts';
 
-/** Plain data: it travels between threads. */
+/** Plain data, because it is sent between threads. */
 export interface UnwrittenPage {
   readonly run: Run;
-  /** Behind a page that was not written, no other of its attempt is. */
+  /** Number of the attempt; after a page that was not written, no later page of it is written. */
   readonly attempt: number;
   readonly list: VariantList;
   readonly place: ListPlace;
   readonly checkpoint: JsonObject;
-  readonly page: Omit<OpenPage, 'open'> & {
-    readonly segments: readonly (OpenPage['open'][number] & RowsOfPage['segments'][number])[];
+  readonly page: Omit<ChangedPage, 'changedChunks'> & {
+    readonly chunks: readonly (ChangedPage['changedChunks'][number] &
+      RowsOfPage['chunks'][number])[];
   };
-  /** The rows of all its segments (page-reader.ts). */
+  /** Encoded rows of all chunks (page-reader.ts). */
   readonly json: Uint8Array<ArrayBuffer>;
   readonly extras: Uint8Array<ArrayBuffer>;
-  /** What is counted with it besides its rows. */
+  /** Counts of the page besides its rows. */
   readonly common: Pick<PageCounts, 'bytes' | 'pages' | 'wire'>;
-  /** Of pages that were proved before it and are written down with it. */
+  /** Counts of preceding unchanged pages, recorded together with this page. */
   readonly before: PageCounts | undefined;
 }
 
 export interface PageWriter {
-  /** Gives what the page itself did. */
   write(page: UnwrittenPage): Promise<PageCounts>;
-  /** Takes their proof from rows of the stock that were written apart from the list. */
-  distrust(): Promise<void>;
-  /** The same from segments of the list that share a row. */
-  distrustTwice(stream: string): Promise<void>;
-  /** Makes rows of what stands in several places of the run's list, which is read to its end. */
+  /** Clears the digests of stock chunks whose rows were written out of band. */
+  invalidateOutOfBand(): Promise<void>;
+  /** Clears the digests of chunks that share a row. */
+  invalidateDuplicates(stream: string): Promise<void>;
+  /** Merges rows that occur in several places of the fully read list. */
   join(run: Run): Promise<void>;
-  /** `source` is that of the run that has seen the list. */
-  census(of: ListTable, stream: string, source: string): Promise<ListCensus>;
-  /** Live rows with that value in a column. */
+  /** Compares the table with the full list; `source` names the run that read the list. */
+  diff(of: ListTable, stream: string, source: string): Promise<ListDiff>;
+  /** Counts live rows that have the value in a column. */
   countGroup(of: ListTable, column: string, value: string): Promise<number>;
 }
 
-/** Rows that are looked into together at most, and while nobody waits: some 15 ms. */
+/** Most rows per transaction while nobody waits: about 15 ms. */
 const ROWS_TOGETHER = 2_048;
 
 interface Waiting {
@@ -63,11 +67,11 @@ interface Waiting {
   readonly written: PromiseWithResolvers<PageCounts>;
 }
 
-/** The pages of one attempt at the head of the queue that one transaction may write. */
+/** Leading pages of the queue that one transaction may write: same attempt, few rows. */
 function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
   let rows = 0;
   const behind = queue.findIndex(({ page }, at) => {
-    rows += page.page.rows - page.page.sameRows;
+    rows += page.page.rows - page.page.unchangedRows;
     const isOther = page.attempt !== queue[0]?.page.attempt;
     return at > 0 && (isOther || rows > ROWS_TOGETHER);
   });
@@ -77,16 +81,16 @@ function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
 async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise<PageCounts> {
   const { run, list, place, checkpoint, page, json, extras, common, before } = unwritten;
   const entity = entityOfList(list);
-  const segments = page.segments.map((segment) => {
-    const keys: readonly SqlValue[] = JSON.parse(segment.keys);
-    return { ...segment, keys };
+  const chunks = page.chunks.map((chunk) => {
+    const keys: readonly SqlValue[] = JSON.parse(chunk.keys);
+    return { ...chunk, keys };
   });
-  const keys = segments.flatMap((segment) => segment.keys);
+  const keys = chunks.flatMap((chunk) => chunk.keys);
   const prepared = { groups: { keys, json, extras } };
-  const read = { ...page, segments, prepared };
+  const read = { ...page, chunks, prepared };
   const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
   const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
-  await recordPage(tx, run, checkpoint, sumOf(before, counts));
+  await recordPage(tx, run, checkpoint, sumOfPages(before, counts));
   return counts;
 }
 
@@ -112,7 +116,7 @@ async function join(
 export function createPageWriter(deps: {
   readonly store: Store;
   readonly clock: Clock;
-  /** Whether another writer waits for the end of the transaction. */
+  /** Tells whether another writer waits for the end of the transaction. */
   readonly isAwaited?: () => boolean;
 }): PageWriter {
   const { store, clock, isAwaited = () => false } = deps;
@@ -120,7 +124,7 @@ export function createPageWriter(deps: {
   const queue: Waiting[] = [];
   let isWorking = false;
 
-  /** As many of them as there is time for; gives what each has done. */
+  /** Writes pages until another writer waits; returns the counts of those written. */
   const writeSome = (pages: readonly Waiting[]): Promise<readonly PageCounts[]> => {
     return store.transaction(async (tx) => {
       const counts: PageCounts[] = [];
@@ -132,7 +136,7 @@ export function createPageWriter(deps: {
     });
   };
 
-  /** Gives how many have been dealt with. */
+  /** Returns how many pages were handled. */
   const writeTogether = async (pages: readonly Waiting[]): Promise<number> => {
     const [first] = pages;
     if (!first) return 0;
@@ -142,7 +146,7 @@ export function createPageWriter(deps: {
       for (const [at, one] of counts.entries()) pages[at]?.written.resolve(one);
       return counts.length;
     } catch (error) {
-      // Alone: those before a bad one can be written.
+      // Retries the first page alone, so that pages before a bad one are still written.
       if (pages.length > 1 && !isStoreUnusable(error)) return writeTogether([first]);
       failedAttempts.add(first.page.attempt);
       first.written.reject(error);
@@ -154,7 +158,7 @@ export function createPageWriter(deps: {
     if (isWorking) return;
     isWorking = true;
     while (queue.length > 0) {
-      // Each commit waits for the disk: whatever has come by now shares the next one.
+      // Yields once, because each commit waits for the disk and pages queued by then can share it.
       await nextTurn();
       queue.splice(0, await writeTogether(togetherOf(queue)));
     }
@@ -168,14 +172,14 @@ export function createPageWriter(deps: {
       void work();
       return written.promise;
     },
-    distrust: () => distrustApart(store),
-    distrustTwice(stream) {
+    invalidateOutOfBand: () => invalidateOutOfBand(store),
+    invalidateDuplicates(stream) {
       const isSummed = entityOfStream(stream) !== undefined;
-      return withTempFiles(store.db, () => distrustTwice(store, stream, isSummed));
+      return withTempFiles(store.db, () => invalidateDuplicates(store, stream, isSummed));
     },
     join: (run) => join({ store, clock }, run),
-    census: (of, stream, source) =>
-      withTempFiles(store.db, () => takeCensus(store.db, of, stream, source)),
+    diff: (of, stream, source) =>
+      withTempFiles(store.db, () => diffAgainstList(store.db, of, stream, source)),
     countGroup: (of, column, value) => countGroup(store.db, of, column, value),
   };
 }

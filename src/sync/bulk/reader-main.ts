@@ -1,9 +1,9 @@
-/** The thread that reads pages of variants (threads.ts starts it). */
+/** Entry point of the thread that reads pages of variants (started by threads.ts). */
 import { workerData } from 'node:worker_threads';
 import { createPageReader, type RowsOfPage, type UnreadPage } from './page-reader.ts';
 import { serveThread } from './serve.ts';
 
-/** As threads.ts has it. */
+/** Options from threads.ts. */
 const names: Parameters<typeof createPageReader>[0] = workerData.data;
 const readPage = createPageReader(names);
 

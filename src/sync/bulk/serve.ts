@@ -1,12 +1,12 @@
 /**
- * The other end of a thread (thread.ts): answers questions as they come. Who needs them to be
- * answered in order keeps that order himself.
+ * Thread side of thread.ts: answers questions as they arrive. The caller orders questions that
+ * depend on each other.
  */
 import { parentPort } from 'node:worker_threads';
 import { StoreError, toError } from '../../lib/errors.ts';
 import type { ThreadAnswer, ThreadQuestion } from './thread.ts';
 
-/** What is answered, and the memory that is handed over with it. */
+/** An answer and the memory that is transferred with it. */
 export interface Given<A> {
   readonly value: A;
   readonly moved?: readonly ArrayBuffer[];
@@ -27,7 +27,7 @@ export function serveThread<Q, A>(
       moved = given.moved ?? [];
     } catch (error) {
       const { message: failed } = toError(error);
-      // A class does not pass from one thread to another.
+      // Error classes do not survive the transfer between threads.
       const isStore = error instanceof StoreError;
       message = isStore ? { id, failed, code: error.code, hint: error.hint } : { id, failed };
     }

@@ -1,9 +1,7 @@
 /**
- * Where each of the threads begins (thread.ts starts it): loads its program, and that quickly.
- *
- * What a module imports by a relative path is where the path says, beside it. Node asks the disk
- * for it all the same, and for the package it belongs to, a thousand times for the query builder
- * alone; it took longer than everything else at the start of a thread.
+ * Entry point of each thread (started by thread.ts); loads the program quickly. Node resolves
+ * relative imports with several file system calls each, a thousand for the query builder alone,
+ * which took longer than the rest of the start; the hook skips them.
  */
 import { readlinkSync } from 'node:fs';
 import { registerHooks } from 'node:module';
@@ -11,15 +9,18 @@ import { setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import type { ThreadStart } from './thread.ts';
 
-/** Steps down from the main thread, whose listener goes first where all processors are busy. */
+/**
+ * Lowers the thread's priority, so that the listener on the main thread goes first when all
+ * processors are busy.
+ */
 const NICENESS = 10;
 
-/** Linux has a priority for each thread, by the number that stands at the end of this path. */
+/** Linux has a priority per thread; the thread's id ends this path. */
 function stepBack(): void {
   try {
     setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), NICENESS);
   } catch {
-    // Another system, or a sandbox that forbids it: it works all the same.
+    // Not possible on other systems or in a sandbox; the thread works without it.
   }
 }
 
@@ -28,7 +29,7 @@ const { program }: ThreadStart = workerData;
 const hooks = registerHooks({
   resolve(specifier, context, resolveNext) {
     const isBeside = specifier.startsWith('./') || specifier.startsWith('../');
-    // `require` guesses suffixes.
+    // `require` guesses suffixes, so it keeps Node's resolution.
     if (!isBeside || !context.conditions.includes('import')) return resolveNext(specifier, context);
     return { url: new URL(specifier, context.parentURL).href, shortCircuit: true };
   },

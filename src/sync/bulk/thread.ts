@@ -1,7 +1,7 @@
 /**
- * A thread for work that would keep the main one from its listener. It starts with the first
- * question and ends when nobody has asked for a while: its heap and its caches go back to the
- * system. When it dies, everything that waits for it fails, and the next question starts a new one.
+ * Runs work on a thread that would keep the main one from its listener. The thread starts with the
+ * first question and ends after a while without one, so that its memory returns to the system. When
+ * it dies, all pending questions fail and the next one starts a new thread.
  */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
@@ -15,46 +15,45 @@ export type ThreadAnswer<T> =
   | {
       readonly id: number;
       readonly failed: string;
-      /** Of a StoreError, which no other try makes better. */
+      /** Code of a StoreError, which no retry fixes. */
       readonly code?: string;
       readonly hint?: string | undefined;
     };
 
 export interface ThreadQuestion<T> {
   readonly id: number;
-  /** Undefined: it shall end. */
+  /** Undefined: the thread shall end. */
   readonly question: T | undefined;
 }
 
-/** What a thread is started with. */
+/** Worker data of a thread. */
 export interface ThreadStart {
-  /** The address of the module that it runs. */
+  /** Address of the module to run. */
   readonly program: string;
-  /** For the program. */
+  /** Data for the program. */
   readonly data: unknown;
 }
 
 export interface ThreadOptions {
-  /** For messages. */
   readonly name: string;
-  /** The program of the thread, without its suffix, beside this file. */
+  /** Program of the thread, without suffix, beside this file. */
   readonly program: string;
   readonly data?: unknown;
   readonly limits: ResourceLimits;
-  /** It has ended, in whatever state it was. */
+  /** Called when the thread has ended for whatever reason. */
   readonly onEnd?: () => void;
 }
 
 export interface Thread<Q, A> extends AsyncDisposable {
-  /** Before there is a question, where one is sure to come. */
+  /** Starts the thread before a question that is sure to come. */
   start(): Promise<void>;
-  /** `moved` is memory that is handed over with the question. */
+  /** `moved` is memory transferred with the question. */
   ask(question: Q, moved?: readonly ArrayBuffer[]): Promise<A>;
 }
 
 const IDLE_MS = 5_000;
 
-/** Of all that keeps a thread from its database only these are for a person. */
+/** Hints for the only two database failures at a thread's start that need a person. */
 const FINAL_HINTS: ReadonlyMap<string, string> = new Map([
   ['store.damaged', DAMAGE_HINT],
   ['store.taken_away', 'keep the files, and restore a backup ("selvedge backup restore")'],
@@ -66,10 +65,10 @@ function urlOf(program: string): URL {
   return new URL(`./${program}.${suffix}`, import.meta.url);
 }
 
-/** What the process has compiled and keeps: without it the thread takes twice as long to start. */
+/** Shares the process's compile cache, because a thread takes twice as long to start without it. */
 function environment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
-  // It names a folder for this very version of Node inside of the one that was asked for.
+  // Node appends a folder for its version to the configured one, so the parent is passed on.
   return folder ? { ...process.env, NODE_COMPILE_CACHE: dirname(folder) } : process.env;
 }
 
@@ -94,7 +93,7 @@ class RunningThread<Q, A> {
       this.#waiting.delete(answer.id);
       resolve?.(answer);
       if (this.#waiting.size > 0) return;
-      // Between questions it does not keep the process alive.
+      // An idle thread does not keep the process alive.
       this.#worker.unref();
       onIdle();
     });
@@ -125,7 +124,8 @@ class RunningThread<Q, A> {
   ask(question: Q, moved: readonly ArrayBuffer[]): Promise<ThreadAnswer<A>> {
     return new Promise((resolve) => {
       const id = this.#next();
-      // What cannot be sent throws here, and waits for no answer.
+      // Posts first, because a question that cannot be sent throws here and must not wait for an
+      // answer.
       this.#worker.postMessage({ id, question }, moved);
       this.#waiting.set(id, resolve);
       this.#worker.ref();
@@ -159,7 +159,7 @@ export function createThread<Q, A>(options: ThreadOptions, clock: Clock): Thread
   };
   const start = async (): Promise<RunningThread<Q, A>> => {
     idle?.cancel();
-    // Two of them would not know of each other.
+    // Waits for the old thread, because two at once would not know of each other.
     await ending;
     if (!running || running.hasEnded) running = new RunningThread<Q, A>(options, onIdle);
     return running;
@@ -167,7 +167,7 @@ export function createThread<Q, A>(options: ThreadOptions, clock: Clock): Thread
   return {
     async start() {
       const { isIdle } = await start();
-      // The question may never come.
+      // Ends the thread again if the question never comes.
       if (isIdle) onIdle();
     },
     async ask(question, moved = []) {

@@ -1,25 +1,25 @@
 /**
- * The two threads of the bulk streams. Fetching, splitting and proving stay on the main thread,
- * whose one transport knows limits and session; the bytes of each page are handed over (moved, not
- * copied) to a thread that parses them, and what it makes of them to one with a connection of its
- * own. So a million rows never keep the listener waiting.
+ * Runs the two threads of the bulk streams. Fetching, splitting and comparing digests stay on the
+ * main thread, whose transport knows limits and session. Each page's bytes are moved (not copied)
+ * to a thread that parses them, and the rows to a thread with its own database connection, so that
+ * a million rows never block the listener.
  */
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
-import type { ListCensus } from '../../mirror/rows/census.ts';
+import type { ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { handOffOfThread, releaseCheckpoint } from '../../store/writers/write-hand-off.ts';
-import type { PageCounts, Run } from '../run/ledger.ts';
+import type { PageCounts, Run } from '../run/run-repository.ts';
 import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
 import { createThread } from './thread.ts';
 
 export type WriterQuestion =
   | { readonly kind: 'write'; readonly page: UnwrittenPage }
-  | { readonly kind: 'distrust' }
-  | { readonly kind: 'distrustTwice'; readonly stream: string }
+  | { readonly kind: 'invalidateOutOfBand' }
+  | { readonly kind: 'invalidateDuplicates'; readonly stream: string }
   | { readonly kind: 'join'; readonly run: Run }
   | {
       readonly kind: 'group';
@@ -28,7 +28,7 @@ export type WriterQuestion =
       readonly value: string;
     }
   | {
-      readonly kind: 'census';
+      readonly kind: 'diff';
       readonly of: ListTable;
       readonly stream: string;
       readonly source: string;
@@ -36,11 +36,11 @@ export type WriterQuestion =
 
 export type WriterAnswer =
   | { readonly kind: 'write'; readonly counts: PageCounts }
-  | { readonly kind: 'distrust' | 'distrustTwice' | 'join' }
+  | { readonly kind: 'invalidateOutOfBand' | 'invalidateDuplicates' | 'join' }
   | { readonly kind: 'group'; readonly rows: number }
-  | { readonly kind: 'census'; readonly census: ListCensus };
+  | { readonly kind: 'diff'; readonly diff: ListDiff };
 
-/** They keep a few pages; more heap would only put garbage collection off. */
+/** Each thread keeps a few pages; a larger heap would only delay garbage collection. */
 const READER_LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
 const WRITER_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 6 };
 
@@ -88,19 +88,19 @@ function createWriter(
       if (answer.kind !== 'write') throw wrong();
       return answer.counts;
     },
-    async distrust() {
-      await thread.ask({ kind: 'distrust' });
+    async invalidateOutOfBand() {
+      await thread.ask({ kind: 'invalidateOutOfBand' });
     },
-    async distrustTwice(stream) {
-      await thread.ask({ kind: 'distrustTwice', stream });
+    async invalidateDuplicates(stream) {
+      await thread.ask({ kind: 'invalidateDuplicates', stream });
     },
     async join(run) {
       await thread.ask({ kind: 'join', run });
     },
-    async census(of, stream, source) {
-      const answer = await thread.ask({ kind: 'census', of, stream, source });
-      if (answer.kind !== 'census') throw wrong();
-      return answer.census;
+    async diff(of, stream, source) {
+      const answer = await thread.ask({ kind: 'diff', of, stream, source });
+      if (answer.kind !== 'diff') throw wrong();
+      return answer.diff;
     },
     async countGroup(of, column, value) {
       const answer = await thread.ask({ kind: 'group', of, column, value });
@@ -112,8 +112,7 @@ function createWriter(
 }
 
 /**
- * `options` and turns are those of the database that the daemon has open; `names`: what the account
- * names otherwise.
+ * `options` are those of the daemon's open database; `names` are the account's own member names.
  */
 export function createBulkThreads(
   options: StoreOptions & Pick<SqliteStore, 'writeHandOff' | 'files'>,
@@ -121,9 +120,9 @@ export function createBulkThreads(
   names: readonly MemberName[] = [],
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
-  // What is read will be written: the two start at the same time.
+  // Starts the writer with the reader, because rows that are read will be written.
   const { thread: reading, reader } = createReader(names, clock, () => {
-    // What is wrong with it is told to whoever asks it.
+    // Ignored here; the next question reports the failure.
     writing.start().catch(() => undefined);
   });
   return {

@@ -1,15 +1,15 @@
-/** The lists of variants, and what their rows are to the mirror. */
+/** Lists of variants and the mirror's entity for their rows. */
 import { STOCK_VARIANT, seasonVariants, type VariantEntity } from '../../mirror/catalog/variant.ts';
 
 /**
- * Which list: the stock, or what can be ordered ahead of one season; as a whole, or of one brand
- * where the account wants that.
+ * A list: the stock, or the pre-order variants of a season; whole, or of one brand where the
+ * account wants that.
  */
 export type VariantList =
   | { readonly kind: 'stock'; readonly brandName?: string }
   | { readonly kind: 'season'; readonly seasonName: string; readonly brandName?: string };
 
-/** What the rows of a stream are, but for the season that they are of; undefined: no variants. */
+/** Entity of a stream's rows, without its season; undefined: the stream has no variants. */
 export function entityOfStream(stream: string): VariantEntity | undefined {
   if (stream === 'stock') return STOCK_VARIANT;
   return stream === 'season' ? seasonVariants('') : undefined;
@@ -19,7 +19,7 @@ export function entityOfList(list: VariantList): VariantEntity {
   return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
 }
 
-/** The name of the list among the parts of its stream. */
+/** Name of the list among the parts of its stream. */
 export function partOfList(list: VariantList): string {
   const { brandName } = list;
   if (list.kind === 'stock') return brandName ?? '';

@@ -1,44 +1,86 @@
 /**
- * Pages of the lists of variants, from the bytes of the wire into the mirror, in three steps:
- * proved here (segments that are as they were the last time, by their digest), read by one thread
- * and written by another. While a page is written the next one waits beside it, and those after it
- * are read and proved (attempts.ts keeps them in order).
+ * Takes pages of variants from the wire to the mirror in three steps: compared here (chunks that
+ * are unchanged since the last run, by their digest), read by one thread, written by another. While
+ * a page is written, the next one waits and later ones are read and compared (attempts.ts keeps
+ * them in order).
  */
 
-import type { WireCounts } from '../../client/http/tally.ts';
+import type { WireCounts } from '../../client/http/usage.ts';
 import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { digestOf } from '../../lib/json-rows/known.ts';
-import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
-import { hasApart } from '../../mirror/catalog/apart.ts';
+import { digestOf, type KnownChunks } from '../../lib/json-rows/known.ts';
+import { hasOutOfBandWrites } from '../../mirror/catalog/out-of-band.ts';
 import {
-  knownSegments,
+  findChangedChunks,
+  knownChunks,
   type ListPlace,
-  proveSegments,
   unchangedCounts,
 } from '../../mirror/list.ts';
 import type { Db, Store } from '../../store/store.ts';
-import { mayBeMixed, type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import {
+  mayBeMixed,
+  type PageCounts,
+  type Run,
+  recordPage,
+  sumOfPages,
+} from '../run/run-repository.ts';
 import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
 import { type PageReader, readerHere } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
-import { createProvedPages, type Proved } from './proved.ts';
 import { partOfList, type VariantList } from './variant-list.ts';
 
-/** The part of the client's batches that is needed here. */
+// Holds unchanged pages until the next write, because their checkpoint alone is not worth a
+// transaction, which waits for the disk and blocks other writers. A kill loses only the
+// comparison; the pages are read again.
+
+/** Rows after which the checkpoint is written anyway: a third of a second's work. */
+const ROWS_MAX = 20_000;
+
+interface UnchangedPage {
+  readonly run: Run;
+  readonly checkpoint: JsonObject;
+  readonly counts: PageCounts;
+}
+
+interface UnchangedPages {
+  /** Adds a page; returns what must be written now if too many rows have gathered. */
+  add(page: UnchangedPage): UnchangedPage | undefined;
+  /** Removes and returns what is held for the run. */
+  take(runId: number): UnchangedPage | undefined;
+}
+
+function createUnchangedPages(): UnchangedPages {
+  const waiting = new Map<number, UnchangedPage>();
+  const take = (runId: number): UnchangedPage | undefined => {
+    const unchanged = waiting.get(runId);
+    waiting.delete(runId);
+    return unchanged;
+  };
+  return {
+    take,
+    add(page) {
+      const { runId } = page.run;
+      const counts = sumOfPages(waiting.get(runId)?.counts, page.counts);
+      waiting.set(runId, { ...page, counts });
+      return counts.rows < ROWS_MAX ? undefined : take(runId);
+    },
+  };
+}
+
+/** Part of the client's batches that is needed here. */
 export interface VariantBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly segments: readonly {
+  readonly chunks: readonly {
     readonly firstRow: number;
     readonly rowCount: number;
     readonly start: number;
     readonly end: number;
     readonly isKnown: boolean;
   }[];
-  /** Bytes that came for these rows. */
+  /** Bytes received for these rows. */
   readonly size: number;
-  /** Pages of the service that it is made of. */
+  /** Number of pages of the service that the batch was made from. */
   readonly pages: number;
 }
 
@@ -46,30 +88,30 @@ interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
-  /** Its bytes are used up. */
+  /** The bytes are used up. */
   readonly batch: VariantBatch;
-  /** What the requests since the last page cost besides themselves. */
+  /** Retries and waits since the last page. */
   readonly wire: WireCounts;
 }
 
 export interface VariantPages
-  extends Pick<PageWriter, 'census' | 'countGroup' | 'distrustTwice' | 'join'> {
-  /** Before the first page of a run, of whose earlier attempt nothing is kept. */
+  extends Pick<PageWriter, 'diff' | 'countGroup' | 'invalidateDuplicates' | 'join'> {
+  /** Begins an attempt: drops what an earlier attempt of the run still holds. */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
-  /** What is known of the list when the run has begun. */
-  known(run: Run, list: VariantList): KnownSegments;
-  /** What it gives may be written down only with a later page, or with the end. */
+  /** Digests of the list's chunks as of the run's begin. */
+  known(run: Run, list: VariantList): KnownChunks;
+  /** The returned counts may be recorded only with a later page or at the end. */
   write(page: VariantPage): Promise<PageCounts>;
-  /** Behind the last page, also of a run that was cut off: everything is written down. */
+  /** Ends an attempt, also an interrupted one, after recording all pages. */
   end(runId: number): Promise<void>;
 }
 
 export interface VariantPagesDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** What the account names otherwise; a thread has its own. */
+  /** Member names of the account; a thread gets its own copy. */
   readonly names?: readonly MemberName[];
-  /** Threads of their own; without them all is done here. */
+  /** Threads; without them the work is done here. */
   readonly reader?: PageReader;
   readonly writer?: PageWriter;
 }
@@ -80,70 +122,70 @@ function placeOf(run: Run, list: VariantList): ListPlace {
   return { stream: run.stream, part: partOfList(list) };
 }
 
-function rowsOf(segments: VariantBatch['segments']): number {
-  return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
+function rowsOf(chunks: VariantBatch['chunks']): number {
+  return chunks.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
-/** Rows that the client has not proved. */
-export function openRowsOf({ segments }: VariantBatch): number {
-  return rowsOf(segments.filter(({ isKnown }) => !isKnown));
+/** Rows that the client has not found unchanged. */
+export function changedRowsOf({ chunks }: VariantBatch): number {
+  return rowsOf(chunks.filter(({ isKnown }) => !isKnown));
 }
 
-/** What of a batch its digests do not prove; the client has proved the most of it already. */
-async function openPage(
+/** Finds the chunks of a batch that changed; the client has already marked most unchanged ones. */
+async function changedPageOf(
   db: Db,
   place: ListPlace,
-  { bytes, segments }: VariantBatch,
+  { bytes, chunks }: VariantBatch,
   { begun }: Attempt,
 ) {
-  const hasProofs = await begun;
-  const others = segments
+  const hasDigests = await begun;
+  const others = chunks
     .filter(({ isKnown }) => !isKnown)
-    .map((segment) => {
-      const { start, end } = segment;
-      return { ...segment, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
+    .map((chunk) => {
+      const { start, end } = chunk;
+      return { ...chunk, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
     });
-  const { open } = hasProofs
-    ? await proveSegments(db, place, others)
-    : { open: others.map((segment) => ({ ...segment, keysBefore: undefined })) };
-  const rows = rowsOf(segments);
-  return { open, rows, sameRows: rows - rowsOf(open) };
+  const { changedChunks } = hasDigests
+    ? await findChangedChunks(db, place, others)
+    : { changedChunks: others.map((chunk) => ({ ...chunk, keysBefore: undefined })) };
+  const rows = rowsOf(chunks);
+  return { changedChunks, rows, unchangedRows: rows - rowsOf(changedChunks) };
 }
 
-function knownIn(db: Db, place: ListPlace, { begun }: Attempt): KnownSegments {
-  return async (from, to) => ((await begun) ? knownSegments(db, place, from, to) : []);
+function knownIn(db: Db, place: ListPlace, { begun }: Attempt): KnownChunks {
+  return async (from, to) => ((await begun) ? knownChunks(db, place, from, to) : []);
 }
 
-async function record(store: Store, page: Proved | undefined): Promise<void> {
+async function record(store: Store, page: UnchangedPage | undefined): Promise<void> {
   if (!page) return;
   await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
 }
 
-/** Whether anything of the list was ever read; of a first one nothing can be proved. */
-async function hasSegments({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
-  const one = db.selectFrom('segment').select('stream').where('stream', '=', stream).limit(1);
+/** Tells whether the list was ever read; a first run has no digests to compare with. */
+async function hasChunks({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
+  const one = db.selectFrom('chunk').select('stream').where('stream', '=', stream).limit(1);
   return (await one.executeTakeFirst()) !== undefined;
 }
 
-/** Takes the proof from what the mirror may have otherwise than its list. */
-async function distrust(
+/** Clears digests of chunks whose rows the mirror may have from another source than the list. */
+async function invalidateStale(
   { db }: Pick<Store, 'db'>,
   writer: PageWriter,
   run: Parameters<VariantPages['begin']>[0],
 ): Promise<void> {
-  // Another stream would take the mark away from the stock's own run.
-  if (run.stream === 'stock' && (await hasApart(db))) await writer.distrust();
-  if (await mayBeMixed(db, run)) await writer.distrustTwice(run.stream);
+  // Only for the stock, because another stream would consume the mark.
+  if (run.stream === 'stock' && (await hasOutOfBandWrites(db))) await writer.invalidateOutOfBand();
+  if (await mayBeMixed(db, run)) await writer.invalidateDuplicates(run.stream);
 }
 
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   const { store, clock, names = [] } = deps;
   const { reader = readerHere(names), writer = createPageWriter({ store, clock }) } = deps;
-  const proved = createProvedPages();
+  const unchanged = createUnchangedPages();
   const attempts = createAttempts();
-  const keepProved = async (page: Proved, turn: Turn): Promise<PageCounts> => {
+  const keepUnchanged = async (page: UnchangedPage, turn: Turn): Promise<PageCounts> => {
     await turn.comeNext();
-    const tooMuch = proved.add(page);
+    const tooMuch = unchanged.add(page);
     if (tooMuch) {
       await turn.writtenBefore;
       await record(store, tooMuch);
@@ -158,25 +200,30 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const { bytes } = batch;
     const place = placeOf(run, list);
     const common = { bytes: batch.size, pages: batch.pages, wire };
-    const { open, ...page } = await openPage(store.db, place, batch, turn.attempt);
-    if (open.length === 0) {
+    const { changedChunks, ...page } = await changedPageOf(store.db, place, batch, turn.attempt);
+    if (changedChunks.length === 0) {
       bytes.buffer.transfer(0);
-      return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
+      return keepUnchanged(
+        { run, checkpoint, counts: { ...unchangedCounts(page), ...common } },
+        turn,
+      );
     }
-    const spans = open.map(({ start, end }) => ({ start, end }));
+    const spans = changedChunks.map(({ start, end }) => ({ start, end }));
     const reading = reader.read({ list, bytes, spans });
-    // Heeded below; until then a failure must not count as unhandled.
+    // Awaited below; marked as handled until then.
     reading.catch(() => undefined);
     await turn.comeNext();
-    const { segments, ...rows } = await reading;
+    const { chunks, ...rows } = await reading;
     turn.goOn();
+    const all = changedChunks.map((one, at) => ({ ...one, ...(chunks[at] ?? NOTHING) }));
+    const before = unchanged.take(run.runId)?.counts;
+    const target = { run, list, place, checkpoint, attempt: turn.attempt.number };
     const writing = writer.write({
-      ...{ run, list, place, checkpoint, ...rows, common, attempt: turn.attempt.number },
-      page: {
-        ...page,
-        segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? NOTHING) })),
-      },
-      before: proved.take(run.runId)?.counts,
+      ...target,
+      ...rows,
+      page: { ...page, chunks: all },
+      common,
+      before,
     });
     turn.handOver();
     return writing;
@@ -184,25 +231,25 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   return {
     async begin(run) {
       const { runId } = run;
-      proved.take(runId);
-      const begun = distrust(store, writer, run).then(() => hasSegments(store, run.stream));
+      unchanged.take(runId);
+      const begun = invalidateStale(store, writer, run).then(() => hasChunks(store, run.stream));
       attempts.begin(runId, begun);
       if (!(await begun)) reader.expect?.();
     },
     known: (run, list) => knownIn(store.db, placeOf(run, list), attempts.at(run.runId)),
     write(page) {
       const { runId } = page.run;
-      // What was proved behind a page that has failed has no checkpoint to stand on.
-      const forget = (): void => void proved.take(runId);
+      // Drops unchanged pages after a failed one, because their checkpoint would skip it.
+      const forget = (): void => void unchanged.take(runId);
       return inTurn(attempts.at(runId), (turn) => write(page, turn), forget);
     },
     async end(runId) {
       attempts.end(runId);
-      await record(store, proved.take(runId));
+      await record(store, unchanged.take(runId));
     },
-    census: writer.census,
+    diff: writer.diff,
     countGroup: writer.countGroup,
     join: writer.join,
-    distrustTwice: writer.distrustTwice,
+    invalidateDuplicates: writer.invalidateDuplicates,
   };
 }

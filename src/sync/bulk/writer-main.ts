@@ -1,4 +1,7 @@
-/** The thread that writes pages of variants and looks at whole lists (threads.ts starts it). */
+/**
+ * Entry point of the thread that writes pages of variants and queries whole lists (started by
+ * threads.ts).
+ */
 import { workerData } from 'node:worker_threads';
 import { systemClock } from '../../lib/clock.ts';
 import { openSecondWriter } from '../../store/store.ts';
@@ -6,16 +9,16 @@ import { createPageWriter } from './page-writer.ts';
 import { type Given, serveThread } from './serve.ts';
 import type { WriterAnswer, WriterQuestion } from './threads.ts';
 
-/** As threads.ts has it. No schema checks it: to load zod would be a third of the start. */
+/** Options from threads.ts; not validated, because loading zod would take a third of the start. */
 const options: Parameters<typeof openSecondWriter>[0] = workerData.data;
 const clock = systemClock();
 const store = await openSecondWriter(options, clock);
 const writer = createPageWriter({ store, clock, isAwaited: () => store.isAwaited });
 
 async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
-  if (question.kind === 'census') {
+  if (question.kind === 'diff') {
     const { of, stream, source } = question;
-    return { value: { kind: 'census', census: await writer.census(of, stream, source) } };
+    return { value: { kind: 'diff', diff: await writer.diff(of, stream, source) } };
   }
   if (question.kind === 'join') {
     await writer.join(question.run);
@@ -25,18 +28,18 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
     const { of, column, value } = question;
     return { value: { kind: 'group', rows: await writer.countGroup(of, column, value) } };
   }
-  if (question.kind === 'distrust') {
-    await writer.distrust();
-    return { value: { kind: 'distrust' } };
+  if (question.kind === 'invalidateOutOfBand') {
+    await writer.invalidateOutOfBand();
+    return { value: { kind: 'invalidateOutOfBand' } };
   }
-  if (question.kind === 'distrustTwice') {
-    await writer.distrustTwice(question.stream);
-    return { value: { kind: 'distrustTwice' } };
+  if (question.kind === 'invalidateDuplicates') {
+    await writer.invalidateDuplicates(question.stream);
+    return { value: { kind: 'invalidateDuplicates' } };
   }
   try {
     return { value: { kind: 'write', counts: await writer.write(question.page) } };
   } finally {
-    // Frees it at once; the garbage collector would let a hundred pages pile up.
+    // Frees the memory at once; the garbage collector would let a hundred pages pile up.
     const { json, extras } = question.page;
     for (const { buffer } of [json, extras]) buffer.transfer(0);
   }

@@ -1,17 +1,17 @@
 /**
- * Answers that a cache on the way has kept: what they tell was so when the cache got them. A run
- * that has read such ones writes as a read of that time, so that nothing newer is overwritten or
- * deleted, and its stream is as fresh as the oldest of them.
+ * Handles answers that a cache on the way kept: they were true when the cache got them. A run that
+ * read such answers writes as a read of that time, so that it overwrites or deletes nothing newer,
+ * and its stream is only as fresh as the oldest of them.
  */
 import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
 import type { Stream, StreamEnd } from '../stream.ts';
-import type { Run, RunEnd } from './ledger.ts';
+import type { Run, RunEnd } from './run-repository.ts';
 
-/** Older answers are told with the run. */
-const TOLD_MS = 60_000;
+/** Older answers are reported with the run. */
+const REPORTED_MS = 60_000;
 
-/** The number of the last run that had begun by then: of nothing newer is known that it was. */
+/** Sequence number of the last run begun by then. */
 export async function readSeqAsOf(db: Db, at: number): Promise<number> {
   const run = await db
     .selectFrom('sync_run')
@@ -23,14 +23,14 @@ export async function readSeqAsOf(db: Db, at: number): Promise<number> {
   return run?.read_seq ?? 0;
 }
 
-/** The run, as old as the oldest answer that it has read. */
+/** Dates the run back to the oldest answer that it has read. */
 export async function asOldAs(db: Db, run: Run, ageMs: number): Promise<Run> {
   if (ageMs === 0) return run;
   const readSeq = await readSeqAsOf(db, run.startedAt - ageMs);
   return { ...run, readSeq: Math.min(run.readSeq, readSeq) };
 }
 
-/** A list that is older than its stream may get proves nothing, and takes nothing away. */
+/** Adds a doubt when the list is older than the stream's freshness, so that nothing is deleted. */
 export function unlessTooOld(
   { name, freshnessMs = Number.POSITIVE_INFINITY }: Stream,
   end: StreamEnd,
@@ -42,12 +42,12 @@ export function unlessTooOld(
   return { ...end, doubts: [...end.doubts, doubt] };
 }
 
-/** The end of a run, with the age of what it has read. */
+/** Adds the age of the answers to the end of a run. */
 export function withAge(end: RunEnd, ageMs: number): RunEnd {
   if (ageMs === 0) return end;
-  const told =
+  const notice =
     `answers came out of a cache, up to ${formatDuration(ageMs)} old (Age), though every ` +
     'request forbids it (Cache-Control): whoever runs it must leave the service out';
-  const reason = [end.reason, ageMs > TOLD_MS ? told : null].filter((part) => part !== null);
+  const reason = [end.reason, ageMs > REPORTED_MS ? notice : null].filter((part) => part !== null);
   return { ...end, ageMs, reason: reason.length === 0 ? null : reason.join('; ') };
 }

@@ -1,49 +1,50 @@
 /**
- * The change guard. Pages are committed as they come, so a service at fault (every quantity 0,
- * cents for euros, details cut off) has the mirror at once. When most rows that a run could compare
- * have changed drastically, people are told, and decisions of the rules wait
- * (decisions/holds/changes.ts) until a person accepts the run or a later one finds the rows as they
- * were.
- *
- * Reads what pages have counted (`sync_run.drastic`) and, for runs that are open, the change feed.
+ * The change guard. Pages are committed as they arrive, so a faulty service (every quantity 0,
+ * cents for euros, details cut off) reaches the mirror at once. When most comparable rows of a run
+ * changed drastically, people are told and rule decisions wait (decisions/holds/changes.ts) until a
+ * person accepts the run or a later run finds the rows restored. Reads the counts of the pages
+ * (`sync_run.drastic`) and, for open runs, the change feed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import {
   createDrasticCounter,
   type Drastic,
+  describeDrastic,
   drasticIn,
   type GuardedColumns,
   groupsOf,
   sumOfDrastic,
-  toldOfDrastic,
 } from '../../mirror/rows/drastic.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
 import { type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
 import { READING_VERSION } from '../upgrade.ts';
-import type { ChangesEnd, Run } from './ledger.ts';
-import type { SettleDeps } from './settle.ts';
+import type { AssessDeps } from './assess-completeness.ts';
+import type { ChangesEnd, Run } from './run-repository.ts';
 
-/** So few rows may change in any way; the index of `sync_run.rows_drastic` says it, too. */
+/**
+ * Up to this many rows may change in any way; the index of `sync_run.rows_drastic` uses the same
+ * number.
+ */
 const ROWS_MAX = 100;
-/** So much of what was compared may. */
+/** Up to this share of the compared rows may change. */
 const SHARE_MAX = 0.5;
 
-/** Entries of the change feed that are looked at before others have their turn. */
+/** Entries of the change feed read per turn. */
 const SLICE = 1_000;
 
 const READING_CHARS = 16;
 
-/** By which program, settings and options the stream's list is read. */
+/** Hash of program version, settings and options that determine how the stream's list is read. */
 export function readingOf({ reading = '', options }: Stream): string {
   return sha256(canonicalJson([READING_VERSION, reading, options])).slice(0, READING_CHARS);
 }
 
 interface Counted {
   readonly drastic: Drastic;
-  /** Rows that the run could compare with what was there. */
+  /** Rows that the run could compare with the mirror. */
   readonly compared: number;
 }
 
@@ -62,14 +63,14 @@ function isTooMuch(rows: number, of: number): boolean {
   return rows > ROWS_MAX && rows / of > SHARE_MAX;
 }
 
-/** What of the list changed at once, in words; undefined: no more than may. */
+/** Describes an excessive change of the list; undefined: it is within the limits. */
 async function massOf(
-  { variants }: SettleDeps,
+  { variants }: AssessDeps,
   { table, key }: EntityDefinition,
   { drastic, compared }: Counted,
 ): Promise<string | undefined> {
   const words = (rows: number, of: number, what: string): string =>
-    `${rows} of ${of} rows${what} changed at once (${toldOfDrastic(drastic)})`;
+    `${rows} of ${of} rows${what} changed at once (${describeDrastic(drastic)})`;
   if (isTooMuch(drastic.rows, compared)) return words(drastic.rows, compared, '');
   const large = groupsOf(drastic).filter(({ rows }) => rows > ROWS_MAX);
   for (const { column, value, rows, left } of large) {
@@ -98,7 +99,9 @@ async function openRuns(db: Db, { stream, runId }: Run): Promise<readonly OpenRu
     .execute();
   return rows.map((row) => ({
     ...countedOf(row),
-    ...{ runId: row.run_id, from: row.feed_from, to: row.feed_to ?? row.feed_from },
+    runId: row.run_id,
+    from: row.feed_from,
+    to: row.feed_to ?? row.feed_from,
   }));
 }
 
@@ -108,13 +111,13 @@ interface Entry {
   readonly diff: string;
 }
 
-/** The values of before, of the columns that the entry of the feed names. */
+/** Previous values of the columns that the feed entry names. */
 function olderOf({ diff }: Entry): SqlRow {
   const changes: Record<string, readonly [SqlValue, SqlValue]> = JSON.parse(diff);
   return Object.fromEntries(Object.entries(changes).map(([column, [old]]) => [column, old]));
 }
 
-/** What of the run's drastic changes the mirror still has. */
+/** Drastic changes of the run that the mirror still has. */
 async function stillDrastic(
   db: Db,
   { entity, table, key }: EntityDefinition,
@@ -145,14 +148,14 @@ async function stillDrastic(
       if (row) counter.note({ ...row, ...olderOf(entry) }, (column) => row[column] ?? null);
     }
     after = last.seq;
-    // The driver is synchronous: without this the listener would wait until all is seen.
+    // The driver is synchronous: yields, so that the listener gets its turn.
     await nextTurn();
   }
 }
 
-/** Judges what the run changed, and whether what earlier ones did is as it was again. */
+/** Judges the run's changes, and whether the changes of earlier open runs were reverted. */
 export async function judgeChanges(
-  deps: SettleDeps,
+  deps: AssessDeps,
   { list }: Stream,
   run: Run,
 ): Promise<ChangesEnd | undefined> {
@@ -166,7 +169,7 @@ export async function judgeChanges(
     .where('run_id', '=', run.runId)
     .executeTakeFirstOrThrow();
   const { compared, drastic } = countedOf(row);
-  // To bring a row back is as drastic as to take it away, and is no news.
+  // Discounts restored rows, because restoring a row changes it as drastically as losing it did.
   let own = drastic;
   const over: number[] = [];
   for (const open of await openRuns(db, run)) {
@@ -179,6 +182,6 @@ export async function judgeChanges(
   const isJudged = row.change_guard !== 'off' && own.rows > 0;
   const mass = isJudged ? await massOf(deps, entity, { compared, drastic: own }) : undefined;
   if (mass === undefined) return { over };
-  const told = `${mass}: rules that read ${run.stream} wait; look at the service, then:`;
-  return { over, told: `${told} selvedge sync release ${run.runId}` };
+  const advice = `${mass}: rules that read ${run.stream} wait; look at the service, then:`;
+  return { over, warning: `${advice} selvedge sync release ${run.runId}` };
 }

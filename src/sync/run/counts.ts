@@ -1,24 +1,24 @@
 /**
- * What the service counts beside what came. A count that is off is a doubt, with two exceptions: a
- * person has said that it is off by just this much for good (`sync release`), because it
- * counts what is hidden as well; or the list moved a little between its pages, which is proved
- * otherwise (settle.ts asks for the rows that were missed, one by one).
+ * Compares the service's counts with the rows received. A differing count is a doubt, with two
+ * exceptions: a person accepted exactly this difference (`sync accept-count`), or the list moved a
+ * little between its pages, which is verified otherwise (assess-completeness.ts asks for the missed
+ * rows one by one).
  */
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { countsIn, type PartCount } from '../stream.ts';
 
-/** So many rows may shift between the pages of a list, or one in so many. */
+/** Rows, or share of rows, that may shift between the pages of a list. */
 const SHIFT_ROWS = 5;
 const SHIFT_SHARE = 0.01;
 
-/** By how much the counts of a run are off: `count:<part>`, and `twice` for rows that repeat. */
+/** Differences of a run's counts: `count:<part>`, and `twice` for duplicate rows. */
 export type CountsOff = Readonly<Record<string, number>>;
 
-/** Rows that a list may have more than once. */
-export const TWICE = 'twice';
+/** Name of the count of duplicate rows. */
+export const DUPLICATES = 'twice';
 
-/** Whether so few rows of a list may have shifted between its pages while it was read. */
+/** Tells whether so few rows may have shifted between pages while the list was read. */
 export function isSmallShift(rows: number, of: number): boolean {
   return rows <= Math.max(SHIFT_ROWS, of * SHIFT_SHARE);
 }
@@ -31,7 +31,7 @@ export interface AcceptedCounts {
   readonly at: number;
 }
 
-/** By how much the stream's counts are off for good, as a person has said. */
+/** Permanent count differences of the stream that a person accepted. */
 export async function acceptedCounts(
   db: Db | Tx,
   stream: string,
@@ -47,7 +47,7 @@ export async function acceptedCounts(
   return { off: countsIn(off), by: String(by), reason: String(reason), at: Number(at) };
 }
 
-/** Adds to what was said before; other parts of the list stay as they are. */
+/** Merges with earlier acceptances; other parts of the list keep theirs. */
 export async function writeAcceptedCounts(
   tx: Tx,
   stream: string,
@@ -66,24 +66,24 @@ function difference(rows: number): string {
   return rows > 0 ? `${rows} more` : `${-rows} fewer`;
 }
 
-/** For people: `2 more than come of SS27`. */
-export function toldOfOff(off: CountsOff): string {
-  const told = Object.entries(off).map(([name, rows]) => {
-    if (name === TWICE) return `${rows} rows come twice`;
+/** Message such as `2 more counted than come of SS27`. */
+export function describeDifferences(off: CountsOff): string {
+  const differences = Object.entries(off).map(([name, rows]) => {
+    if (name === DUPLICATES) return `${rows} rows come twice`;
     const part = name.slice('count:'.length);
     return `${difference(rows)} counted than come${part === '' ? '' : ` of ${part}`}`;
   });
-  return told.join(', ');
+  return differences.join(', ');
 }
 
 export interface AssessedCounts {
-  /** What speaks against completeness, in words. */
+  /** Arguments against completeness, as messages. */
   readonly doubts: readonly string[];
-  /** What a person may accept. */
+  /** Differences that a person may accept. */
   readonly off: CountsOff;
-  /** A doubt that nobody can accept: the count itself came and went. */
+  /** A doubt that nobody can accept: the count itself changed or was missing. */
   readonly isUnsteady: boolean;
-  /** Rows may have shifted between the pages, so few that it can be proved otherwise. */
+  /** A few rows may have shifted between the pages; verified otherwise. */
   readonly hasShifted: boolean;
 }
 

@@ -1,22 +1,22 @@
-/** How a run begins: it goes on with the stream's unfinished one, or is a new one. */
+/** Begins a run: resumes the stream's unfinished one, or starts a new one. */
 import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
-import { forgetDigests } from '../../mirror/list.ts';
+import { invalidateDigests } from '../../mirror/list.ts';
 import { lastChange } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
-import { type Run, restartRun } from './ledger.ts';
+import { type Run, restartRun } from './run-repository.ts';
 
 export interface RunRequest {
   readonly stream: string;
-  /** A run with other options does not go on where this one stopped. */
+  /** A run with other options cannot be resumed. */
   readonly options: JsonObject;
-  /** By which program and settings its list is read; options count as well. */
+  /** Hash of program and settings that read the list; the options count as well. */
   readonly reading: string;
   readonly readSeq: number;
   readonly now: number;
 }
 
-/** A stream that nobody has heard of yet is due now. */
+/** Makes a stream without state due now. */
 export async function ensureState(db: Db, stream: string, now: number): Promise<void> {
   await db
     .insertInto('stream_state')
@@ -36,7 +36,7 @@ export async function ensureState(db: Db, stream: string, now: number): Promise<
     .execute();
 }
 
-/** Notes what the facts go by that stands in the configuration of the stream alone. */
+/** Copies the stream setting that facts need into the database. */
 export async function noteSettings(db: Db, { name, list }: Stream): Promise<void> {
   const unlisted = list?.unlisted ?? null;
   await db
@@ -47,7 +47,7 @@ export async function noteSettings(db: Db, { name, list }: Stream): Promise<void
     .execute();
 }
 
-/** What it has read so far would count as read with these options. */
+/** Ends such a run, because its rows would count as read with the new options. */
 const BEGUN_OTHERWISE =
   'begun with other settings or by another version: a new run has taken its place';
 
@@ -85,8 +85,8 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
 }
 
 /**
- * Switches the change guard off for a run that reads otherwise than the last one did: what it finds
- * changed may be what it understands now.
+ * Switches the change guard off for a run that reads the list differently than the last one,
+ * because its changes may stem from that.
  */
 async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): Promise<void> {
   const state = await tx
@@ -102,7 +102,7 @@ async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): 
     .execute();
 }
 
-/** What the operator asked of the stream; asked once, done once. */
+/** Takes the operator's request off the stream, so that it is done once. */
 async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> {
   const row = await tx
     .selectFrom('stream_state')
@@ -119,8 +119,8 @@ async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> 
 }
 
 /**
- * Goes on with the stream's unfinished run, or starts a new one. What the operator asked for is
- * taken off in the same transaction: a wish is either still there or has its run.
+ * Resumes the stream's unfinished run or starts a new one. The operator's request is removed in the
+ * same transaction: it either still waits or has its run.
  */
 export async function openRun(store: Store, request: RunRequest): Promise<Run> {
   return store.transaction(async (tx) => {
@@ -133,11 +133,11 @@ export async function openRun(store: Store, request: RunRequest): Promise<Run> {
 async function openOrGoOn(tx: Tx, request: RunRequest): Promise<Run> {
   const options = canonicalJson(request.options);
   const wish = await takeWish(tx, request.stream);
-  // Every row is compared, whatever the digests say.
-  if (wish === 'full') await forgetDigests(tx, request.stream);
+  // A full run compares every row, whatever the digests say.
+  if (wish === 'full') await invalidateDigests(tx, request.stream);
   const open = await resumable(tx, request, options);
   if (open && wish === 'full') {
-    // What it has compared so far was compared by digests.
+    // Restarts, because its pages so far were compared by digests.
     await restartRun(tx, open.runId);
     return { ...open, checkpoint: {} };
   }

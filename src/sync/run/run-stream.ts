@@ -1,11 +1,28 @@
 /**
- * Runs a stream once: opens its run (or goes on with the one that was cut off), writes its pages,
- * and ends it with an outcome. A run that fails stays open and goes on from its checkpoint after
- * a pause, until it has failed too often without a page in between: as long as each attempt brings
- * it further, it never starts over. A run that makes no progress is cut off.
+ * Runs a stream once: opens or resumes its run, writes its pages, and ends it with an outcome. A
+ * failed run stays open and resumes from its checkpoint after a pause, until it has failed too
+ * often without a page in between. A run without progress is aborted.
+ *
+ * How a long list is pulled, in four steps:
+ *
+ * 1. Split: the body arrives as a stream or page by page, and is cut into chunks of a few rows
+ *    without parsing them (lib/json-rows.ts, client/v1/variants.ts).
+ * 2. Digest: each chunk's SHA-256 is compared with the one stored by the last run. Equal chunks are
+ *    unchanged: nothing of them is parsed or written (lib/json-rows/known.ts, mirror/list.ts).
+ * 3. Compare: a reader thread parses the changed chunks and encodes their rows
+ *    (bulk/page-reader.ts); each row's content hash is compared with the mirror (mirror/entity.ts).
+ * 4. Write: a writer thread writes changed rows, the change feed, the chunks' digests and keys, and
+ *    the run's checkpoint in one transaction per page (bulk/page-writer.ts). At the end of the
+ *    list, the chunks' keys are diffed with the mirror (mirror/rows/full-diff.ts), and the run is
+ *    assessed (assess-completeness.ts): only a complete one deletes.
+ *
+ * Write lock: SQLite has one writer. The main thread announces its writes, and the writer thread
+ * lets it go first (store/writers/turns.ts). Run checkpoint: written by whoever writes the page;
+ * only pages without changes wait for the next one (bulk/variant-pages.ts). WAL checkpoint: done by
+ * the writer thread while it runs, else by the main thread.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createTally, type WireTally } from '../../client/http/tally.ts';
+import { createUsageCounters, type UsageCounters } from '../../client/http/usage.ts';
 import {
   isStoreUnusable,
   RefusedError,
@@ -16,13 +33,20 @@ import {
 import type { JsonObject } from '../../lib/json.ts';
 import type { Outages } from '../../lib/log/outages.ts';
 import type { Logger } from '../../lib/log.ts';
-import { compareSegments, writePage } from '../../mirror/list.ts';
+import { compareChunks, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
-import { openRowsOf } from '../bulk/variant-pages.ts';
+import { changedRowsOf } from '../bulk/variant-pages.ts';
 import { countsIn, type Stream, type StreamRun } from '../stream.ts';
 import { asOldAs, unlessTooOld, withAge } from './answer-age.ts';
+import {
+  type AssessDeps,
+  assessCompleteness,
+  type RunCounts,
+  type RunSums,
+} from './assess-completeness.ts';
 import { judgeChanges, readingOf } from './change-guard.ts';
+import { openRun } from './open.ts';
 import {
   endRun,
   mayBeMixed,
@@ -33,11 +57,9 @@ import {
   recordWire,
   restartRun,
   runTotals,
-} from './ledger.ts';
-import { openRun } from './open.ts';
-import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './settle.ts';
+} from './run-repository.ts';
 
-export interface RunnerDeps extends SettleDeps {
+export interface RunnerDeps extends AssessDeps {
   readonly log: Logger;
   readonly sequence: ReadSequence;
   readonly outages: Outages;
@@ -51,28 +73,28 @@ export interface RunResult {
   readonly reason: string | null;
 }
 
-/** How long to wait after the nth failure in a row, in ms. */
+/** Wait after the nth consecutive failure, ms. */
 const FAILURE_WAITS_MS: readonly number[] = [2_000, 10_000, 30_000, 120_000, 600_000];
 
-/** After an answer that came through and is not what the contract says: it will hardly change. */
+/** Waits after a complete answer that breaks the contract; it will hardly change. */
 const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 
-/** A run that writes no page for this long is cut off, and goes on later. */
+/** A run that writes no page for this long is aborted and resumed later. */
 const PROGRESS_MS = 600_000;
 
 /**
- * What is under way behind the page that is written: rows that must be looked into, whose bytes are
- * held, and pages.
+ * Limits of work in progress after the page being written: changed rows, whose bytes are held, and
+ * pages.
  */
 const UNDER_WAY = { rows: 4_096, pages: 32 };
 
-/** What was read of the list belongs to no list: its pages are gone, or have no end. */
+/** Errors after which the list must be read from its start: its pages expired or have no end. */
 const LIST_IS_GONE: ReadonlySet<string> = new Set(['v2.page_token_expired', 'v2.page_loop']);
 
-/** The answer came whole and is not what the contract says. */
+/** The answer arrived complete and breaks the contract. */
 const BROKEN_ANSWER = 'transport.broken_answer';
 
-/** A signal that aborts when nobody has called `progress` for too long. */
+/** Signal that aborts when nobody has called `progress` for too long. */
 function watchProgress(deps: RunnerDeps, outer: AbortSignal) {
   const stalled = new AbortController();
   const message = `no page for ${PROGRESS_MS / 60_000} minutes`;
@@ -90,7 +112,7 @@ function watchProgress(deps: RunnerDeps, outer: AbortSignal) {
 
 interface ContextParts {
   readonly signal: AbortSignal;
-  readonly tally: WireTally;
+  readonly usage: UsageCounters;
   readonly writing: Queue;
   readonly onPage: (counts: PageCounts) => void;
   readonly progress: () => void;
@@ -98,36 +120,36 @@ interface ContextParts {
 
 function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamRun {
   const { store, clock } = deps;
-  const { signal, tally, writing, onPage, progress } = parts;
+  const { signal, usage, writing, onPage, progress } = parts;
   const notedBefore = countsIn(run.checkpoint.noted);
   const withNotes = (checkpoint: JsonObject): JsonObject => {
-    const noted = { ...notedBefore, ...tally.notes() };
+    const noted = { ...notedBefore, ...usage.notes() };
     return Object.keys(noted).length === 0 ? checkpoint : { ...checkpoint, noted };
   };
   const page: StreamRun['page'] = async (checkpoint: JsonObject, write) => {
     signal.throwIfAborted();
-    const { readSeq } = await asOldAs(store.db, run, tally.ageMs());
+    const { readSeq } = await asOldAs(store.db, run, usage.ageMs());
     const counts = await store.transaction(async (tx) => {
       const at = clock.now();
       const provenance = { source: `run:${run.runId}`, readSeq, at };
       const counts = await write(tx, provenance);
       // Lists of variants count the bytes of their rows themselves.
-      const written = { ...counts, bytes: counts.bytes + tally.takeBytes() };
-      await recordPage(tx, run, withNotes(checkpoint), { ...written, wire: tally.take() });
+      const written = { ...counts, bytes: counts.bytes + usage.takeBytes() };
+      await recordPage(tx, run, withNotes(checkpoint), { ...written, wire: usage.take() });
       return written;
     });
     onPage(counts);
-    // The driver is synchronous: without this the listener would not get a turn between pages.
+    // The driver is synchronous: yields, so that the listener gets its turn between pages.
     await nextTurn();
   };
   return {
     run,
-    call: { signal, priority: 'pull', tally },
+    call: { signal, priority: 'pull', usage },
     page,
     progress,
-    async listPage(checkpoint, entity, segments) {
+    async listPage(checkpoint, entity, chunks) {
       const place = { stream: run.stream, part: '' };
-      const compared = await compareSegments(store.db, entity, place, segments);
+      const compared = await compareChunks(store.db, entity, place, chunks);
       await page(checkpoint, async (tx, provenance) => ({
         ...(await writePage(tx, entity, place, compared, provenance)),
         bytes: 0,
@@ -136,17 +158,17 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     known: (list) => deps.variants.known(run, list),
     async variantPage(checkpoint, list, batch) {
       signal.throwIfAborted();
-      const wire = tally.take();
-      const old = await asOldAs(store.db, run, tally.ageMs());
+      const wire = usage.take();
+      const old = await asOldAs(store.db, run, usage.ageMs());
       const page = { run: old, list, checkpoint: withNotes(checkpoint), batch, wire };
-      await writing.add(deps.variants.write(page).then(onPage), openRowsOf(batch));
+      await writing.add(deps.variants.write(page).then(onPage), changedRowsOf(batch));
     },
   };
 }
 
 type Queue = ReturnType<typeof createQueue>;
 
-/** Pages that are being written while the next ones arrive: a few, in order. */
+/** Pages being written while the next ones arrive: a few, in order. */
 function createQueue(max: typeof UNDER_WAY) {
   const waiting: Promise<void>[] = [];
   let rows = 0;
@@ -156,7 +178,7 @@ function createQueue(max: typeof UNDER_WAY) {
       const done = work.finally(() => {
         rows -= ownRows;
       });
-      // Awaited in its turn; until then a failure must not count as unhandled.
+      // Awaited in its turn; marked as handled until then.
       done.catch(() => undefined);
       waiting.push(done);
       while (rows > max.rows || waiting.length > max.pages) await waiting.shift();
@@ -183,16 +205,16 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
     .executeTakeFirstOrThrow();
   const sums: RunSums = {
     rows: before.rows_seen,
-    // Of the pages before a stop it is no longer known which rows had no key.
-    keyless: before.rows_quarantined,
-    rekeyed: before.rows_seen,
+    // Assumes the worst: the pages before an interruption did not record which rows had no key.
+    unreadableKeys: before.rows_quarantined,
+    changedKeys: before.rows_seen,
   };
   const { complete_rows: rowsBefore, failures } = state ?? {};
   const { pages: pagesBefore } = before;
   return { rowsBefore: rowsBefore ?? 0, failures: failures ?? 0, sums, pagesBefore };
 }
 
-/** Leaves the run open, to go on from its checkpoint after a pause. */
+/** Leaves the run open, to resume from its checkpoint after a pause. */
 async function interrupt(
   deps: RunnerDeps,
   run: Run,
@@ -205,7 +227,7 @@ async function interrupt(
   await deps.store.db
     .updateTable('stream_state')
     .set((eb) => {
-      // A wish that came meanwhile waits no longer than the service asks.
+      // A request made meanwhile waits no longer than the service asks.
       const unlessWanted = (usual: number, wanted: number) =>
         eb.case().when('requested', 'is', null).then(usual).else(wanted).end();
       return {
@@ -224,11 +246,11 @@ async function interrupt(
 interface RunState extends RunCounts {
   readonly sums: RunSums;
   readonly failures: number;
-  /** Pages of the run that were written down before this attempt. */
+  /** Pages of the run recorded before this attempt. */
   readonly pagesBefore: number;
 }
 
-async function pullAndSettle(
+async function pullAndAssess(
   deps: RunnerDeps,
   stream: Stream,
   run: Run,
@@ -239,52 +261,56 @@ async function pullAndSettle(
   const isLong = stream.list?.isLong ?? false;
   const watch = watchProgress(deps, signal);
   const writing = createQueue(UNDER_WAY);
-  const tally = createTally();
+  const usage = createUsageCounters();
   const { progress } = watch;
   const onPage = (counts: PageCounts): void => {
     progress();
     sums.rows += counts.rows;
-    sums.keyless += counts.keyless ?? 0;
-    sums.rekeyed += counts.rekeyed ?? counts.rows;
+    sums.unreadableKeys += counts.unreadableKeys ?? 0;
+    sums.changedKeys += counts.changedKeys ?? counts.rows;
   };
   try {
-    // Not waited for: what is slow about it goes on while the first page is fetched.
+    // Not awaited: it continues while the first page is fetched.
     if (isLong) await writing.add(deps.variants.begin(run));
-    else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
-    const parts = { signal: watch.signal, tally, writing, onPage, progress };
+    else if (await mayBeMixed(deps.store.db, run))
+      await deps.variants.invalidateDuplicates(run.stream);
+    const parts = { signal: watch.signal, usage, writing, onPage, progress };
     const context = createContext(deps, run, parts);
     const pulled = await stream.pull(context);
     await writing.drain();
     if (isLong) await deps.variants.end(run.runId);
-    const ageMs = tally.ageMs();
+    const ageMs = usage.ageMs();
     const end = unlessTooOld(stream, pulled, ageMs);
     const old = await asOldAs(deps.store.db, run, ageMs);
-    const settled = await settleRun(deps, stream, old, end, { ...state, call: context.call });
+    const settled = await assessCompleteness(deps, stream, old, end, {
+      ...state,
+      call: context.call,
+    });
     return withAge(settled, ageMs);
   } finally {
     await writing.settle();
-    // Where even this fails, the pages that were proved are read again.
+    // Ignores a failure here: unchanged pages that were not recorded are read again.
     if (isLong) await deps.variants.end(run.runId).catch(() => undefined);
     watch.end();
-    await recordWire(deps.store, run.runId, tally.take());
+    await recordWire(deps.store, run.runId, usage.take());
   }
 }
 
-/** How long to wait before the run goes on; undefined: it has failed. */
+/** Wait before the run resumes; undefined: it has failed. */
 export function waitAfter(error: Error, failures: number): number | undefined {
-  // What the service refuses it will refuse again: the next time is the stream's own.
+  // The service will refuse again, so the stream waits for its own next time.
   if (error instanceof RefusedError) return undefined;
   const isBroken = error instanceof RetryLaterError && error.code === BROKEN_ANSWER;
   return (isBroken ? BROKEN_ANSWER_WAITS_MS : FAILURE_WAITS_MS)[failures];
 }
 
-/** What a person reads: what happened, and what to do about it. */
+/** Message and hint of an error, for people. */
 function reasonOf(error: Error): string {
   const hint = error instanceof SelvedgeError ? error.hint : undefined;
   return hint === undefined ? error.message : `${error.message}; ${hint}`;
 }
 
-/** Puts the run off, or gives how it ends. */
+/** Postpones the run, or returns how it ends. */
 async function afterFailure(
   deps: RunnerDeps,
   run: Run,
@@ -293,7 +319,7 @@ async function afterFailure(
 ): Promise<RunResult | RunEnd> {
   const isGone = error instanceof SelvedgeError && LIST_IS_GONE.has(error.code);
   if (isGone) await deps.store.transaction((tx) => restartRun(tx, run.runId));
-  // Pages of a list that is gone have brought it no further, nor have those that only were proved.
+  // Pages of a discarded list and unrecorded unchanged pages are no progress.
   const { pages } = await runTotals(deps.store.db, run.runId);
   const failures = pages > state.pagesBefore && !isGone ? 0 : state.failures;
   const reason = reasonOf(error);
@@ -318,11 +344,11 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
     return;
   }
   outages.over(stream);
-  if (end.outcome === 'complete' && !end.changes?.told) log.info(fields, line);
+  if (end.outcome === 'complete' && !end.changes?.warning) log.info(fields, line);
   else log.warn(fields, line);
 }
 
-/** With what is to be said of its changes, whatever else the run is worth. */
+/** Adds the change guard's result, whatever the outcome is. */
 async function withChanges(
   deps: RunnerDeps,
   stream: Stream,
@@ -330,11 +356,15 @@ async function withChanges(
   end: RunEnd,
 ): Promise<RunEnd> {
   const changes = await judgeChanges(deps, stream, run);
-  if (!changes?.told) return { ...end, changes };
-  return { ...end, changes, reason: end.reason ? `${end.reason}; ${changes.told}` : changes.told };
+  if (!changes?.warning) return { ...end, changes };
+  return {
+    ...end,
+    changes,
+    reason: end.reason ? `${end.reason}; ${changes.warning}` : changes.warning,
+  };
 }
 
-/** Runs a stream once. `dueAt` tells when it is due again: it is given when the run was started. */
+/** Runs a stream once. `dueAt` maps the run's start to the next due time. */
 export async function runStream(
   deps: RunnerDeps,
   stream: Stream,
@@ -357,10 +387,10 @@ export async function runStream(
 
   let end: RunEnd;
   try {
-    end = await pullAndSettle(deps, stream, run, signal, state);
+    end = await pullAndAssess(deps, stream, run, signal, state);
   } catch (thrown) {
-    // A stop is no failure: the run stays open and goes on after the start. What is wrong with the
-    // database is for a person, and ends everything.
+    // An abort is no failure: the run stays open and resumes after the start. An unusable database
+    // needs a person and ends everything.
     if (signal.aborted || isStoreUnusable(thrown)) throw thrown;
     const after = await afterFailure(deps, run, toError(thrown), state);
     if ('stream' in after) return after;

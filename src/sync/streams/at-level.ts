@@ -1,14 +1,13 @@
 /**
- * Streams that a lower level of the interface does not have. The level is set too high where the
- * address of one is unknown, and that of another one of the same level too, while the service
- * answers for its orders; one incident says so.
+ * Wraps streams that lower levels of the interface lack. The level is set too high when the
+ * stream's address and that of a sibling at the same level are unknown while orders are answered;
+ * one incident says so.
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import { type Capability, doubtOfLevel } from '../../config/level.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { isNoAddress, type Traits } from '../account-traits.ts';
 import type { Stream, StreamRun } from '../stream.ts';
-import { isNoAddress } from '../traits/level-watch.ts';
-import type { Traits } from '../traits/traits.ts';
 import { firstRows } from './parts.ts';
 
 type LevelClient = Pick<V1Client, 'orders' | 'brands' | 'freight' | 'stock'>;
@@ -21,7 +20,7 @@ export interface AtLevel {
   readonly level: string;
 }
 
-/** Another address that came with the same level, by stream. */
+/** Another address introduced with the same level, by stream. */
 const SIBLINGS: Readonly<Record<string, (v1: LevelClient, call: Call) => Promise<unknown>>> = {
   brands: (v1, call) => v1.freight(call),
   freight: (v1, call) => v1.brands(call),
@@ -29,7 +28,7 @@ const SIBLINGS: Readonly<Record<string, (v1: LevelClient, call: Call) => Promise
   season: (v1, call) => firstRows(v1.stock({}, call)),
 };
 
-/** What became of it; undefined: it is answered. */
+/** Error of a request; undefined: it was answered. */
 async function failureOf(asking: Promise<unknown>, { signal }: Call): Promise<unknown> {
   try {
     await asking;

@@ -1,21 +1,21 @@
 /**
- * Accounts differ in whether variants and seasons are listed as a whole or brand by brand
- * (`service.v1.perBrand`). Each of their streams gives both ways here; which one is taken is known,
- * or learned from a refusal before the first row.
+ * Accounts list variants and seasons either whole or brand by brand (`service.v1.perBrand`). Each
+ * such stream offers both routes here; the right one is known, or learned from a refusal before the
+ * first row.
  */
 import type { CallOptions } from '../../client/calls.ts';
 import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { Traits } from '../traits/traits.ts';
+import type { Traits } from '../account-traits.ts';
 
 export interface BrandList {
   readonly names: readonly string[];
-  /** What speaks against knowing every brand, in words. */
+  /** Arguments against knowing every brand, as messages. */
   readonly doubts: readonly string[];
 }
 
-/** Without them, no list can be asked for brand by brand. */
+/** Code of the error that no list can be read by brand. */
 const NO_BRANDS = 'sync.no_brands';
 
 function noBrands(error: unknown): never {
@@ -24,7 +24,7 @@ function noBrands(error: unknown): never {
   throw new RefusedError(NO_BRANDS, text, { cause: error, lines: error.lines });
 }
 
-/** The brands of the service, in one order in every run, and as it spells them. */
+/** Brand names as the service spells them, in the same order in every run. */
 export async function readBrands(
   v1: Pick<V1Client, 'brands'>,
   call: CallOptions | undefined,
@@ -41,10 +41,10 @@ export async function readBrands(
   return { names, doubts };
 }
 
-export interface Ways<T> {
+export interface Routes<T> {
   readonly whole: () => Promise<T>;
   readonly byBrand: () => Promise<T>;
-  /** How many rows the first brand has at once: whether a brand makes a difference. */
+  /** Rows of the first brand: tells whether naming a brand makes a difference. */
   readonly tryOne: () => Promise<number>;
   readonly isEmpty: (result: T) => boolean;
 }
@@ -56,31 +56,32 @@ const NEITHER =
   'neither as a whole nor brand by brand is this list answered: ask the service which of the two ' +
   'this key may use, and set service.v1.perBrand: always or never';
 
-async function oneHasRows({ tryOne }: Pick<Ways<unknown>, 'tryOne'>): Promise<boolean | undefined> {
+async function oneHasRows({
+  tryOne,
+}: Pick<Routes<unknown>, 'tryOne'>): Promise<boolean | undefined> {
   try {
     return (await tryOne()) > 0;
   } catch (error) {
-    // What is wrong with it is not said by leaving the brand out; else the pull would say it.
+    // A refusal is inconclusive; the pull itself would report any other error.
     if (error instanceof RefusedError) return undefined;
     throw error;
   }
 }
 
-/** With what to do about it. */
 function withHint(error: RefusedError, hint: string): RefusedError {
   const { code, message, lines } = error;
   return new RefusedError(code, message, { cause: error, lines, hint });
 }
 
-/** Neither way is answered: a person is told. */
+/** Neither route is answered: tells a person. */
 async function tellNeither(
   traits: Traits,
   read: BrandedRead,
   said: { readonly byBrand: RefusedError; readonly asAWhole?: RefusedError | undefined },
 ): Promise<never> {
   const detail = {
-    asAWhole: said.asAWhole?.words ?? 'not asked for',
-    byBrand: said.byBrand.words,
+    asAWhole: said.asAWhole?.fullMessage ?? 'not asked for',
+    byBrand: said.byBrand.fullMessage,
     hint: NEITHER,
     setting: 'service.v1.perBrand',
   };
@@ -88,8 +89,8 @@ async function tellNeither(
   throw withHint(said.byBrand, NEITHER);
 }
 
-/** Its refusal, where the service will not have it. */
-async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | RefusedError> {
+/** Returns the refusal, if the service refuses the list by brand. */
+async function askByBrand<T>({ byBrand }: Routes<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await byBrand() };
   } catch (error) {
@@ -99,8 +100,8 @@ async function askByBrand<T>({ byBrand }: Ways<T>): Promise<{ result: T } | Refu
   }
 }
 
-/** Its refusal, where the service takes the request for a wrong one. */
-async function askWhole<T>({ whole }: Ways<T>): Promise<{ result: T } | RefusedError> {
+/** Returns the refusal, if the service calls the request invalid. */
+async function askWhole<T>({ whole }: Routes<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await whole() };
   } catch (error) {
@@ -109,32 +110,32 @@ async function askWhole<T>({ whole }: Ways<T>): Promise<{ result: T } | RefusedE
   }
 }
 
-async function firstWhole<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): Promise<T> {
+async function firstWhole<T>(traits: Traits, read: BrandedRead, routes: Routes<T>): Promise<T> {
   const { needs } = traits;
-  const whole = await askWhole(ways);
+  const whole = await askWhole(routes);
   if (!(whole instanceof RefusedError)) {
-    if (needs.mode === 'never' || !ways.isEmpty(whole.result)) return whole.result;
-    // Where no brand is named, some answer with nothing.
-    if (!(await oneHasRows(ways))) return whole.result;
+    if (needs.mode === 'never' || !routes.isEmpty(whole.result)) return whole.result;
+    // Some accounts answer with nothing when no brand is named.
+    if (!(await oneHasRows(routes))) return whole.result;
   } else if (needs.mode === 'never') {
     throw wantsBrand(whole) ? withHint(whole, NEVER) : whole;
-  } else if (!wantsBrand(whole) && (await oneHasRows(ways)) === undefined) {
-    // It said nothing of a brand, and wants none.
+  } else if (!wantsBrand(whole) && (await oneHasRows(routes)) === undefined) {
+    // The refusal is not about brands, and naming one does not help.
     throw whole;
   }
   await needs.learn(read);
-  const found = await askByBrand(ways);
+  const found = await askByBrand(routes);
   if (!(found instanceof RefusedError)) return found.result;
   const asAWhole = whole instanceof RefusedError ? whole : undefined;
   return tellNeither(traits, read, { byBrand: found, asAWhole });
 }
 
-async function firstByBrand<T>(traits: Traits, read: BrandedRead, ways: Ways<T>): Promise<T> {
+async function firstByBrand<T>(traits: Traits, read: BrandedRead, routes: Routes<T>): Promise<T> {
   const { needs } = traits;
-  const found = await askByBrand(ways);
+  const found = await askByBrand(routes);
   if (!(found instanceof RefusedError)) return found.result;
   if (needs.mode === 'always') return tellNeither(traits, read, { byBrand: found });
-  const whole = await askWhole(ways);
+  const whole = await askWhole(routes);
   if (whole instanceof RefusedError) {
     return tellNeither(traits, read, { byBrand: found, asAWhole: whole });
   }
@@ -142,15 +143,15 @@ async function firstByBrand<T>(traits: Traits, read: BrandedRead, ways: Ways<T>)
   return whole.result;
 }
 
-/** The list in the way that the account wants. */
+/** Reads the list by the route that the account wants. */
 export async function wholeOrByBrand<T>(
   traits: Traits | undefined,
   read: BrandedRead,
-  ways: Ways<T>,
+  routes: Routes<T>,
 ): Promise<T> {
-  if (!traits) return ways.whole();
+  if (!traits) return routes.whole();
   const first = traits.needs.isNeeded(read) ? firstByBrand : firstWhole;
-  const result = await first(traits, read, ways);
+  const result = await first(traits, read, routes);
   await traits.over({ kind: KIND, entity: 'list', key: read });
   return result;
 }

@@ -1,8 +1,7 @@
 /**
- * What belongs to an order and is listed with it alone: deliveries, refunds and pending refunds.
- * The service removes none of them, so that lists which have lost many open ones are no lists. A
- * few are marked as deleted when two full walks in a row have missed them, and all reads between,
- * and their own addresses do not know them.
+ * Lists that exist per order only: deliveries, refunds and pending refunds. The service removes
+ * none of them, so lists that lost many open ones are wrong. A few are marked as deleted when two
+ * full walks in a row and all reads between missed them, and their own addresses do not know them.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { isNotFound } from '../../client/http/answer.ts';
@@ -22,14 +21,14 @@ type Call = StreamRun['call'];
 
 export interface OrderPart {
   readonly entity: EntityDefinition;
-  /** The member of a record that tells them apart. */
+  /** Key member of a record. */
   readonly wireKey: string;
-  /** Statuses of those that count. */
+  /** Statuses of open rows. */
   readonly open: readonly string[];
-  /** Of the row `p`: the service need not show it any more. */
+  /** SQL about the row `p`: the service need not show it any more. */
   readonly isOver?: RawBuilder<boolean>;
   readonly ask: (v1: PartAddresses, orderId: number, id: number, call: Call) => Promise<unknown>;
-  /** Several of these, for messages. */
+  /** Plural for messages. */
   readonly words: string;
 }
 
@@ -51,7 +50,7 @@ const PENDING_REFUNDS: OrderPart = {
   entity: PENDING_REFUND,
   wireKey: 'pendingRefundId',
   open: ['pending'],
-  // Once a refund has come of it.
+  // Closed by the refund that came of it.
   isOver: sql`exists (select 1 from refund r
     where r.order_id = p.order_id and r.pending_refund_id = p.pending_refund_id)`,
   ask: (v1, ...at) => v1.pendingRefund(...at),
@@ -64,17 +63,17 @@ export function orderParts({ refunds, pendingRefunds }: ReadAlso): readonly Orde
 
 export interface PartCount {
   readonly known: number;
-  /** No read since the walk has met them. */
+  /** Rows not seen by any read since the walk. */
   readonly missing: number;
 }
 
-/** SQL: it is live and open. With the plus nobody goes through all that were ever accepted. */
+/** SQL: live and open. The plus keeps SQLite from scanning all rows ever accepted by status. */
 function isOpen({ open, isOver = sql`false` }: OrderPart): RawBuilder<boolean> {
   return sql<boolean>`(p.deleted_at is null and +p.status in (${sql.join(open)})
     and not ${isOver})`;
 }
 
-/** SQL: no read since the walk has met it; one that cannot be understood was met. */
+/** SQL: no read since the walk saw it; an unreadable row counts as seen. */
 function isMissing(
   { entity, wireKey }: OrderPart,
   { readSeq, startedAt }: SeenBy,
@@ -86,7 +85,7 @@ function isMissing(
       and json_valid(raw) and ${id} is not null))`;
 }
 
-/** The open ones of these orders. */
+/** Counts the open rows of these orders. */
 export async function countOpen(
   db: Db,
   part: OrderPart,
@@ -101,10 +100,7 @@ export async function countOpen(
   return rows[0] ?? { known: 0, missing: 0 };
 }
 
-/**
- * The open ones that are missing from orders which were read with all since the walk, and those of
- * orders that are gone.
- */
+/** Open rows missing from orders whose details were read since the walk, or from deleted orders. */
 export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promise<SqlValue[]> {
   const missing: SqlValue[] = [];
   for await (const { from, before } of orderSlices(db)) {
@@ -119,7 +115,7 @@ export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promis
   return missing;
 }
 
-/** Whether its own address does not know it. An answer that says nothing leaves it there. */
+/** Tells whether its own address does not know it; an inconclusive answer means no. */
 export async function isGone(
   { db, v1 }: { readonly db: () => Db; readonly v1: PartAddresses },
   { entity, ask }: OrderPart,

@@ -1,50 +1,50 @@
 /**
- * The second half of a walk over the orders: has those read again whose deliveries and refunds may
+ * Second half of a walk over the orders: requests reads of orders whose deliveries and refunds may
  * have changed, because these are listed per order only. Open orders go first, the oldest before
- * the others; then closed ones. The reads are made by the inbox's refresher, a few at a time and
- * behind everything that events ask for; the sweep waits until each was tried.
+ * the others; then closed ones. The inbox's order refetcher makes the reads, a few at a time and
+ * after those that events ask for; the sweep waits until each was tried.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import {
   ORDER_UNREADABLE,
-  type RefreshBacklog,
-  refreshBacklog,
-  requestRefreshes,
-} from '../../mirror/refresh.ts';
-import { type OrderSlice, orderSlices, ordersCensus } from '../../mirror/sales-order.ts';
+  type RefetchBacklog,
+  refetchBacklog,
+  requestRefetches,
+} from '../../mirror/refetch-queue.ts';
+import { diffAgainstWalk, type OrderSlice, orderSlices } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
-import type { Run } from '../run/ledger.ts';
+import type { Run } from '../run/run-repository.ts';
 import type { StreamRun } from '../stream.ts';
 import { countOpen, type OrderPart, type PartCount } from './order-parts.ts';
 
 export interface SweepDeps {
   readonly db: () => Db;
   readonly clock: Clock;
-  /** Told that there are orders to read again. */
-  readonly onRefreshRequested: () => void;
+  /** Called when order reads were requested. */
+  readonly onRefetchRequested: () => void;
 }
 
 interface SweepWish {
-  /** What the run says of itself while the sweep goes on. */
+  /** Checkpoint of the run during the sweep. */
   readonly checkpoint: JsonObject;
-  /** `changed`: only those that are new or have changed since they were read. */
+  /** `changed`: only orders that are new or changed since they were read. */
   readonly closed: 'changed' | 'all';
   readonly closedMax: number;
-  /** Orders that the walk has missed and that are asked for by their number. */
+  /** Orders that the walk missed and that are requested by number. */
   readonly missingMax: number;
-  /** What must not be missing from the orders that are read. */
+  /** Lists that must not have lost rows of the read orders. */
   readonly parts: readonly OrderPart[];
 }
 
-/** Reads that are asked for in one transaction. */
+/** Reads requested per transaction. */
 const REQUESTS_PER_PAGE = 500;
 
-/** How often the sweep looks how many reads are left. */
+/** Interval at which the sweep checks the remaining reads. */
 const LOOK_MS = 100;
 
-/** An order that may still get deliveries. */
+/** Orders that may still get deliveries. */
 function openOrdersIn(db: Db) {
   return db
     .selectFrom('sales_order')
@@ -53,7 +53,7 @@ function openOrdersIn(db: Db) {
     .where('deleted_at', 'is', null);
 }
 
-/** The lowest order that is still open in the mirror, or infinity: nothing below needs a look. */
+/** Lowest open order of the mirror, or infinity: nothing below needs a look. */
 export async function lowestOpenOrder(db: Db): Promise<number> {
   const row = await openOrdersIn(db)
     .select((eb) => eb.fn.min('order_id').as('order_id'))
@@ -61,18 +61,18 @@ export async function lowestOpenOrder(db: Db): Promise<number> {
   return row?.order_id ?? Number.POSITIVE_INFINITY;
 }
 
-/** A time span, epoch ms: what was read in it has been read. */
+/** Time span, epoch ms, within which a read counts. */
 interface Span {
   readonly since: number;
   readonly now: number;
 }
 
-/** A time to come was noted before the clock was set back, and says nothing. */
+/** Future timestamps do not count; they were written before the clock was set back. */
 function wasRead({ since, now }: Span) {
   return sql<boolean>`coalesce(details_read_at between ${since} and ${now}, false)`;
 }
 
-/** Those that were not read in the span: a sweep that was cut off goes on. */
+/** Open orders not read in the span, so that an interrupted sweep continues. */
 async function openOrders(db: Db, span: Span): Promise<number[]> {
   const rows = await openOrdersIn(db)
     .select('order_id')
@@ -82,7 +82,7 @@ async function openOrders(db: Db, span: Span): Promise<number[]> {
   return rows.map((row) => row.order_id);
 }
 
-/** What was read before the run was cut off: of these, too, much may be missing. */
+/** Orders read before the run was interrupted, because their parts count as well. */
 async function ordersRead(db: Db, { resumed }: Run, span: Span): Promise<number[]> {
   const read: number[] = [];
   if (!resumed) return read;
@@ -101,7 +101,7 @@ async function ordersRead(db: Db, { resumed }: Run, span: Span): Promise<number[
 
 interface SweptOrder {
   readonly orderId: number;
-  /** Its deliveries are of old: that nobody told us of them means nothing. */
+  /** Never read before: its deliveries are old, so a missing event means nothing. */
   readonly isUnread: boolean;
 }
 
@@ -120,7 +120,7 @@ function closedIn(db: Db, slice: OrderSlice) {
     .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
 }
 
-/** The newest of those that have changed since they were read, or were never read. */
+/** Newest closed orders that changed since they were read, or were never read. */
 async function changedOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
   const found: ClosedOrder[] = [];
   for await (const slice of orderSlices(db)) {
@@ -138,7 +138,7 @@ async function changedOrders(db: Db, max: number, span: Span): Promise<readonly 
   return found;
 }
 
-/** Those that have waited the longest. */
+/** Closed orders that have waited the longest. */
 async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
   let oldest: ClosedOrder[] = [];
   for await (const slice of orderSlices(db)) {
@@ -154,7 +154,7 @@ async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly C
   return oldest;
 }
 
-/** First what changed since it was read (or was never read), then what waits the longest. */
+/** First the changed closed orders, then those that have waited the longest. */
 async function closedOrders(
   db: Db,
   { closed, closedMax }: SweepWish,
@@ -170,14 +170,14 @@ async function closedOrders(
   return [...found].map(([orderId, readAt]) => ({ orderId, isUnread: readAt === null }));
 }
 
-/** The cause of reads that a sweep asks for; the view `event_coverage` reads it. */
+/** Cause of reads that a sweep requests; the view `event_coverage` parses it. */
 function causeOf(runId: number, isUnread: boolean): string {
   return isUnread ? `sweep:${runId}:first` : `sweep:${runId}`;
 }
 
 /**
- * Asks for a read of the orders, a slice at a time. They count as asked for at `at`, and are due
- * now: the run may have begun before the clock was set back.
+ * Requests reads of the orders, a slice at a time. They count as requested at `at` and are due now,
+ * because the run may have begun before the clock was set back.
  */
 async function requestReads(
   deps: SweepDeps,
@@ -193,22 +193,22 @@ async function requestReads(
     await page(checkpoint, async (tx) => {
       const now = deps.clock.now();
       const early = requests.map((one) => ({ ...one, headStartMs: Math.max(0, now - at) }));
-      await requestRefreshes(tx, early, now);
+      await requestRefetches(tx, early, now);
       return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
     });
-    deps.onRefreshRequested();
+    deps.onRefetchRequested();
   }
 }
 
-/** Waits until each read that was asked for at `upTo` or before was tried at least once. */
+/** Waits until each read requested at `upTo` or before was tried at least once. */
 async function readsTried(
   deps: SweepDeps,
   { call, progress }: StreamRun,
   upTo: number,
-): Promise<RefreshBacklog> {
+): Promise<RefetchBacklog> {
   let untried = Number.POSITIVE_INFINITY;
   for (;;) {
-    const backlog = await refreshBacklog(deps.db(), upTo);
+    const backlog = await refetchBacklog(deps.db(), upTo);
     if (backlog.untried === 0) return backlog;
     if (backlog.untried < untried) progress();
     untried = backlog.untried;
@@ -225,19 +225,19 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   return row.n;
 }
 
-/** Of the orders that were read. */
+/** Counts over the orders that were read. */
 type PartCounts = ReadonlyMap<OrderPart, PartCount>;
 
 interface Swept {
   /**
-   * Orders that the walk has seen and the service refused to show, which was not told before. As a
-   * row in quarantine, one that stays like that keeps no later run from being complete.
+   * Listed orders that the service newly refused to show. An order refused before does not count,
+   * so that it keeps no later run from being complete.
    */
   readonly refused: number;
   readonly parts: PartCounts;
 }
 
-/** What the reads have left; an order counts as read when that began at `since` or later. */
+/** Result of the reads; an order counts as read when its read began at `since` or later. */
 async function lookBack(
   db: Db,
   run: Run,
@@ -260,11 +260,13 @@ async function lookBack(
           .on('i.at', '<', since),
       )
       .select(['o.order_id', 'o.details_read_at', 'o.read_seq'])
-      .select(['r.order_id as waiting', 'i.id as told'])
+      .select(['r.order_id as waiting', 'i.id as reported'])
       .where('o.order_id', 'in', ids)
       .execute();
     const isRead = (row: (typeof orders)[number]) => (row.details_read_at ?? 0) >= since;
-    const left = orders.filter((row) => !isRead(row) && row.waiting === null && row.told === null);
+    const left = orders.filter(
+      (row) => !isRead(row) && row.waiting === null && row.reported === null,
+    );
     refused += left.filter((row) => row.read_seq >= run.readSeq).length;
     const readIds = orders.filter(isRead).map((row) => row.order_id);
     for (const part of parts) {
@@ -277,7 +279,7 @@ async function lookBack(
 }
 
 export interface SweepEnd {
-  /** What speaks against knowing everything now. */
+  /** Arguments against knowing everything, as messages. */
   readonly doubts: readonly string[];
   readonly parts: PartCounts;
 }
@@ -293,7 +295,7 @@ export async function sweep(
     requestReads(deps, context, wish.checkpoint, orders, at);
   const named = (orderIds: readonly number[]) =>
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
-  // The earlier time puts the open ones before everything else that waits.
+  // The earlier time puts open orders before everything else that waits.
   const span = { since: run.startedAt, now: deps.clock.now() };
   const begunAt = deps.clock.monotonic();
   const read = await ordersRead(db(), run, span);
@@ -303,12 +305,12 @@ export async function sweep(
   await request(closed, run.startedAt + 1);
   if (wish.missingMax > 0) {
     const asked = new Set(open);
-    const { missing } = await ordersCensus(db(), run);
+    const { missing } = await diffAgainstWalk(db(), run);
     const others = missing.filter((orderId) => !asked.has(orderId));
     await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
-  // Where the clock was set back meanwhile, it began at an earlier time by what the clock says now.
+  // Recomputes the begin by the current clock, in case it was set back meanwhile.
   const began = deps.clock.now() - Math.ceil(deps.clock.monotonic() - begunAt);
   const since = Math.min(run.startedAt, span.now, began);
   const swept = [...new Set([...read, ...open, ...closed.map(({ orderId }) => orderId)])];

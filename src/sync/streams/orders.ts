@@ -1,30 +1,27 @@
 /**
- * The streams `orders` and `ordersFull`: walk down from the newest order, then have the orders
- * read again whose deliveries and refunds may have changed (order-sweep.ts). `orders` ends its
- * walk at the first page below which everything is known and closed. `ordersFull` walks to the
- * very first order and knows then which orders are gone: the service never removes one, so each of
- * them is asked for by its number, and marked as deleted behind the fuse when the next full walk
- * misses it too.
- *
- * What can go wrong: an order that cannot be understood is put aside and the walk goes on below
- * it; a page without a number that can be read ends the walk, which then counts for nothing. So
- * does one in which a number is out of its order, but that walk goes on by the others. A number at
- * the end of a page could be any lower one: each page begins with the last order of the one before.
+ * The streams `orders` and `ordersFull`: walk down from the newest order, then request reads of
+ * orders whose deliveries and refunds may have changed (order-sweep.ts). `orders` ends at the first
+ * page below which everything is known and closed. `ordersFull` walks to the first order and so
+ * learns which orders are gone: the service never removes one, so each is requested by number, and
+ * marked as deleted behind the deletion guard when the next full walk misses it too. An unreadable
+ * order is quarantined and the walk continues; a page without any readable number ends the walk as
+ * failed; a number out of order lets the walk continue but casts doubt on it. Each page starts with
+ * the last order of the page before, because a number at a page's end could be any lower one.
  */
 import type { V1Client } from '../../client/v1/client.ts';
-import { descentOf, isOrderNumber, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
+import { isOrderNumber, nextCursor, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
-import { endUnlisted } from '../../mirror/refresh.ts';
-import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
+import { endUnlisted } from '../../mirror/refetch-queue.ts';
+import { diffAgainstWalk, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { writeWalk } from '../../mirror/walks.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { ReadAlso } from '../read-order.ts';
-import type { Run } from '../run/ledger.ts';
+import type { Run } from '../run/run-repository.ts';
 import {
+  type DeletionGuard,
   doubtsIn,
-  type Fuse,
   isBeyond,
   type Stream,
   type StreamEnd,
@@ -40,24 +37,24 @@ export interface OrdersDeps extends SweepDeps {
 type OrdersPage = Awaited<ReturnType<V1Client['orders']>>;
 
 interface WalkEnd {
-  /** The newest order that the walk saw. */
+  /** Newest order that the walk saw. */
   readonly top: number | undefined;
-  /** The oldest one; 0: it went to the very first. */
+  /** Oldest order that the walk saw; 0: it reached the first. */
   readonly bottom: number;
   readonly doubts: readonly string[];
 }
 
-/** Closed orders that `orders` has read in one run: new ones, and those that have changed. */
+/** Closed orders that `orders` reads per run: new and changed ones. */
 const CLOSED_PER_RUN = 500;
 
-/** The number of an order; it and all below were seen by some walk. */
+/** State key: some walk saw this order number and all below. */
 const KNOWN_TO_KEY = 'orders_known_to';
 
 async function knownTo(db: Db): Promise<number> {
   return Number((await readState(db, KNOWN_TO_KEY)) ?? 0);
 }
 
-/** Less the order that the page before had, too. */
+/** Removes the order that the previous page had, too. */
 function without(last: number | undefined, { rows, rejects, ...page }: OrdersPage): OrdersPage {
   return {
     ...page,
@@ -67,30 +64,30 @@ function without(last: number | undefined, { rows, rejects, ...page }: OrdersPag
 }
 
 interface Place extends WalkPlace {
-  /** The newest order that the walk saw. */
+  /** Newest order that the walk saw. */
   readonly top?: number | undefined;
-  /** The first number that was out of its order. */
-  readonly astray?: number | undefined;
+  /** First number that was out of order. */
+  readonly outOfOrder?: number | undefined;
 }
 
-function placeIn({ before, last, top, astray }: JsonObject): Place {
+function placeIn({ before, last, top, outOfOrder }: JsonObject): Place {
   const numberOf = (id: unknown): number | undefined => (isOrderNumber(id) ? id : undefined);
-  const [at, end, newest, odd] = [before, last, top, astray].map(numberOf);
-  return { before: at, last: end, top: newest, astray: odd };
+  const [at, end, newest, odd] = [before, last, top, outOfOrder].map(numberOf);
+  return { before: at, last: end, top: newest, outOfOrder: odd };
 }
 
 const OUT_OF_ORDER = 'orders are listed out of their order';
 
-function endOf({ top, astray }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
-  if (astray === undefined || doubts.length > 0) return { top, bottom, doubts };
-  return { top, bottom, doubts: [`${OUT_OF_ORDER}, near ${astray}`] };
+function endOf({ top, outOfOrder }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
+  if (outOfOrder === undefined || doubts.length > 0) return { top, bottom, doubts };
+  return { top, bottom, doubts: [`${OUT_OF_ORDER}, near ${outOfOrder}`] };
 }
 
 async function writePage(
   { page }: StreamRun,
   checkpoint: JsonObject,
   list: OrdersPage,
-  keyless: number,
+  unreadableKeys: number,
 ): Promise<number> {
   let added = 0;
   await page(checkpoint, async (tx, provenance) => {
@@ -103,20 +100,20 @@ async function writePage(
       unchanged: counts.unchanged,
       quarantined: list.rejects.length,
       bytes: 0,
-      keyless,
+      unreadableKeys,
     };
   });
   return added;
 }
 
-/** Walks down until everything below `floor` is known; 0: to the very first order. */
+/** Walks down until everything below `floor` is known; 0: to the first order. */
 async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promise<WalkEnd> {
   const { run, call } = context;
   let place = placeIn(run.checkpoint);
   for (;;) {
     const { before, last } = place;
     let list = await deps.v1.orders(before, call);
-    // An answer that was cut short must not look like the end: the first order is seen twice.
+    // Asks twice, because an answer that was cut short must not look like the end.
     if (list.raws.length === 0 && before !== undefined) list = await deps.v1.orders(before, call);
     const ids = list.raws.map(orderNumber).filter(isOrderNumber);
     const isEnd = list.raws.length === 0;
@@ -124,14 +121,14 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
       await writePage(context, { ...place }, list, 0);
       return endOf(place, 0, 'a whole page of orders cannot be understood');
     }
-    const { to, ...descent } = descentOf(ids, place);
-    const astray = place.astray ?? descent.astray;
+    const { to, ...step } = nextCursor(ids, place);
+    const outOfOrder = place.outOfOrder ?? step.outOfOrder;
     const top = place.top ?? (isEnd ? undefined : Math.max(...ids));
-    place = { before: to ?? before, last: descent.last, top, astray };
+    place = { before: to ?? before, last: step.last, top, outOfOrder };
     if (isEnd) return endOf(place, 0);
-    // Only a walk over everything says what is gone, and needs to know each number.
-    const keyless = floor === 0 ? list.raws.length - ids.length : 0;
-    const added = await writePage(context, { ...place }, without(last, list), keyless);
+    // Only a full walk decides what is gone, and needs each number.
+    const unreadableKeys = floor === 0 ? list.raws.length - ids.length : 0;
+    const added = await writePage(context, { ...place }, without(last, list), unreadableKeys);
     if (to === undefined) return endOf(place, before ?? 0, 'the list of orders does not go down');
     if (added === 0 && to <= floor) return endOf(place, to);
   }
@@ -143,7 +140,7 @@ interface Walked {
   readonly doubts: readonly string[];
 }
 
-/** The walk, or what an attempt before this one has found. */
+/** The walk, or its result from an earlier attempt. */
 async function walkOnce(
   deps: OrdersDeps,
   context: StreamRun,
@@ -172,22 +169,22 @@ async function walkOnce(
   return end;
 }
 
-/** Known orders that are missing from the list in a number that no removal explains. */
+/** More known orders are missing from the list than removals explain. */
 async function suspicionsOfWalk(
   deps: OrdersDeps,
   run: Run,
   bottom: number,
-  fuse: Fuse,
+  deletionGuard: DeletionGuard,
 ): Promise<readonly string[]> {
-  const { live, missing } = await ordersCensus(deps.db(), run, bottom);
+  const { live, missing } = await diffAgainstWalk(deps.db(), run, bottom);
   const { length } = missing;
-  if (!isBeyond(fuse, length, live)) return [];
+  if (!isBeyond(deletionGuard, length, live)) return [];
   return [`${length} of ${live} known orders are missing from the list`];
 }
 
-function suspicionsOfSweep({ parts }: SweepEnd, fuse: Fuse): readonly string[] {
+function suspicionsOfSweep({ parts }: SweepEnd, deletionGuard: DeletionGuard): readonly string[] {
   return [...parts].flatMap(([{ words }, { known, missing }]) =>
-    isBeyond(fuse, missing, known)
+    isBeyond(deletionGuard, missing, known)
       ? [`${missing} of ${known} ${words} are missing from their orders`]
       : [],
   );
@@ -195,10 +192,10 @@ function suspicionsOfSweep({ parts }: SweepEnd, fuse: Fuse): readonly string[] {
 
 export interface OrdersOptions {
   readonly name: 'orders' | 'ordersFull';
-  readonly fuse: Fuse;
-  /** `ordersFull`: the most closed orders that are read again in one run. */
+  readonly deletionGuard: DeletionGuard;
+  /** `ordersFull`: most closed orders read per run. */
   readonly closedOrders: number;
-  /** What is read with each order. */
+  /** Lists read with each order. */
   readonly also: ReadAlso;
 }
 
@@ -209,17 +206,17 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
   const isFull = name === 'ordersFull';
   return {
     name,
-    // What was read without its refunds does not say which of them are gone.
+    // Part of the options, because orders read without refunds do not show which refunds are gone.
     options: { refunds, pendingRefunds },
-    // A page is below a number, so rows cannot slip; but nothing counts them either.
+    // A page starts below a number, so rows cannot slip; but nothing counts them either.
     ...(isFull
       ? {
           list: {
             entity: SALES_ORDER,
-            fuse: options.fuse,
+            deletionGuard: options.deletionGuard,
             isPaged: true,
             isLong: false,
-            census: ordersCensus,
+            diff: diffAgainstWalk,
             settled: (db, startedAt) => endUnlisted(db, startedAt, deps.clock.now()),
           },
         }
@@ -233,20 +230,22 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const walked = await walkOnce(deps, context, name);
       const { bottom, doubts } = walked;
       const isSound = doubts.length === 0;
-      // One that went by the other numbers has seen the whole list all the same.
+      // A walk that continued past an out-of-order number has still seen the whole list.
       const isWhole = doubts.every((doubt) => doubt.startsWith(OUT_OF_ORDER));
-      // Before the sweep: what it finds by number is missing from the list all the same. What a
-      // walk that went astray has not seen is not missing, and must not be there to be released.
-      const ofWalk = isWhole ? await suspicionsOfWalk(deps, context.run, bottom, options.fuse) : [];
+      // Checked before the sweep, because an order found by number is still missing from the list.
+      // Skipped for a walk that ended early, because what it has not seen is not missing.
+      const ofWalk = isWhole
+        ? await suspicionsOfWalk(deps, context.run, bottom, options.deletionGuard)
+        : [];
       const swept = await sweep(deps, context, {
         checkpoint: { ...walked },
         closed: isFull ? 'all' : 'changed',
         closedMax: isFull ? options.closedOrders : CLOSED_PER_RUN,
         // More than these are not marked unasked.
-        missingMax: isFull && isSound ? options.fuse.absolute : 0,
+        missingMax: isFull && isSound ? options.deletionGuard.absolute : 0,
         parts,
       });
-      const ofSweep = isSound ? suspicionsOfSweep(swept, options.fuse) : [];
+      const ofSweep = isSound ? suspicionsOfSweep(swept, options.deletionGuard) : [];
       return {
         expectedRows: undefined,
         suspicion: [...ofWalk, ...ofSweep].join('; ') || undefined,

@@ -1,41 +1,41 @@
 /**
- * Long lists that come in parts: one for each season, or brand, or both. The parts are read one
- * after the other, and a stop goes on in the middle of one. One that cannot be had keeps the run
- * from being complete, and no other part back.
+ * Long lists in parts: one per season, brand, or both. Parts are read one after the other, and an
+ * interrupted run resumes within one. An unavailable part keeps the run from being complete, but
+ * not the other parts from being read.
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import { isInvalid } from '../../client/v1/brands.ts';
 import type { PullEnd, VariantPull } from '../../client/v1/variants.ts';
 import type { RefusedError } from '../../lib/errors.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
+import type { KnownChunks } from '../../lib/json-rows/known.ts';
 import { partOfList, type VariantList } from '../bulk/variant-list.ts';
 import { countsIn, type PartCount, type StreamEnd, type StreamRun } from '../stream.ts';
 
 export interface ListPart {
   readonly list: VariantList;
-  /** For messages: what it is a list of. */
+  /** Name of the list, for messages. */
   readonly what: string;
-  /** What all brands of a season, or of the stock, have in common. */
+  /** Common name of all brands of a season, or of the stock. */
   readonly group: string;
 }
 
 type PullCall = StreamRun['call'] & {
   readonly brandName: string | undefined;
   readonly from: number | undefined;
-  readonly known: KnownSegments;
+  readonly known: KnownChunks;
   readonly onPage: () => void;
 };
 
 export type OpenPart = (part: ListPart, call: PullCall) => VariantPull;
 
-/** How many rows come first; nothing more of the list is read. */
+/** Row count of the first batch; reads no further. */
 export async function firstRows({ batches }: VariantPull): Promise<number> {
   for await (const { rowCount } of batches) return rowCount;
   return 0;
 }
 
-/** What the service counted of a list, or a part of it. */
+/** The service's count of a list, or of a part of it. */
 export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: string): PartCount {
   const { countFirst: first, count: last, rows: came, shortPages } = end;
   return { part, what, unit: `rows of ${what}`, first, last, came, shortPages };
@@ -43,7 +43,7 @@ export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: st
 
 type Counted = readonly [first: number | null, last: number | null, shortPages: number];
 
-/** What the service counted of each part, as the checkpoint has it. */
+/** Counts per part as stored in the checkpoint. */
 function countedIn(member: unknown): Record<string, Counted> {
   if (!isJsonObject(member)) return {};
   const of = (value: unknown): number | null => (typeof value === 'number' ? value : null);
@@ -74,16 +74,16 @@ async function pullPart(
 }
 
 export interface PulledParts {
-  /** Rows of the parts that have been read to their end, by the names of the parts. */
+  /** Rows of fully read parts, by name. */
   readonly done: ReadonlyMap<string, number>;
-  /** What the service counted of them. */
+  /** The service's counts of these parts. */
   readonly counted: ReadonlyMap<string, Counted>;
-  /** Names of those that the service would not show: what was there before counts as seen. */
+  /** Names of refused parts: their earlier rows count as seen. */
   readonly refused: ReadonlySet<string>;
   readonly doubts: readonly string[];
 }
 
-/** What the parts come to; `guardOf`: what the fuse's share holds for by itself. */
+/** Combines the parts; `guardOf`: unit that the deletion guard's share checks by itself. */
 export function endOfParts<Part extends ListPart>(
   parts: readonly Part[],
   { done, counted, refused, doubts }: PulledParts,
@@ -97,7 +97,7 @@ export function endOfParts<Part extends ListPart>(
     const name = partOfList(part.list);
     const rows = done.get(name);
     if (rows === undefined) {
-      // What has come of it before it went is in no count.
+      // A part that vanished while it was read has no count.
       isWhole = false;
       if (refused.has(name)) own.set(name, Number.MAX_SAFE_INTEGER);
       continue;
@@ -106,16 +106,16 @@ export function endOfParts<Part extends ListPart>(
     const guard = guardOf(part);
     guarded.set(guard, (guarded.get(guard) ?? 0) + rows);
     const [first, last, shortPages = 0] = counted.get(name) ?? [];
-    const told = { countFirst: first ?? undefined, count: last ?? undefined, rows, shortPages };
-    counts.push(countOfPull(told, part.what, part.what));
+    const totals = { countFirst: first ?? undefined, count: last ?? undefined, rows, shortPages };
+    counts.push(countOfPull(totals, part.what, part.what));
   }
   const rowsOfAll = [...done.values()].reduce((sum, of) => sum + of, 0);
   return { expectedRows: isWhole ? rowsOfAll : undefined, counts, doubts, parts: own, guarded };
 }
 
 /**
- * Reads all parts; throws where the lists of all brands are refused or unknown. A single brand may
- * have nothing of a season, or nothing at all, and be unknown to that list then: it is empty.
+ * Reads all parts; throws when the lists of all brands are refused or unknown. A single brand may
+ * be unknown to a list because it has no rows there: it counts as empty.
  */
 export async function pullParts(
   context: StreamRun,
@@ -144,7 +144,7 @@ export async function pullParts(
       if (isOfBrand && isInvalid(error)) {
         refusal = error;
         refused.add(name);
-        doubts.add(`${part.what} is refused: ${error.words}`);
+        doubts.add(`${part.what} is refused: ${error.fullMessage}`);
         continue;
       }
       if (!isNotFound(error)) throw error;

@@ -1,27 +1,31 @@
 /**
- * Streams of V2's collections. The token of the first page pins the rows, so that they should
- * not shift between pages; a token that has expired starts the run over. Only what is mirrored is
- * asked for, and nothing is included: related resources are streams of their own.
+ * Streams of V2's collections. The token of the first page pins the rows, so that they should not
+ * shift between pages; an expired token restarts the run. Only mirrored fields are requested, and
+ * no related resources: those are streams of their own.
  */
+
+import { driftOfIncluded } from '../../client/drift.ts';
 import type { V2Client } from '../../client/v2/client.ts';
-import { driftOfIncluded } from '../../client/v2/drift.ts';
 import type { V2Page } from '../../client/v2/pages.ts';
 import { modelledFields, type ResourceType } from '../../client/v2/resources.ts';
 import { canonicalJson } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
-import { countsIn, doubtsIn, type Fuse, type Stream } from '../stream.ts';
+import { countsIn, type DeletionGuard, doubtsIn, type Stream } from '../stream.ts';
 
-/** What a pull has met so far, kept in its checkpoint: an attempt that goes on adds to it. */
-interface Met {
-  /** What speaks against completeness, in words. */
+/** Findings of a pull, kept in its checkpoint and extended by a resumed attempt. */
+interface Findings {
+  /** Arguments against completeness, as messages. */
   readonly doubts: string[];
-  /** Drift of the documents, beside that of their rows: what, and how often. */
+  /** Drift of the documents themselves: name → occurrences. */
   readonly drift: Record<string, number>;
 }
 
-function noteMet({ doubts, drift }: Met, page: Pick<V2Page<unknown>, 'doubts' | 'included'>): void {
-  // Said once: each of many pages may be doubtful, and all of it is written with each of them.
+function noteFindings(
+  { doubts, drift }: Findings,
+  page: Pick<V2Page<unknown>, 'doubts' | 'included'>,
+): void {
+  // Noted once, because every page stores the whole list.
   doubts.push(...page.doubts.filter((doubt) => !doubts.includes(doubt)));
   for (const [what, times] of driftOfIncluded(page.included)) {
     drift[what] = (drift[what] ?? 0) + times;
@@ -43,7 +47,7 @@ const TYPES: Readonly<Record<PdmStream, ResourceType>> = {
 export function createPdmStream(
   v2: Pick<V2Client, 'collection'>,
   name: PdmStream,
-  fuse: Fuse,
+  deletionGuard: DeletionGuard,
 ): Stream {
   const entity = PDM[name];
   const type = TYPES[name];
@@ -51,12 +55,15 @@ export function createPdmStream(
   return {
     name,
     options: { fields: [...modelledFields(type)] },
-    list: { entity, fuse, isPaged: false, isLong: false },
+    list: { entity, deletionGuard, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
       const { next, offset: start, done } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;
       let offset = typeof start === 'number' ? start : 0;
-      const met: Met = { doubts: doubtsIn(run.checkpoint), drift: countsIn(run.checkpoint.drift) };
+      const findings: Findings = {
+        doubts: doubtsIn(run.checkpoint),
+        drift: countsIn(run.checkpoint.drift),
+      };
       let pages = 0;
       if (done !== true) {
         const pull = v2.collection(type, { fields }, { ...call, from });
@@ -64,16 +71,16 @@ export function createPdmStream(
           const rowCount = page.rows.length + page.rejects.length;
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));
           pages += 1;
-          noteMet(met, page);
-          const segment = { firstRow: offset, rowCount, digest, read: () => page };
+          noteFindings(findings, page);
+          const chunk = { firstRow: offset, rowCount, digest, read: () => page };
           offset += rowCount;
           const place = page.next === undefined ? { done: true } : { next: page.next };
-          const segments = rowCount === 0 ? [] : [segment];
-          await listPage({ ...place, offset, ...structuredClone(met) }, entity, segments);
+          const chunks = rowCount === 0 ? [] : [chunk];
+          await listPage({ ...place, offset, ...structuredClone(findings) }, entity, chunks);
         }
       }
-      const { doubts } = met;
-      // The token pins the rows where the service keeps to the contract; nobody can tell from here.
+      const { doubts } = findings;
+      // The token pins the rows only if the service keeps to the contract, which cannot be checked.
       return { expectedRows: offset, doubts, canSlip: pages > 1, parts: new Map([['', offset]]) };
     },
   };

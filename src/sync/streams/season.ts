@@ -1,17 +1,22 @@
 /**
- * The stream `season`: what can be ordered ahead, one part for each season that the service has
- * right now, and for each brand of it where the account wants brands named. The parts are read one
- * after the other; a stop goes on in the middle of one. A season that has gone since it was listed
- * keeps the run from being complete, and no other season back.
+ * The stream `season`: variants that can be pre-ordered, one part per current season, and per brand
+ * where the account wants brands named. A season removed since it was listed keeps the run from
+ * being complete, but not other seasons from being read.
  */
 import type { VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { barcodeOfKey, seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
-import { writeRows } from '../../mirror/entity.ts';
+import { upsertRows } from '../../mirror/entity.ts';
 import { copied } from '../../mirror/members.ts';
 import type { SqlValue } from '../../store/bulk.ts';
-import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
-import type { Traits } from '../traits/traits.ts';
+import type { Traits } from '../account-traits.ts';
+import {
+  type DeletionGuard,
+  doubtsIn,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { endOfParts, firstRows, type ListPart, pullParts } from './parts.ts';
 import { countsOfSeasons, namedSeasons, readSeasons } from './seasons.ts';
@@ -19,8 +24,8 @@ import type { ListPaging } from './stock.ts';
 
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
-  readonly fuse: Fuse;
-  /** What was learned of the account; undefined: it is taken as the contract has it. */
+  readonly deletionGuard: DeletionGuard;
+  /** Learned traits of the account; undefined: as in the contract. */
   readonly traits?: Traits | undefined;
 }
 
@@ -28,7 +33,7 @@ type SeasonClient = Pick<V1Client, 'seasons' | 'seasonVariant' | 'seasonVariants
 
 interface Season {
   readonly seasonName: string;
-  /** Those that list the season; undefined: nobody has said. */
+  /** Brands that list the season; undefined: unknown. */
   readonly brands: readonly string[] | undefined;
 }
 
@@ -40,7 +45,7 @@ function partOf(seasonName: string, brandName?: string): ListPart {
   return { list, what: `${seasonName} of ${brandName}`, group: seasonName };
 }
 
-/** How many keys are of which season. */
+/** Counts the keys per season. */
 async function rowsBySeason(_db: unknown, keys: readonly SqlValue[]) {
   const rows = new Map<string, number>();
   for (const key of keys) {
@@ -92,14 +97,14 @@ async function pullSeasons(
 }
 
 export function createSeasonStream(v1: SeasonClient, options: SeasonOptions): Stream {
-  const { mode, pageRows, level, fuse, traits } = options;
+  const { mode, pageRows, level, deletionGuard, traits } = options;
   const perBrand = traits && traits.needs.mode !== 'auto' ? { perBrand: traits.needs.mode } : {};
   return {
     name: 'season',
     options: { ...level, mode, pageRows, ...perBrand },
     list: {
       entity: seasonVariants(''),
-      fuse,
+      deletionGuard,
       isPaged: mode === 'pages',
       isLong: true,
       rowsByPart: rowsBySeason,
@@ -110,7 +115,7 @@ export function createSeasonStream(v1: SeasonClient, options: SeasonOptions): St
         const entity = seasonVariants(seasonName);
         const row = entity.toRow(copied(value));
         return {
-          write: (tx, provenance) => writeRows(tx, entity, [row], provenance),
+          write: (tx, provenance) => upsertRows(tx, entity, [row], provenance),
           isSoldOut: value.quantity !== null && value.quantity <= 0,
         };
       },

@@ -1,7 +1,6 @@
 /**
- * The seasons of the service, asked for at once, or brand by brand where the account wants that.
- * One season may be listed once for each brand; the mirror makes one of it, with the delivery names
- * of all.
+ * The seasons of the service, requested at once, or by brand where the account wants that. A season
+ * may be listed once per brand; the mirror merges these, with the delivery names of all.
  */
 import type { CallOptions } from '../../client/calls.ts';
 import { isNotFound } from '../../client/http/answer.ts';
@@ -10,17 +9,17 @@ import { seasonNameOf } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Season } from '../../client/v1/schemas.ts';
 import { SEASON } from '../../mirror/catalog/names.ts';
+import type { Traits } from '../account-traits.ts';
 import type { PartCount } from '../stream.ts';
-import type { Traits } from '../traits/traits.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { withoutNameless } from './short-list.ts';
 
 interface SeasonListing extends Listing<Season> {
-  /** What speaks against knowing every season, in words. */
+  /** Arguments against knowing every season, as messages. */
   readonly doubts: readonly string[];
-  /** What the service counted of each brand, where each was asked. */
+  /** The service's counts per brand, if read by brand. */
   readonly counts?: readonly PartCount[];
-  /** The brands that list a season, where each was asked. */
+  /** Brands that list each season, if read by brand. */
   readonly brandsOf?: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -29,17 +28,17 @@ interface SeasonDeps {
   readonly traits: Traits | undefined;
 }
 
-/** The list of the seasons themselves, as a part of the counts; no season has that name. */
+/** Count of the list of seasons itself; no season has that name. */
 const ALL_SEASONS = { part: '/', what: 'the list of seasons', unit: 'seasons' };
 
 function countOf({ rows, rejects, count }: Listing<Season>, brandName?: string): PartCount {
-  const told = { first: count, last: count, came: rows.length + rejects.length };
-  if (brandName === undefined) return { ...ALL_SEASONS, ...told };
+  const counted = { first: count, last: count, came: rows.length + rejects.length };
+  if (brandName === undefined) return { ...ALL_SEASONS, ...counted };
   const unit = `seasons of ${brandName}`;
-  return { part: `/${brandName}`, what: `the list of ${unit}`, unit, ...told };
+  return { part: `/${brandName}`, what: `the list of ${unit}`, unit, ...counted };
 }
 
-/** What the service counted, of the whole list or of each brand. */
+/** The service's counts, of the whole list or per brand. */
 export function countsOfSeasons({ counts, ...listing }: SeasonListing): readonly PartCount[] {
   return counts ?? [countOf(listing)];
 }
@@ -93,7 +92,7 @@ export async function readSeasons(
   });
 }
 
-/** The names of all seasons: what else is odd is a matter of the stream `seasons`. */
+/** Names of all seasons; the stream `seasons` handles other oddities. */
 export function namedSeasons({ rows, rejects }: Pick<Listing<Season>, 'rows' | 'rejects'>) {
   const named = withoutNameless({ rows, rejects }, SEASON.wireKey);
   const odd = named.map(({ raw }) => seasonNameOf(raw));

@@ -1,15 +1,15 @@
-/** Streams of short lists that come in one answer: brands, freight options, seasons. */
+/** Streams of short lists that arrive in one answer: brands, freight options, seasons. */
 import type { CheckedRows, Reject } from '../../client/rows.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import { type ListEntity, unitedByKey } from '../../mirror/list.ts';
-import type { Fuse, PartCount, Stream, StreamRun } from '../stream.ts';
+import type { DeletionGuard, PartCount, Stream, StreamRun } from '../stream.ts';
 
 interface ReadList extends Listing<unknown> {
-  /** What speaks against having read all of it, in words. */
+  /** Arguments against completeness, as messages. */
   readonly doubts?: readonly string[];
-  /** Where it was read in several pieces: what the service counted of each. */
+  /** The service's counts per piece, if read in several. */
   readonly counts?: readonly PartCount[];
 }
 
@@ -20,8 +20,8 @@ function isNameless(raw: unknown, member: string): boolean {
 }
 
 /**
- * The rows that could not be read, without those that name nothing: they are no things of the list,
- * and take none away. Where no row has a name, the service calls it otherwise.
+ * Rejected rows except nameless ones, which are no entries of the list. If no row has a name, the
+ * service uses another member name, so all count.
  */
 export function withoutNameless(
   { rows, rejects }: CheckedRows<unknown>,
@@ -33,15 +33,15 @@ export function withoutNameless(
 export interface ShortList {
   readonly name: string;
   readonly entity: ListEntity;
-  readonly fuse: Fuse;
+  readonly deletionGuard: DeletionGuard;
   readonly read: (call: StreamRun['call']) => Promise<ReadList>;
 }
 
-export function createShortListStream({ name, entity, fuse, read }: ShortList): Stream {
+export function createShortListStream({ name, entity, deletionGuard, read }: ShortList): Stream {
   return {
     name,
     options: {},
-    list: { entity, fuse, isPaged: false, isLong: false },
+    list: { entity, deletionGuard, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
       const { count, ...list } = await read(call);
       const rejects = withoutNameless(list, entity.wireKey);
@@ -51,8 +51,8 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
       if (run.checkpoint.done !== true) {
         const read = () => ({ rejects, rows: unitedByKey(entity, list.rows) });
         const drift = nameless > 0 ? { [`${entity.wireKey}=(none)`]: nameless } : {};
-        const segment = { firstRow: 0, rowCount: rows, digest, read };
-        await listPage({ done: true, drift }, entity, rows === 0 ? [] : [segment]);
+        const chunk = { firstRow: 0, rowCount: rows, digest, read };
+        await listPage({ done: true, drift }, entity, rows === 0 ? [] : [chunk]);
       }
       const { doubts = [] } = list;
       const counted = { what: 'the list', unit: 'rows', first: count, last: count };

@@ -1,18 +1,41 @@
 /**
- * The stream `stock`: every variant that can be sold now. The list may hold a million rows; it
- * comes in batches, each of which is a page and a checkpoint. An account that wants it asked for
- * brand by brand has a part for each brand.
+ * The stream `stock`: every variant that can be sold now. The list may have a million rows; it
+ * arrives in batches, each a page with a checkpoint. An account that wants it by brand has a part
+ * per brand.
  */
+
+import { sql } from 'kysely';
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import { writeStockVariants } from '../../mirror/catalog/apart.ts';
-import { rowsByBrand } from '../../mirror/catalog/brand-rows.ts';
+import { writeStockVariants } from '../../mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
-import { doubtsIn, type Fuse, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
-import { isNoAddress } from '../traits/level-watch.ts';
-import type { Traits } from '../traits/traits.ts';
+import type { SqlValue } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import { isNoAddress, type Traits } from '../account-traits.ts';
+import {
+  type DeletionGuard,
+  doubtsIn,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { countOfPull, endOfParts, firstRows, pullParts } from './parts.ts';
+
+// Stock variants by brand.
+
+/** Counts the barcodes per brand; those without a brand are left out. */
+async function rowsByBrand(
+  db: Db,
+  barcodes: readonly SqlValue[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await sql<{ readonly brand: string; readonly n: number }>`
+    select brand_name brand, count(*) n from stock_variant_row
+    where brand_name is not null
+      and barcode in (select value from json_each(${JSON.stringify(barcodes)}))
+    group by brand_name`.execute(db);
+  return new Map(rows.map(({ brand, n }) => [brand, n]));
+}
 
 export interface ListPaging {
   readonly mode: 'stream' | 'pages';
@@ -21,16 +44,16 @@ export interface ListPaging {
 
 export interface StockOptions extends ListPaging {
   readonly level: Required<StockLevel>;
-  readonly fuse: Fuse;
-  /** What a variant has that a complete list does not name. */
+  readonly deletionGuard: DeletionGuard;
+  /** Meaning of a variant that a complete list does not name. */
   readonly unlisted?: 'unknown' | 'zero';
-  /** What was learned of the account; undefined: it is taken as the contract has it. */
+  /** Learned traits of the account; undefined: as in the contract. */
   readonly traits?: Traits | undefined;
 }
 
 type StockClient = Pick<V1Client, 'stock' | 'stockVariant' | 'brands'>;
 
-/** Of a brand with a few variants, so many may be sold out without a person looking. */
+/** Fewer rows of a brand may sell out without a person looking. */
 const PART_ROWS_MIN = 20;
 
 const GROUP = 'the stock';
@@ -38,14 +61,14 @@ const GROUP = 'the stock';
 interface StockPull extends Pick<StockOptions, 'level'> {
   readonly v1: StockClient;
   readonly context: StreamRun;
-  /** From the address of levels below 1.4.0. */
+  /** Uses the address of levels below 1.4.0. */
   readonly isOld: boolean;
 }
 
 async function pullWhole({ v1, level, context, isOld }: StockPull): Promise<StreamEnd> {
   const { run, known, variantPage, call, progress } = context;
   const { at, next } = run.checkpoint;
-  // With a place in it, it is of a run that asked brand by brand.
+  // A place with a part belongs to a run that read by brand.
   const from = at === undefined && typeof next === 'number' ? next : undefined;
   const about = { from, known: known({ kind: 'stock' }), onPage: progress, isOld };
   const list = v1.stock(level, { ...call, ...about });
@@ -85,7 +108,7 @@ async function pullStock(pull: StockPull, traits: Traits | undefined): Promise<S
   });
 }
 
-/** A level that is set too high has another address: that one is taken, and a person is told. */
+/** Falls back to the older address when the level is set too high, and tells a person. */
 async function atItsAddress(
   traits: Traits,
   context: StreamRun,
@@ -113,7 +136,7 @@ async function atItsAddress(
 }
 
 export function createStockStream(v1: StockClient, options: StockOptions): Stream {
-  const { mode, pageRows, level, fuse, unlisted, traits } = options;
+  const { mode, pageRows, level, deletionGuard, unlisted, traits } = options;
   const perBrand = traits && traits.needs.mode !== 'auto' ? { perBrand: traits.needs.mode } : {};
   const pull = (context: StreamRun, isOld: boolean): Promise<StreamEnd> =>
     pullStock({ v1, level, context, isOld }, traits);
@@ -122,7 +145,7 @@ export function createStockStream(v1: StockClient, options: StockOptions): Strea
     options: { ...level, mode, pageRows, ...perBrand },
     list: {
       entity: STOCK_VARIANT,
-      fuse,
+      deletionGuard,
       isPaged: mode === 'pages',
       isLong: true,
       rowsByPart: rowsByBrand,

@@ -1,5 +1,5 @@
 /** What may happen in a seed: at the service, here, at the ERP, to the network, to the daemon. */
-import type { Random } from '../../../src/lib/chance.ts';
+import type { Random } from '../../../src/lib/random.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
 import { referencesOf } from '../../../src/reference/world/trade/deps.ts';
 import type { Delivery } from '../../../src/reference/world/trade/orders.ts';

@@ -4,7 +4,7 @@
  * blocked, deliveries packed anew, goods come in and go, the stock is told late or as nonsense, the
  * clock is moved, answers and events are lost, and the daemon is killed or started anew.
  */
-import { seededRandom } from '../../../src/lib/chance.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import { calmClock } from './calm-clock.ts';
 import { storiesOf, verdictOf } from './check-end.ts';
 import { listsSoldOut, openCampaignFixture } from './fixture.ts';

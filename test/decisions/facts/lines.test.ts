@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readSubject } from '../../../src/decisions/facts.ts';
 import { PDM } from '../../../src/mirror/catalog/pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../../src/mirror/catalog/variant.ts';
-import { writeRows } from '../../../src/mirror/entity.ts';
+import { upsertRows } from '../../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
 import { completeFacts } from '../../../src/rules/facts/derive.ts';
 import { typicalFacts } from '../../../src/rules/facts/typical.ts';
@@ -26,7 +26,7 @@ async function write(
 ) {
   const rows = records.map((record) => entity.toRow(structuredClone(record)));
   const provenance = { source: 'run:1', readSeq: 1, at: clock.now() };
-  await store.transaction((tx) => writeRows(tx, entity, rows, provenance));
+  await store.transaction((tx) => upsertRows(tx, entity, rows, provenance));
 }
 
 /** The service no longer lists it. */

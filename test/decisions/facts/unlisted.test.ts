@@ -18,8 +18,8 @@ async function configure({ store }: DeciderFixture, unlisted: 'unknown' | 'zero'
   const key = { clientId: 'a', clientSecret: 'b' };
   const { v1, transport } = clientsOf({ ...nowhere, credentials: { key } });
   const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
-  const fuse = { absolute: 1, share: 1 };
-  const options = { level, fuse, unlisted, mode: 'stream', pageRows: 1 } as const;
+  const deletionGuard = { absolute: 1, share: 1 };
+  const options = { level, deletionGuard, unlisted, mode: 'stream', pageRows: 1 } as const;
   await noteSettings(store.db, createStockStream(v1, options));
   await transport[Symbol.asyncDispose]();
 }

@@ -1,5 +1,5 @@
 /** How the service misbehaves while documents go through it, in every size of campaign. */
-import type { Random } from '../../../src/lib/chance.ts';
+import type { Random } from '../../../src/lib/random.ts';
 
 const CREATING = ['*/orders', '*/pending-refunds'];
 

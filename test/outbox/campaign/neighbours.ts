@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 
 const PAUSE_MS_MAX = 2_000;
 const HELD_MS_MAX = 5_000;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { writeStockVariants } from '../../../src/mirror/catalog/apart.ts';
 import { FREIGHT_OPTION, SEASON } from '../../../src/mirror/catalog/names.ts';
-import { writeRows } from '../../../src/mirror/entity.ts';
+import { writeStockVariants } from '../../../src/mirror/catalog/out-of-band.ts';
+import { upsertRows } from '../../../src/mirror/entity.ts';
 import { orderAsSpelt, refundAsSpelt } from '../../../src/outbox/preflight/spelt.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { startHouse } from '../house.ts';
@@ -18,8 +18,8 @@ describe('an order', () => {
     ].map(SEASON.toRow);
     const options = [{ freightType: 'Colis\u00a0' }].map(FREIGHT_OPTION.toRow);
     await store.transaction(async (tx) => {
-      await writeRows(tx, SEASON, seasons, FROM);
-      await writeRows(tx, FREIGHT_OPTION, options, FROM);
+      await upsertRows(tx, SEASON, seasons, FROM);
+      await upsertRows(tx, FREIGHT_OPTION, options, FROM);
       await writeStockVariants(tx, [{ barcode: 'K-1  ', quantity: 1 }], FROM);
     });
     const own = {

@@ -5,8 +5,8 @@
  * the reference to the letter, which the daemon does not go by and the verdict does.
  */
 import { vi } from 'vitest';
-import { type Random, seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { type Random, seededRandom } from '../../../src/lib/random.ts';
 import { spelledReference } from '../../../src/reference/dialect/orders.ts';
 import { type House, startHouse } from '../house.ts';
 import { FIRST, ODD_WAYS, type Planned, planOrders, WAYS } from './plan.ts';

@@ -1,5 +1,5 @@
 /** Orders of a shop that writes its references in its own way, some of them twins. */
-import type { Random } from '../../../src/lib/chance.ts';
+import type { Random } from '../../../src/lib/random.ts';
 import type { World } from '../../../src/reference/world/world.ts';
 
 export const WAYS = [

@@ -1,8 +1,8 @@
 /** A relay server with its portal, on a relay whose clock stands still. */
 import { onTestFinished } from 'vitest';
-import { seededRandom } from '../../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import { createPortal, type Portal } from '../../../src/reference/portal/portal.ts';
 import { startRelayServer } from '../../../src/reference/relay/server.ts';
 import { type Bench, startBench } from '../relay/support.ts';

@@ -1,9 +1,9 @@
 /** Svix' own client against the management API: the shapes are right when it is content. */
 import { Svix } from 'svix';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import { createPortal } from '../../../src/reference/portal/portal.ts';
 import { startRelayServer } from '../../../src/reference/relay/server.ts';
 import { answering } from './receiver.ts';

@@ -1,11 +1,10 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it } from 'vitest';
-import { v1DriftMeter } from '../../../src/client/v1/drift.ts';
+import { v1DriftMeter } from '../../../src/client/drift.ts';
 import { KNOWN_TYPES } from '../../../src/inbox/event.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
-import type { Received } from './receiver.ts';
-import { answering } from './receiver.ts';
+import { answering, type Received } from './receiver.ts';
 import { DELIVERY, pass, startBench } from './support.ts';
 
 function flipped(body: Buffer, at: number): Buffer {

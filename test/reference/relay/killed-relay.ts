@@ -2,9 +2,10 @@
  * A relay in a process of its own, for the test that kills it: publishes messages to an endpoint,
  * says so, and sends until it dies. Arguments: state file, URL of the receiver, number of messages.
  */
-import { systemRandom } from '../../../src/lib/chance.ts';
+
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { systemRandom } from '../../../src/lib/random.ts';
 import { webhookFaultSchema } from '../../../src/reference/control/fault-knobs.ts';
 import { createRelay } from '../../../src/reference/relay/relay.ts';
 

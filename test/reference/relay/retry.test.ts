@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../../src/lib/chance.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import {
   parseRetryAfter,
   RETRY_DELAYS_MS,

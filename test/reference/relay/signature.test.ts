@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../../src/lib/chance.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import {
   createSecret,
   isSecret,

@@ -1,8 +1,8 @@
 /** A relay on a clock that stands still, and a receiver; both end with the test. */
 import { onTestFinished } from 'vitest';
-import { seededRandom } from '../../../src/lib/chance.ts';
 import { type ManualClock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import { webhookFaultSchema } from '../../../src/reference/control/fault-knobs.ts';
 import { createRelay, type Relay, type RelayOptions } from '../../../src/reference/relay/relay.ts';
 import { type Receiver, startReceiver } from './receiver.ts';

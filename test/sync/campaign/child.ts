@@ -11,7 +11,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { createBulkThreads } from '../../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../../src/sync/bulk/variant-pages.ts';
 import { createStockStream } from '../../../src/sync/streams/stock.ts';
-import { clientsOf, FUSE, runnerWith, runsOn } from '../pull.ts';
+import { clientsOf, DELETION_GUARD, runnerWith, runsOn } from '../pull.ts';
 
 const PAGE_ROWS = 250;
 
@@ -41,7 +41,7 @@ const variants: typeof pages = {
 const { run } = runsOn({ ...deps, variants });
 const stock = createStockStream(clients.v1, {
   level: { detailed: true, detailedPricing: false, includeVariantsOnOrder: false },
-  ...{ mode, pageRows, fuse: FUSE },
+  ...{ mode, pageRows, deletionGuard: DELETION_GUARD },
 });
 const result = await run(stock);
 process.stdout.write(`${JSON.stringify(result)}\n`);

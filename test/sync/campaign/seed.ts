@@ -7,20 +7,22 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBrandNeeds } from '../../../src/client/v1/brands.ts';
-import { createRefresher, REFRESHER_LIMITS } from '../../../src/inbox/refresher.ts';
-import { seededRandom } from '../../../src/lib/chance.ts';
+import {
+  createOrderRefetcher,
+  ORDER_REFETCHER_LIMITS,
+} from '../../../src/inbox/order-refetcher.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { seededRandom } from '../../../src/lib/random.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../../src/reference/reference.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
+import { createLevelWatch, createTraits } from '../../../src/sync/account-traits.ts';
 import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
-import { createLevelWatch } from '../../../src/sync/traits/level-watch.ts';
-import { createTraits } from '../../../src/sync/traits/traits.ts';
 import { drawDialects } from '../../dialects/drawn.ts';
-import { clientsOf, FUSE, runsOn } from '../pull.ts';
+import { clientsOf, DELETION_GUARD, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
 import { runnerOf, STILL } from '../support.ts';
 import { mirrorDifferences, rowsOfStreams } from './equal.ts';
@@ -103,7 +105,7 @@ async function openHouse(
     also: { refunds: true, pendingRefunds: true },
     levels: await createLevelWatch(level),
   });
-  const refresher = createRefresher(
+  const refresher = createOrderRefetcher(
     {
       ...{ store, clock, random: seededRandom(1), log: silentLogger() },
       readOrder: async (orderId, request) => {
@@ -112,7 +114,7 @@ async function openHouse(
       onRead: () => undefined,
       onRefused: async () => undefined,
     },
-    { ...REFRESHER_LIMITS, firstDelayMs: 5, delayMsMax: 20 },
+    { ...ORDER_REFETCHER_LIMITS, firstDelayMs: 5, delayMsMax: 20 },
   );
   const stop = new AbortController();
   const reading = refresher.run(stop.signal);
@@ -123,11 +125,16 @@ async function openHouse(
   const parts = { v1: clients.v1, clock, db: () => store.db };
   const walk = (name: 'orders' | 'ordersFull', closedOrders: number): Stream =>
     createOrdersStream(
-      { ...parts, onRefreshRequested: () => refresher.nudge() },
-      { name, fuse: FUSE, closedOrders, also: { refunds: true, pendingRefunds: true } },
+      { ...parts, onRefetchRequested: () => refresher.wakeUp() },
+      {
+        name,
+        deletionGuard: DELETION_GUARD,
+        closedOrders,
+        also: { refunds: true, pendingRefunds: true },
+      },
     );
   const needs = createBrandNeeds('auto', { known: [], keep: async () => undefined });
-  const lists = listStreams(clients, mode, FUSE, await createTraits(level, needs));
+  const lists = listStreams(clients, mode, DELETION_GUARD, await createTraits(level, needs));
   const { run, lastRun, operations } = runsOn(deps);
   return {
     ...{ store, run, lastRun },

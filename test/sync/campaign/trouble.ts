@@ -1,6 +1,7 @@
 /** What goes wrong at the service while it is read, and what happens in its world meanwhile. */
-import type { Random } from '../../../src/lib/chance.ts';
+
 import { systemClock } from '../../../src/lib/clock.ts';
+import type { Random } from '../../../src/lib/random.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../../src/reference/reference.ts';
 

@@ -5,10 +5,11 @@
  * an attempt ended, and when the next one falls due. An attempt leaves the queue together with
  * the record of its outcome, so that a restart in between sends it again and loses nothing.
  */
-import { createId, type Random } from '../../../lib/chance.ts';
+
 import type { Clock, Timer } from '../../../lib/clock.ts';
 import { toError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
+import { createId, type Random } from '../../../lib/random.ts';
 import type { Endpoint, Job, Message } from '../model.ts';
 import type { Outcome, RelayStore } from '../store/store.ts';
 import { FAILING_MS_MAX, retryDelayMs } from './schedule.ts';

@@ -2,7 +2,7 @@
  * When a failed attempt is tried again (the wire contract, "Events: relay and portal"). Pure, so
  * that the table can be tested to the millisecond.
  */
-import type { Random } from '../../../lib/chance.ts';
+import type { Random } from '../../../lib/random.ts';
 
 /** The wait after the first, second, … failed attempt, in milliseconds; then the message failed. */
 export const RETRY_DELAYS_MS = [

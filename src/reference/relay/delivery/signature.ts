@@ -3,7 +3,7 @@
  * one for each live key, separated by spaces.
  */
 import { createHmac } from 'node:crypto';
-import type { Random } from '../../../lib/chance.ts';
+import type { Random } from '../../../lib/random.ts';
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 24;

@@ -1,0 +1,201 @@
+/**
+ * The event store: persist, then acknowledge. An event and the request to read its order again
+ * share one transaction; `accept` resolves only after its commit, and only then may a 2xx be sent.
+ * Events that arrive together share a commit, because waiting for the disk once for all makes
+ * thousands a second durable. Writes `webhook_event` and, through the mirror, `refresh`. A failing,
+ * slow or overloaded database gives a RetryLaterError, so that the relay keeps the event and sends
+ * it again.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../lib/clock.ts';
+import { RetryLaterError } from '../lib/errors.ts';
+import { type Announced, noteAnnounced } from '../mirror/announced.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
+import type { Store, Tx } from '../store/store.ts';
+import type { SystemKeys } from '../store/system-keys.ts';
+import { type ParsedEvent, parseEvent } from './event.ts';
+import type { Meter } from './meter.ts';
+
+export interface EventStoreLimits {
+  /** Events that wait for a commit. */
+  readonly queueEventsMax: number;
+  /** Events per commit. */
+  readonly groupEventsMax: number;
+  /** From arrival to commit; the relay gives up after 15 s. */
+  readonly deadlineMs: number;
+}
+
+export const EVENT_STORE_LIMITS: EventStoreLimits = {
+  queueEventsMax: 1_024,
+  groupEventsMax: 256,
+  deadlineMs: 5_000,
+};
+
+/** Lead of a packed delivery over other reads; bounded, so that nothing waits forever. */
+const HEAD_START_MS = 30_000;
+
+/** Bounds the number of different statements of the loop below. */
+const EVENTS_PER_STATEMENT = 16;
+
+/** A request with a valid signature. Times are epoch ms. */
+interface SignedEvent {
+  readonly eventId: string;
+  readonly sentAt: number;
+  readonly secretName: string;
+  readonly body: Buffer;
+}
+
+export interface EventStore {
+  /**
+   * Resolves when the event is durable: a new row, or a counted duplicate, and in both cases a
+   * request to read the order again. Rejects with a RetryLaterError.
+   */
+  accept(event: SignedEvent): Promise<ParsedEvent>;
+}
+
+export interface EventStoreDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly meter: Meter;
+  /** Skips reads for events of other accounts; default: none is known. */
+  readonly systemKeys?: Pick<SystemKeys, 'isForeign' | 'skipped'>;
+  /** Called after each commit that requested order reads. */
+  readonly onAccepted: (orderIds: readonly number[]) => void;
+}
+
+interface Waiting {
+  readonly event: SignedEvent;
+  readonly parsed: ParsedEvent;
+  readonly receivedAt: number;
+  readonly settle: (error?: Error) => void;
+}
+
+/** Requests with the same id in one group become one row and its duplicates. */
+function rowsOf(group: readonly Waiting[]) {
+  const byId = new Map<string, { first: Waiting; times: number }>();
+  for (const waiting of group) {
+    const known = byId.get(waiting.event.eventId);
+    if (known) known.times += 1;
+    else byId.set(waiting.event.eventId, { first: waiting, times: 1 });
+  }
+  return [...byId.values()].map(({ first: { event, parsed, receivedAt }, times }) => ({
+    event_id: event.eventId,
+    received_at: receivedAt,
+    sent_at: event.sentAt,
+    type: parsed.type,
+    order_id: parsed.orderId,
+    body: event.body,
+    secret_name: event.secretName,
+    duplicates: times - 1,
+    last_duplicate_at: times > 1 ? receivedAt : null,
+    outcome: parsed.orderId === null ? ('stored' as const) : ('refresh' as const),
+  }));
+}
+
+/** Announcements of the group, the latest of each. */
+function announcedBy(group: readonly Waiting[]): readonly Announced[] {
+  const latest = new Map<string, Announced>();
+  for (const { event, parsed } of group) {
+    if (parsed.announces === null || parsed.orderId === null) continue;
+    const one = { ...parsed.announces, orderId: parsed.orderId, sentAt: event.sentAt };
+    const name = `${one.thing} ${one.id} ${one.orderId}`;
+    if ((latest.get(name)?.sentAt ?? 0) <= one.sentAt) latest.set(name, one);
+  }
+  return [...latest.values()];
+}
+
+/** Returns how many of the group were duplicates. */
+async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<number> {
+  const rows = rowsOf(group);
+  let duplicates = group.length - rows.length;
+  for (let start = 0; start < rows.length; start += EVENTS_PER_STATEMENT) {
+    const written = await tx
+      .insertInto('webhook_event')
+      .values(rows.slice(start, start + EVENTS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict.column('event_id').doUpdateSet((eb) => ({
+          duplicates: eb('webhook_event.duplicates', '+', eb('excluded.duplicates', '+', 1)),
+          last_duplicate_at: eb.ref('excluded.received_at'),
+        })),
+      )
+      .returning(['event_id', 'duplicates'])
+      .execute();
+    const counts = new Map(rows.map((row) => [row.event_id, row.duplicates]));
+    duplicates += written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0)).length;
+  }
+  const requests = group.flatMap(({ event, parsed: { orderId, refunds, urgent } }) => {
+    if (orderId === null) return [];
+    const headStartMs = urgent ? HEAD_START_MS : 0;
+    return [{ orderId, cause: `event:${event.eventId}`, refunds, headStartMs }];
+  });
+  await requestRefetches(tx, requests, now);
+  await noteAnnounced(tx, announcedBy(group), now);
+  return duplicates;
+}
+
+export function createEventStore(
+  deps: EventStoreDeps,
+  limits: EventStoreLimits = EVENT_STORE_LIMITS,
+): EventStore {
+  const { store, clock, meter, systemKeys } = deps;
+  const readByAccount = (body: Buffer): ParsedEvent => {
+    const parsed = parseEvent(body);
+    const { systemKey } = parsed;
+    if (systemKey === null || !systemKeys?.isForeign(systemKey)) return parsed;
+    systemKeys.skipped(systemKey);
+    return { ...parsed, orderId: null, announces: null };
+  };
+  const queue: Waiting[] = [];
+  let writing = false;
+
+  const commit = async (group: readonly Waiting[]): Promise<void> => {
+    try {
+      const duplicates = await store.transaction((tx) => writeGroup(tx, group, clock.now()));
+      const events = group.map(({ parsed }) => parsed);
+      meter.committed({
+        accepted: group.length,
+        duplicates,
+        unknownType: events.filter((parsed) => parsed.json && !parsed.known).length,
+      });
+      for (const waiting of group) waiting.settle();
+      const orderIds = events.flatMap(({ orderId }) => orderId ?? []);
+      if (orderIds.length > 0) deps.onAccepted(orderIds);
+    } catch (cause) {
+      meter.commitFailed(cause, group.length);
+      const error = new RetryLaterError('inbox.unwritable', 'events cannot be written', { cause });
+      for (const waiting of group) waiting.settle(error);
+    }
+  };
+
+  const writeGroups = async (): Promise<void> => {
+    writing = true;
+    while (queue.length > 0) {
+      // Yields once, so that requests readable by now join the group.
+      await nextTurn();
+      await commit(queue.splice(0, limits.groupEventsMax));
+    }
+    writing = false;
+  };
+
+  return {
+    accept(event) {
+      if (queue.length >= limits.queueEventsMax) {
+        return Promise.reject(new RetryLaterError('inbox.queue_full', 'too many events wait'));
+      }
+      const parsed = readByAccount(event.body);
+      return new Promise((resolve, reject) => {
+        const deadline = clock.after(limits.deadlineMs, () =>
+          // The event may still be committed: the relay's next attempt is then a duplicate.
+          reject(new RetryLaterError('inbox.deadline', 'the commit takes too long')),
+        );
+        const settle = (error?: Error): void => {
+          deadline.cancel();
+          if (error) reject(error);
+          else resolve(parsed);
+        };
+        queue.push({ event, parsed, receivedAt: clock.now(), settle });
+        if (!writing) void writeGroups();
+      });
+    },
+  };
+}

@@ -1,0 +1,269 @@
+/**
+ * The order refetcher: reads again the orders named by events and sweeps. Ten requests for one
+ * order are one row and one read; a request during the read causes one more. It never gives up: a
+ * failed read is postponed, longer each time, and an order that the service refuses to show leaves
+ * the queue and is reported. Uses the refetch queue (table `refetch`) through the mirror; the
+ * caller supplies the read itself. When the database fails, `run` rejects and the supervisor
+ * restarts it.
+ */
+
+import type { Clock } from '../lib/clock.ts';
+import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { createOutages, type OutageMessages, sharedReason } from '../lib/log/outages.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
+import {
+  completeRefetch,
+  type DueRefetch,
+  dueRefetches,
+  nextRefetchAt,
+  POSTPONE_MS_MAX,
+  postponeRefetch,
+} from '../mirror/refetch-queue.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ReadRequest {
+  readonly cause: string;
+  /** Whether refunds and pending refunds are wanted as well. */
+  readonly refunds: boolean;
+  /** Requested once, by this cause, and not tried yet. */
+  readonly isOnly: boolean;
+  /** Rank in the client's limiter: pushes first, then reads after events, then pulls. */
+  readonly priority: 'push' | 'read' | 'pull';
+  readonly signal: AbortSignal;
+}
+
+export interface OrderRefetcherDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Reads the order and writes the mirror in its own transaction. */
+  readonly readOrder: (orderId: number, request: ReadRequest) => Promise<void>;
+  /** Called after each read that reached the mirror. */
+  readonly onRead: (orderId: number) => void;
+  /** Called when the service refuses to show the order (deleted, or of another account). */
+  readonly onRefused: (
+    due: Pick<DueRefetch, 'orderId' | 'cause'>,
+    error: RefusedError,
+  ) => Promise<void>;
+}
+
+export interface OrderRefetcherLimits {
+  readonly concurrency: number;
+  /** Delay after the first failure; doubles with each further one. */
+  readonly firstDelayMs: number;
+  readonly delayMsMax: number;
+  /** Longest sleep without a wake-up, because another process may have requested a read. */
+  readonly idleMsMax: number;
+}
+
+export const ORDER_REFETCHER_LIMITS: OrderRefetcherLimits = {
+  // Enough to use up the request limit while some reads wait for the database.
+  concurrency: 8,
+  firstDelayMs: 1_000,
+  delayMsMax: POSTPONE_MS_MAX,
+  idleMsMax: 30_000,
+};
+
+const READS: OutageMessages = {
+  of: 'orderId',
+  begins: 'read failed',
+  over: 'orders are read again',
+  hint: 'further ones for this reason are logged once an hour',
+};
+
+/**
+ * Rows fetched per lookup; among a hundred thousand waiting rows, a lookup takes longer than a
+ * read.
+ */
+const FOUND_MAX = 64;
+
+interface OrderRefetcherStats {
+  readonly reading: number;
+  readonly read: number;
+  readonly failed: number;
+  readonly refused: number;
+}
+
+export interface OrderRefetcher {
+  readonly name: 'refresher';
+  /** Works until the signal aborts; resolves when the last read has ended. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Looks for due reads at once. */
+  wakeUp(): void;
+  stats(): OrderRefetcherStats;
+}
+
+interface WakeUp {
+  call(): void;
+  /** Resolves after `ms`, at the next wake-up or when the signal aborts. */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * A wake-up signal that remembers one call, so that a call between a lookup and a sleep is not
+ * lost.
+ */
+function createWakeUp(clock: Clock): WakeUp {
+  let isPending = false;
+  let wake = (): void => undefined;
+  return {
+    call() {
+      isPending = true;
+      wake();
+    },
+    async wait(ms, signal) {
+      if (!isPending && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = clock.after(ms, () => wake());
+          wake = () => {
+            timer.cancel();
+            signal.removeEventListener('abort', wake);
+            resolve();
+          };
+          signal.addEventListener('abort', wake, { once: true });
+        });
+      }
+      isPending = false;
+    },
+  };
+}
+
+/** Sweeps yield to everything else; reads for events do not wait for pulls. */
+function priorityOf(cause: string): ReadRequest['priority'] {
+  return cause.startsWith('sweep') ? 'pull' : 'read';
+}
+
+/** Milliseconds: doubled per failure up to the maximum, half of it random, at least `least`. */
+function delayAfter(
+  failures: number,
+  least: number,
+  limits: OrderRefetcherLimits,
+  random: Random,
+): number {
+  const full = Math.min(limits.firstDelayMs * 2 ** Math.min(failures, 30), limits.delayMsMax);
+  return Math.min(Math.max(full * (0.5 + random.next() / 2), least), limits.delayMsMax);
+}
+
+interface Counts {
+  read: number;
+  failed: number;
+  refused: number;
+}
+
+/** Makes one read and updates the queue; rejects only when the database fails. */
+function createReader(
+  deps: OrderRefetcherDeps,
+  limits: OrderRefetcherLimits,
+  count: Counts,
+): (due: DueRefetch, signal: AbortSignal) => Promise<void> {
+  const { store, clock, random, log } = deps;
+  const outages = createOutages<number>(deps, READS);
+
+  const putOff = async (due: DueRefetch, error: Error): Promise<void> => {
+    count.failed += 1;
+    const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
+    const { orderId, cause } = due;
+    const fields = { err: error, cause, attempt: due.attempts + 1, delayMs };
+    outages.note(orderId, sharedReason(error), fields);
+    await store.transaction((tx) => postponeRefetch(tx, due, clock.now() + delayMs, error.message));
+  };
+
+  const refused = async (due: DueRefetch, error: RefusedError): Promise<void> => {
+    count.refused += 1;
+    log.warn({ err: error, orderId: due.orderId, cause: due.cause }, 'order refused');
+    outages.over(due.orderId);
+    await deps.onRefused(due, error);
+    await store.transaction((tx) => completeRefetch(tx, due));
+  };
+
+  return async (due, signal) => {
+    const { cause, refunds, generation, attempts } = due;
+    const isOnly = generation === 1 && attempts === 0;
+    const request = { cause, refunds, isOnly, priority: priorityOf(cause), signal };
+    try {
+      await deps.readOrder(due.orderId, request);
+    } catch (error) {
+      // An abort is no failure: the row stays, and the next run reads the order.
+      if (signal.aborted) return;
+      if (isStoreUnusable(error)) throw error;
+      if (error instanceof RefusedError) await refused(due, error);
+      else await putOff(due, toError(error));
+      return;
+    }
+    count.read += 1;
+    outages.over(due.orderId);
+    await store.transaction((tx) => completeRefetch(tx, due));
+    deps.onRead(due.orderId);
+  };
+}
+
+export function createOrderRefetcher(
+  deps: OrderRefetcherDeps,
+  limits: OrderRefetcherLimits = ORDER_REFETCHER_LIMITS,
+): OrderRefetcher {
+  const { store, clock } = deps;
+  const wakeUp = createWakeUp(clock);
+  const reading = new Map<number, { readonly isSweep: boolean; readonly done: Promise<void> }>();
+  // Sweeps leave one slot for reads after events.
+  const sweepsMax = Math.max(1, limits.concurrency - 1);
+  const count: Counts = { read: 0, failed: 0, refused: 0 };
+  let found: readonly DueRefetch[] = [];
+  /** Requests arrived since the last lookup and may go first. */
+  let isOutdated = true;
+  const readOne = createReader(deps, limits, count);
+
+  const startDue = async (
+    now: number,
+    signal: AbortSignal,
+    fail: (error: unknown) => void,
+  ): Promise<void> => {
+    if (reading.size >= limits.concurrency) return;
+    if (isOutdated || found.every(({ orderId }) => reading.has(orderId))) {
+      isOutdated = false;
+      // Rows in progress are still in the queue, so the limit exceeds their number.
+      found = await dueRefetches(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
+    }
+    let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;
+    for (const refetch of found.filter(({ orderId }) => !reading.has(orderId))) {
+      const isSweep = priorityOf(refetch.cause) === 'pull';
+      if (reading.size >= limits.concurrency || (isSweep && sweeps >= sweepsMax)) break;
+      if (isSweep) sweeps += 1;
+      const done = readOne(refetch, signal)
+        .catch(fail)
+        .finally(() => {
+          reading.delete(refetch.orderId);
+          const { orderId, generation } = refetch;
+          found = found.filter((one) => one.orderId !== orderId || one.generation > generation);
+          wakeUp.call();
+        });
+      reading.set(refetch.orderId, { isSweep, done });
+    }
+  };
+
+  return {
+    name: 'refresher',
+    wakeUp() {
+      isOutdated = true;
+      wakeUp.call();
+    },
+    stats: () => ({ reading: reading.size, ...count }),
+    async run(signal) {
+      let failure: { readonly error: unknown } | undefined;
+      isOutdated = true;
+      while (!signal.aborted && !failure) {
+        const now = clock.now();
+        await startDue(now, signal, (error) => {
+          failure ??= { error };
+        });
+        const next = await nextRefetchAt(store.db, now);
+        const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
+        await wakeUp.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
+      }
+      await Promise.all([...reading.values()].map(({ done }) => done));
+      if (failure) throw failure.error;
+    },
+  };
+}

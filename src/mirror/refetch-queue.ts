@@ -1,0 +1,282 @@
+/**
+ * The refetch queue: orders to read again. An event or a sweep only says "look at this order"; ten
+ * requests make one row and one read. `generation` counts requests, so that a finishing reader
+ * knows whether another arrived meanwhile and the order must be read again.
+ */
+import { sql } from 'kysely';
+import type { Clock } from '../lib/clock.ts';
+import { endIncidentRows } from '../store/incidents.ts';
+import type { Db, Tx } from '../store/store.ts';
+
+export interface DueRefetch {
+  readonly orderId: number;
+  readonly generation: number;
+  readonly attempts: number;
+  readonly requestedAt: number;
+  readonly cause: string;
+  /** Whether refunds and pending refunds are wanted as well. */
+  readonly refunds: boolean;
+}
+
+export interface RefetchRequest {
+  readonly orderId: number;
+  /** Reason: `event:<id>`, `replay:<id>` or `sweep:…`; becomes part of the provenance. */
+  readonly cause: string;
+  /** Whether refunds and pending refunds are wanted as well; default: yes. */
+  readonly refunds?: boolean;
+  /** Dates the request back, so that urgent ones overtake recent others. */
+  readonly headStartMs?: number;
+}
+
+/**
+ * Incident of an order that the service refuses to show; ends with a read of it, or with a full
+ * list without it ({@link endUnlisted}).
+ */
+export const ORDER_UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
+
+/**
+ * Incident of unknown orders named by events, one per system key, because an endpoint that also
+ * receives other accounts' events would open one per order.
+ */
+export const ORDERS_UNKNOWN = { kind: 'orders_unknown', entity: 'system_key' } as const;
+
+/**
+ * Ends incidents of orders that a full list, requested at `listedAt`, does not have, because no
+ * read will ever show them. The mirror keeps its rows.
+ */
+export async function endUnlisted(db: Db, listedAt: number, now: number): Promise<void> {
+  const over = await db
+    .selectFrom('incident')
+    .select('id')
+    .where('resolved_at', 'is', null)
+    .where('at', '<', listedAt)
+    .where(({ or, and, eb, not, exists, selectFrom }) =>
+      or([
+        eb('kind', '=', ORDERS_UNKNOWN.kind),
+        and([
+          eb('kind', '=', ORDER_UNREADABLE.kind),
+          eb('entity', '=', ORDER_UNREADABLE.entity),
+          not(
+            exists(
+              selectFrom('sales_order')
+                .select('order_id')
+                .where('order_id', '=', sql<number>`cast(incident.key as integer)`)
+                .where('deleted_at', 'is', null),
+            ),
+          ),
+        ]),
+      ]),
+    )
+    .execute();
+  await endIncidentRows(db, over, now);
+}
+
+/** Causes of reads that can wait, because thousands of them arrive at once. */
+const SWEEP = 'sweep%';
+
+/** Maximum delay of a read. */
+export const POSTPONE_MS_MAX = 300_000;
+
+/** Bounds the number of different statements of the loop below. */
+const REQUESTS_PER_STATEMENT = 16;
+
+/**
+ * Requests a read of each order, due now; also brings forward a row waiting after a failure. The
+ * last request's cause wins, unless it is a sweep.
+ */
+export async function requestRefetches(
+  tx: Tx,
+  requests: readonly RefetchRequest[],
+  now: number,
+): Promise<void> {
+  const wanted = new Map<number, RefetchRequest & { readonly count: number }>();
+  for (const request of requests) {
+    const other = wanted.get(request.orderId);
+    const refunds = request.refunds !== false || other?.refunds === true;
+    const headStartMs = Math.max(request.headStartMs ?? 0, other?.headStartMs ?? 0);
+    const count = 1 + (other?.count ?? 0);
+    wanted.set(request.orderId, { ...request, refunds, headStartMs, count });
+  }
+  const rows = [...wanted.values()].map(({ orderId, cause, refunds, headStartMs = 0, count }) => ({
+    order_id: orderId,
+    generation: count,
+    cause,
+    requested_at: now - headStartMs,
+    due_at: now,
+    last_error: null,
+    refunds: Number(refunds),
+  }));
+  for (let start = 0; start < rows.length; start += REQUESTS_PER_STATEMENT) {
+    await tx
+      .insertInto('refresh')
+      .values(rows.slice(start, start + REQUESTS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict.column('order_id').doUpdateSet((eb) => ({
+          generation: eb('refresh.generation', '+', eb.ref('excluded.generation')),
+          due_at: eb.ref('excluded.due_at'),
+          requested_at: eb.fn<number>('min', ['refresh.requested_at', 'excluded.requested_at']),
+          // Resets the attempts, because a sweep waits until everything was tried once more.
+          attempts: eb
+            .case()
+            .when('excluded.cause', 'like', SWEEP)
+            .then(0)
+            .else(eb.ref('refresh.attempts'))
+            .end(),
+          refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
+          // Keeps an event's cause, so that a later sweep does not lower its priority.
+          cause: eb
+            .case()
+            .when(
+              eb.and([eb('excluded.cause', 'like', SWEEP), eb('refresh.cause', 'not like', SWEEP)]),
+            )
+            .then(eb.ref('refresh.cause'))
+            .else(eb.ref('excluded.cause'))
+            .end(),
+        })),
+      )
+      .execute();
+  }
+}
+
+/** Due reads: events before sweeps, untried before failed, then the oldest request first. */
+export async function dueRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
+  const rows = await db
+    .selectFrom('refresh')
+    .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds'])
+    .where('due_at', '<=', now)
+    .orderBy((eb) => eb('cause', 'like', SWEEP))
+    .orderBy((eb) => eb('attempts', '>', 0))
+    .orderBy('requested_at')
+    .orderBy('order_id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    orderId: row.order_id,
+    generation: row.generation,
+    attempts: row.attempts,
+    requestedAt: row.requested_at,
+    cause: row.cause,
+    refunds: row.refunds === 1,
+  }));
+}
+
+export interface RefetchBacklog {
+  readonly untried: number;
+  /** Reads that failed and wait for their next attempt. */
+  readonly failed: number;
+  readonly lastError: string | null;
+}
+
+/** Remaining reads of those requested at `requestedUpTo` (epoch ms) or before. */
+export async function refetchBacklog(db: Db, requestedUpTo: number): Promise<RefetchBacklog> {
+  const row = await db
+    .selectFrom('refresh')
+    .select((eb) => [
+      eb.fn.countAll<number>().filterWhere('attempts', '=', 0).as('untried'),
+      eb.fn.countAll<number>().filterWhere('attempts', '>', 0).as('failed'),
+      eb.fn.max('last_error').as('last_error'),
+    ])
+    .where('requested_at', '<=', requestedUpTo)
+    .executeTakeFirstOrThrow();
+  return { untried: row.untried, failed: row.failed, lastError: row.last_error };
+}
+
+/** Time of the next due read after `after`. */
+export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('refresh')
+    .select((eb) => eb.fn.min('due_at').as('due_at'))
+    .where('due_at', '>', after)
+    .executeTakeFirst();
+  return row?.due_at ?? undefined;
+}
+
+/** Removes a read order from the queue, unless another request arrived during the read. */
+export async function completeRefetch(tx: Tx, done: DueRefetch): Promise<void> {
+  await tx
+    .deleteFrom('refresh')
+    .where('order_id', '=', done.orderId)
+    .where('generation', '=', done.generation)
+    .execute();
+}
+
+/** Postpones a failed read until `dueAt`. */
+export async function postponeRefetch(
+  tx: Tx,
+  failed: DueRefetch,
+  dueAt: number,
+  error: string,
+): Promise<void> {
+  await tx
+    .updateTable('refresh')
+    .set((eb) => ({ due_at: dueAt, attempts: eb('attempts', '+', 1), last_error: error }))
+    .where('order_id', '=', failed.orderId)
+    .where('generation', '=', failed.generation)
+    .execute();
+}
+
+/** Pending request to read the order, with its attempts. */
+export async function pendingRefetch(
+  db: Db,
+  orderId: number,
+): Promise<{ readonly attempts: number } | undefined> {
+  return db
+    .selectFrom('refresh')
+    .select('attempts')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+}
+
+/** Longer than any caller's maximum age of a read. */
+const REMEMBERED_MS = 10_000;
+
+/** Begin of a read (monotonic), and its rank among reads and requests. */
+interface ReadStart {
+  readonly at: number;
+  readonly turn: number;
+}
+
+/** Recent complete reads of orders, in memory only. */
+export interface RecentReads {
+  /** Call it before the first request waits for its slot. */
+  begin(): ReadStart;
+  /** Notes a read whose result, as of its first request, is in the mirror. */
+  note(orderId: number, start: ReadStart): void;
+  /** Outdates earlier reads, because something requested these orders. */
+  outdate(orderIds: Iterable<number>): void;
+  /** Time since the last read began; Infinity: none since the last request. */
+  ageOf(orderId: number): number;
+}
+
+export function createRecentReads(clock: Pick<Clock, 'monotonic'>): RecentReads {
+  const read = new Map<number, ReadStart>();
+  const asked = new Map<number, ReadStart>();
+  let turn = 0;
+  const begin = (): ReadStart => {
+    turn += 1;
+    return { at: clock.monotonic(), turn };
+  };
+  /** Appends the entry, and drops entries that are too old to count. */
+  const set = (starts: Map<number, ReadStart>, orderId: number, start: ReadStart): void => {
+    starts.delete(orderId);
+    starts.set(orderId, start);
+    for (const [id, { at }] of starts) {
+      if (clock.monotonic() - at < REMEMBERED_MS) break;
+      starts.delete(id);
+    }
+  };
+  return {
+    begin,
+    note(orderId, start) {
+      if ((read.get(orderId)?.turn ?? 0) < start.turn) set(read, orderId, start);
+    },
+    outdate(orderIds) {
+      for (const orderId of orderIds) set(asked, orderId, begin());
+    },
+    ageOf(orderId) {
+      const start = read.get(orderId);
+      const isOutdated = (asked.get(orderId)?.turn ?? 0) > (start?.turn ?? 0);
+      return start && !isOutdated ? clock.monotonic() - start.at : Number.POSITIVE_INFINITY;
+    },
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * Detects that an account lacks what `service.v1.level` promises: a resource is answered, and a
+ * list below it is not. The daemon then works without the list, asks again every few minutes, and
+ * opens one incident that names the setting and the likely level. The incident stores this over
+ * restarts, and an answer ends it.
+ */
+
+import { isPerhapsNotFound, NO_SUCH_PAGE } from '../client/http/answer.ts';
+import type { BrandNeeds } from '../client/v1/brands.ts';
+import {
+  type Capability,
+  doubtOfLevel,
+  hasAtLevel,
+  isCapability,
+  oldestOf,
+  refusalAtLevel,
+} from '../config/level.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import { parseJsonObject } from '../lib/json.ts';
+import type { Logger } from '../lib/log.ts';
+import {
+  endIncidents,
+  type Incident,
+  openDetail,
+  openIncident,
+  updateIncident,
+} from '../store/incidents.ts';
+import type { Store } from '../store/store.ts';
+
+const LEVEL_TOO_HIGH = {
+  kind: 'level_too_high',
+  entity: 'setting',
+  key: 'service.v1.level',
+} as const;
+
+export interface LevelWatch {
+  /** `service.v1.level`. */
+  readonly level: string;
+  /** Whether to request it: at or above its level, and not recently missing. */
+  isThere(capability: Capability): boolean;
+  /** Explains why it is unavailable; undefined: it is available. */
+  whyNot(capability: Capability): string | undefined;
+  /** Notes that the service answered for it. */
+  answered(capability: Capability): Promise<void>;
+  /**
+   * Notes that the service answered for `about` but not for what belongs to it; without `about` it
+   * is otherwise known that the service answers.
+   */
+  missing(capability: Capability, error: Error, about?: string): Promise<void>;
+}
+
+export interface LevelWatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly level: string;
+}
+
+/** Number of different resources that must lack it, because one alone may be special. */
+const SEEN_MIN = 3;
+/** Time without requests for it afterwards. */
+const REST_MS = 600_000;
+
+/** Whether the answer may mean that the address does not exist. */
+export function isNoAddress(error: unknown): error is RefusedError {
+  if (isPerhapsNotFound(error)) return true;
+  return error instanceof RefusedError && error.code === NO_SUCH_PAGE;
+}
+
+async function readSuspected({ store, level }: LevelWatchDeps): Promise<readonly Capability[]> {
+  const open = await openDetail(store.db, LEVEL_TOO_HIGH);
+  const { lacking } = open === undefined ? {} : parseJsonObject(open);
+  const names = Array.isArray(lacking) ? lacking.map(String).filter(isCapability) : [];
+  // Drops names that the corrected setting no longer covers.
+  return names.filter((name) => hasAtLevel(level, name));
+}
+
+export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch> {
+  const { store, clock, log, level } = deps;
+  const suspected = new Set(await readSuspected(deps));
+  const seen = new Map<Capability, Set<string>>();
+  const restsUntil = new Map<Capability, number>();
+
+  const write = async (said?: string): Promise<void> => {
+    const oldest = oldestOf([...suspected]);
+    if (oldest === undefined) {
+      await endIncidents(store.db, LEVEL_TOO_HIGH, [LEVEL_TOO_HIGH.key], clock.now());
+      return;
+    }
+    const detail = { ...doubtOfLevel(level, oldest), lacking: [...suspected] };
+    const incident = {
+      ...LEVEL_TOO_HIGH,
+      detail: said === undefined ? detail : { ...detail, said },
+    };
+    await updateIncident(store.db, incident, clock.now());
+  };
+
+  // Ends an incident that no longer names anything.
+  if (suspected.size === 0) await write();
+  return {
+    level,
+    isThere: (capability) =>
+      hasAtLevel(level, capability) && clock.now() >= (restsUntil.get(capability) ?? 0),
+    whyNot(capability) {
+      if (!hasAtLevel(level, capability)) return refusalAtLevel(level, capability);
+      return suspected.has(capability) ? doubtOfLevel(level, capability).hint : undefined;
+    },
+    async answered(capability) {
+      seen.delete(capability);
+      restsUntil.delete(capability);
+      if (!suspected.delete(capability)) return;
+      log.info({ level, capability }, 'the account has it after all');
+      await write();
+    },
+    async missing(capability, error, about) {
+      const things = seen.get(capability) ?? new Set();
+      seen.set(capability, things);
+      if (about !== undefined && things.size < SEEN_MIN) things.add(about);
+      const isSure = about === undefined || things.size >= SEEN_MIN;
+      if (!isSure && !suspected.has(capability)) return;
+      restsUntil.set(capability, clock.now() + REST_MS);
+      if (suspected.has(capability)) return;
+      suspected.add(capability);
+      const { hint, looksLike } = doubtOfLevel(level, capability);
+      log.error({ level, looksLike, hint, said: error.message }, 'the level is set too high');
+      await write(error.message);
+    },
+  };
+}
+
+// Traits of an account, learned while pulling.
+
+export interface Traits {
+  readonly needs: BrandNeeds;
+  readonly levels: LevelWatch;
+  /** Opens an incident, until it is over. */
+  readonly tell: (incident: Incident) => Promise<void>;
+  readonly over: (incident: Omit<Incident, 'detail'>) => Promise<void>;
+}
+
+export async function createTraits(deps: LevelWatchDeps, needs: BrandNeeds): Promise<Traits> {
+  const { store, clock } = deps;
+  return {
+    needs,
+    levels: await createLevelWatch(deps),
+    tell: (incident) => openIncident(store.db, incident, clock.now()),
+    async over(incident) {
+      await endIncidents(store.db, incident, [incident.key], clock.now());
+    },
+  };
+}
