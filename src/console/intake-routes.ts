@@ -18,7 +18,7 @@ import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 import { DOCUMENT_KINDS } from '../outbox/documents.ts';
 import { onFile } from '../outbox/enqueue.ts';
-import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
+import { type Handed, type Intake, invalid } from '../outbox/intake/intake.ts';
 import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import {
   DOCUMENT_BYTES_MAX,

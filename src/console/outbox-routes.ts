@@ -1,6 +1,6 @@
 /** What a person may do to the outbox, below `/api/outbox/`. */
 import { z } from 'zod';
-import type { Desk } from '../outbox/desk/operations.ts';
+import type { Desk } from '../outbox/review/operations.ts';
 import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';
 

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import type { Intake } from '../outbox/intake/hand-in.ts';
+import type { Intake } from '../outbox/intake/intake.ts';
 import type { Preflight } from '../outbox/intake/preflight.ts';
 import { type Receipt, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';

@@ -22,7 +22,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { createRecentReads } from '../mirror/refresh.ts';
 import { headline } from '../ops/headline.ts';
-import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
+import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';

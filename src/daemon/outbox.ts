@@ -10,25 +10,23 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import type { RecentReads } from '../mirror/refresh.ts';
-import { createConfirmation } from '../outbox/desk/confirmation.ts';
-import { createDesk, type Desk } from '../outbox/desk/operations.ts';
-import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
+import { createDispatcher } from '../outbox/dispatcher.ts';
+import { HELD_BY } from '../outbox/document-state.ts';
+import { createOrderFinder } from '../outbox/evidence/find-order.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
 } from '../outbox/kinds/delivery-status.ts';
-import { createOrderFinder } from '../outbox/kinds/find-order.ts';
-import { createNewestOrders } from '../outbox/kinds/newest-orders.ts';
-import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
+import { createNewestOrders, createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
-import { createArticles } from '../outbox/preflight/articles.ts';
-import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-check.ts';
-import { createShortLists } from '../outbox/preflight/short-lists.ts';
+import { createArticles, createShortLists } from '../outbox/preflight/ask-service.ts';
+import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-order.ts';
+import { createConfirmation } from '../outbox/review/confirmation.ts';
+import { createDesk, type Desk } from '../outbox/review/operations.ts';
 import { DELIVERY_MISSING, unlessGone, unreadableStatus } from '../outbox/service.ts';
-import { HELD_BY } from '../outbox/waiting.ts';
 import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';

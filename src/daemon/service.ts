@@ -26,7 +26,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
-import { HELD_BY } from '../outbox/waiting.ts';
+import { HELD_BY } from '../outbox/document-state.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 import { createBrands } from './brands.ts';

@@ -2,15 +2,15 @@
  * What has become of a document, for receipts, HTTP answers and people: its state, what it made
  * at the service, what is wrong with it, and what to do next, in a sentence.
  */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
+import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
+import { readAccountHold } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState, Tables } from '../store/tables.ts';
 import { wasNeverSent } from './corrections.ts';
 import type { FlightProblem } from './item.ts';
-import { nextAction } from './next-action.ts';
-import { waitingOf } from './waiting.ts';
 import { describeLost, type Lost, readLost } from './watch/lost.ts';
 
 export interface DocumentState {
@@ -188,4 +188,272 @@ export async function documentState(
     .where('outbox_id', '=', outboxId)
     .executeTakeFirst();
   return row && stateOf(db, row);
+}
+
+// Next action: one sentence for every state of a row, also when it is "nothing".
+
+export interface Situation {
+  readonly outboxId: number;
+  readonly kind: string;
+  readonly state: OutboxState;
+  readonly deskReason: string | null;
+  readonly lastError: string | null;
+  readonly pendingRefundId: number | null;
+  readonly orderRefundId: number | null;
+  /** By which the service refused it; null: our own checks did, or nobody. */
+  readonly refusedWith: string | null;
+  /** It was confirmed and is at the service no more: what is known of that, in a sentence. */
+  readonly lost: string | null;
+  /** No attempt at it can have had an effect. */
+  readonly neverSent: boolean;
+  /** What it waits for, while it has not left; null: it does not wait to be sent. */
+  readonly waiting: Waiting | null;
+  /** The service has it otherwise than it was sent, and nobody has noted that. */
+  readonly differs: boolean;
+}
+
+/** What `outbox resolve --as confirmed:` wants to know. */
+const MADE: Readonly<Record<string, string>> = {
+  order: '<orderId>',
+  pending_refund: '<pendingRefundId>',
+  style: '<styleId>',
+};
+
+function inDoubt({ outboxId, kind, deskReason }: Situation): string {
+  if (deskReason === null) {
+    return (
+      'wait: it is being looked for at the service and is sent again only when it is proved not ' +
+      'to be there; do not hand it in again under another reference'
+    );
+  }
+  const made = MADE[kind];
+  const confirmed = made === undefined ? 'confirmed' : `confirmed:${made}`;
+  return (
+    `decide: compare both sides with "selvedge outbox show ${outboxId}", then: selvedge outbox ` +
+    `resolve ${outboxId} --as ${confirmed} --reason "…", or the same with --as absent, which ` +
+    `sends it again; if it could not be looked for: selvedge outbox retry ${outboxId} --reason "…"`
+  );
+}
+
+function confirmed({ outboxId, lost, differs, ...situation }: Situation): string {
+  const { kind, pendingRefundId, orderRefundId } = situation;
+  const noted = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
+  if (lost !== null) {
+    return (
+      `decide: ${lost}; it is not sent again by itself: hand it in under a new reference if it ` +
+      `is still wanted, then: ${noted}`
+    );
+  }
+  if (differs) {
+    const shown = `"selvedge outbox show ${outboxId}"`;
+    return (
+      `compare: the service has it otherwise than it was sent, as ${shown} says; once that is ` +
+      `settled: ${noted}`
+    );
+  }
+  if (kind !== 'pending_refund' || pendingRefundId === null) return 'nothing: it is done';
+  return orderRefundId === null
+    ? 'nothing: the service has it and has yet to confirm it'
+    : `nothing: the service confirmed it as refund ${orderRefundId}`;
+}
+
+const CORRECT = 'correct what its problems name and hand it in under a new reference';
+const CORRECT_IT =
+  'correct it where its problems say, and hand it in again under the same reference: it was ' +
+  'never sent. Handed in again as it is, it is checked once more';
+
+/** By the code of the service's refusal; what is not named here is a mistake in the document. */
+const AFTER_REFUSAL: Readonly<Record<string, string>> = {
+  'service.forbidden':
+    'have the key allowed at the service to do this, then hand it in under a new reference',
+  'service.not_found':
+    'the service does not know what the document names: check its numbers, and hand it in under ' +
+    'a new reference',
+  'service.gone':
+    'what the document names is gone at the service: hand in what is wanted instead, under a new ' +
+    'reference',
+  'service.too_large': 'split the document, and hand the parts in under references of their own',
+};
+
+/** The service cannot take it in this form, whatever stands in it. */
+const BY_FORM = new Set([
+  ...['service.bad_method', 'service.bad_media_type', 'service.unexpected_status'],
+  'transport.too_large',
+]);
+
+function refused({ outboxId, kind, refusedWith, neverSent }: Situation): string {
+  if (refusedWith !== null && BY_FORM.has(refusedWith)) {
+    const shown = `"selvedge outbox show ${outboxId}"`;
+    return `the service does not take requests of this form: show ${shown} to its support`;
+  }
+  const step = AFTER_REFUSAL[refusedWith ?? ''];
+  if (kind === 'delivery_status') {
+    return 'look at the delivery: it is as its error says, and is decided anew if it is pending';
+  }
+  if (step !== undefined) return step;
+  if (kind === 'refund_status' && refusedWith === null) {
+    return (
+      'look at the refund: it is as its problems say; hand in another document if it is to ' +
+      'change still'
+    );
+  }
+  return neverSent ? CORRECT_IT : CORRECT;
+}
+
+function canceled({ kind, neverSent }: Situation): string {
+  if (kind === 'delivery_status') return 'nothing: the delivery is decided anew if it is pending';
+  return neverSent
+    ? 'hand it in under a new reference if it is wanted after all; other content may come under ' +
+        'the same reference, because it was never sent'
+    : 'hand it in under a new reference if it is wanted after all';
+}
+
+const ERROR_CHARS_MAX = 300;
+
+function tryingAgain(lastError: string): string {
+  const step = stepAfter(lastError);
+  const told = lastError.slice(0, ERROR_CHARS_MAX);
+  if (step !== undefined) return `wait: ${told}; to go on: ${step}`;
+  return (
+    `wait: it was not sent yet (${told}) and is tried again by itself; if that names something, ` +
+    'it is to be put right'
+  );
+}
+
+function itsTurn(before: number): string {
+  const turn = 'nothing: it is sent as soon as its turn has come';
+  if (before === 0) return turn;
+  const many = before >= BEFORE_MAX ? `${BEFORE_MAX} and more` : String(before);
+  return `${turn}; before it: ${many}, as fast as service.limits allow`;
+}
+
+function queued({ lastError, waiting }: Situation): string {
+  const { ahead = null, hold = null, before = 0 } = waiting ?? {};
+  if (ahead?.isLeft) {
+    return (
+      `wait for outbox ${ahead.outboxId}, which goes first and is left to a person: "selvedge ` +
+      `outbox show ${ahead.outboxId}" says what to decide`
+    );
+  }
+  if (hold !== null) return `wait: ${hold.reason}; to go on: ${hold.step}`;
+  if (ahead !== null) {
+    const { kind, reference, outboxId, state } = ahead;
+    return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
+  }
+  return lastError === null ? itsTurn(before) : tryingAgain(lastError);
+}
+
+export function nextAction(situation: Situation): string {
+  const { outboxId, state } = situation;
+  if (state === 'queued') return queued(situation);
+  if (state === 'sending') return 'nothing: it is on its way';
+  if (state === 'sent') return 'nothing: the service took it, and it is read back';
+  if (state === 'in_doubt') return inDoubt(situation);
+  if (state === 'confirmed') return confirmed(situation);
+  if (state === 'refused') return refused(situation);
+  if (state === 'canceled') return canceled(situation);
+  return (
+    'it is provably not at the service: remove the cause of its error, then: selvedge outbox ' +
+    `retry ${outboxId} --reason "…", or: selvedge outbox cancel ${outboxId} --reason "…"`
+  );
+}
+
+// Waiting: an unsent row waits for an earlier row of its ordering key, for a pause, or for its turn.
+// All of it is read from the database, so that every process gives the same answer.
+
+/** The words by which the dispatcher is held, which rows bear that rest for it. */
+export const HELD_BY = {
+  disk: 'the disk is too full to send',
+  dryRun: 'dry run (outbox.dryRun)',
+  account: 'nothing is asked of the service',
+} as const;
+
+const STEPS: Readonly<Record<keyof typeof HELD_BY, string>> = {
+  disk: 'make room on the disk ("selvedge doctor" says where and how much)',
+  dryRun: 'set outbox.dryRun: false and restart the daemon',
+  account: 'selvedge account show',
+};
+
+/** What ends a hold of these words; undefined: they are of no hold. */
+export function stepAfter(words: string): string | undefined {
+  const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
+    words.startsWith(HELD_BY[one]),
+  );
+  return key && STEPS[key];
+}
+
+export interface Waiting {
+  /** The open row before it with its ordering key; null: there is none. */
+  readonly ahead: {
+    readonly outboxId: number;
+    readonly kind: string;
+    readonly reference: string;
+    readonly state: string;
+    /** A person must decide about it. */
+    readonly isLeft: boolean;
+  } | null;
+  /** What holds all of its kind, and what ends that. */
+  readonly hold: { readonly reason: string; readonly step: string } | null;
+  /** Rows that wait for their turn before it, {@link BEFORE_MAX} at the most. */
+  readonly before: number;
+}
+
+export const BEFORE_MAX = 100;
+
+async function holdOf(db: Db | Tx, kind: string): Promise<Waiting['hold']> {
+  const account = await readAccountHold(db);
+  if (account !== undefined) {
+    return { reason: `${HELD_BY.account}: ${account}`, step: STEPS.account };
+  }
+  const pause = pauseOf(await readPauses(db), 'pushes', kind);
+  return pause ? { reason: describePause(pause), step: resumeStep(pause) } : null;
+}
+
+async function aheadOf(
+  db: Db | Tx,
+  { outbox_id, ordering_key }: { readonly outbox_id: number; readonly ordering_key: string },
+): Promise<Waiting['ahead']> {
+  const first = await db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'kind', 'reference', 'state', 'desk_reason'])
+    .where('ordering_key', '=', ordering_key)
+    .where('outbox_id', '<', outbox_id)
+    .where('ended_at', 'is', null)
+    // What a person must decide about says more than what moves by itself.
+    .orderBy(sql`desk_reason is null`)
+    .orderBy('outbox_id')
+    .limit(1)
+    .executeTakeFirst();
+  if (!first) return null;
+  const { kind, reference, state } = first;
+  const isLeft = first.desk_reason !== null;
+  return { outboxId: first.outbox_id, kind, reference, state, isLeft };
+}
+
+/** Rows that fall due before it, as many as are worth counting. */
+async function countBefore(db: Db | Tx, outboxId: number, dueAt: number): Promise<number> {
+  const { rows } = await sql<{ readonly n: number }>`select count(*) n from (
+    select 1 from outbox where state = 'queued' and ended_at is null
+      and (due_at < ${dueAt} or (due_at = ${dueAt} and outbox_id < ${outboxId}))
+    limit ${BEFORE_MAX})`.execute(db);
+  return rows[0]?.n ?? 0;
+}
+
+/** Null for what does not wait to be sent. */
+export async function waitingOf(
+  db: Db | Tx,
+  row: {
+    readonly outbox_id: number;
+    readonly kind: string;
+    readonly ordering_key: string;
+    readonly state: string;
+    readonly due_at: number;
+  },
+): Promise<Waiting | null> {
+  if (row.state !== 'queued') return null;
+  return {
+    ahead: await aheadOf(db, row),
+    hold: await holdOf(db, row.kind),
+    before: await countBefore(db, row.outbox_id, row.due_at),
+  };
 }

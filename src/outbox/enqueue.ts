@@ -7,7 +7,7 @@ import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { meetingOf, reopen } from './corrections.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
-import { orderIdOf } from './kinds/find-order.ts';
+import { orderIdOf } from './evidence/mirrored.ts';
 
 interface Intent {
   readonly kind: string;

@@ -12,7 +12,7 @@ import {
 } from '../lib/errors.ts';
 import type { Problem } from './documents.ts';
 import type { FlightProblem } from './item.ts';
-import type { AttemptClass } from './ledger.ts';
+import type { AttemptClass } from './queue.ts';
 
 /** Reads an order with what belongs to it, fresh, writes all of it into the mirror and gives it. */
 export type ReadOrder = (

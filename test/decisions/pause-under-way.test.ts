@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDispatcher } from '../../src/outbox/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { NO_RECENT_READS } from '../outbox/support.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';

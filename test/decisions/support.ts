@@ -16,7 +16,7 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
+import { dueItems, endAttempt, markSending } from '../../src/outbox/queue.ts';
 import type { Pauses } from '../../src/store/pauses.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { rulesOf } from '../rules/support.ts';

@@ -9,7 +9,7 @@ import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
 } from '../../src/outbox/kinds/delivery-status.ts';
-import { dueItems } from '../../src/outbox/ledger.ts';
+import { dueItems } from '../../src/outbox/queue.ts';
 import {
   ACCEPT_COVERED,
   ACCEPT_SMALL,

@@ -1,7 +1,7 @@
 /** Doubts that cannot be settled as fast as others. */
 import { describe, expect, it } from 'vitest';
 import { ConflictError, RetryLaterError } from '../../src/lib/errors.ts';
-import { knownBefore } from '../../src/outbox/kinds/baseline.ts';
+import { knownBefore } from '../../src/outbox/evidence/records.ts';
 import { readState, writeState } from '../../src/store/state.ts';
 import { createBench, deskOf, lost, NO, unanswered, YES } from './support.ts';
 

@@ -1,6 +1,6 @@
 /** Whatever was refused or is in doubt says what to do next. */
 import { describe, expect, it } from 'vitest';
-import { nextAction, type Situation } from '../../src/outbox/next-action.ts';
+import { nextAction, type Situation } from '../../src/outbox/document-state.ts';
 import { openDoors } from '../e2e/doors/house.ts';
 import { filesBelow } from '../support/source.ts';
 

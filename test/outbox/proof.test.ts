@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nextLookAt } from '../../src/outbox/dispatch/looks.ts';
 import type { Finding } from '../../src/outbox/item.ts';
+import { nextLookAt } from '../../src/outbox/retry-policy.ts';
 import { createBench, deskOf, lost, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;

@@ -12,7 +12,7 @@ import {
   dueRefreshes,
   requestRefreshes,
 } from '../../src/mirror/refresh.ts';
-import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDispatcher } from '../../src/outbox/dispatcher.ts';
 import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,

@@ -5,13 +5,13 @@ import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.t
 import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
-import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
-import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
 import {
   type DocumentIntent,
   enqueueDeliveryStatus,
   enqueueDocument,
 } from '../../src/outbox/enqueue.ts';
+import type { Search } from '../../src/outbox/evidence/find-order.ts';
 import {
   clearByLook,
   type Finding,
@@ -19,7 +19,7 @@ import {
   type OutboxKind,
   type SendCall,
 } from '../../src/outbox/item.ts';
-import type { Search } from '../../src/outbox/kinds/find-order.ts';
+import { createDesk, type DeskDeps } from '../../src/outbox/review/operations.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';

@@ -6,7 +6,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
-import { explain } from '../../src/outbox/evidence/learn-spelling.ts';
+import { explain } from '../../src/outbox/evidence/spelling.ts';
 import { DIFFERENCE, endedDifferences } from '../../src/outbox/watch/differences.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { openIncident } from '../../src/store/incidents.ts';

@@ -4,7 +4,7 @@ import { workAlone } from '../../daemon/commands/alone.ts';
 import { accountOf } from '../../daemon/service.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { adoptAccount } from '../../outbox/account/guard.ts';
+import { adoptAccount } from '../../outbox/account-guard.ts';
 import { type Account, readAccount, readAccountHold, readSystemKey } from '../../store/state.ts';
 import { statedReason } from '../arguments.ts';
 import { type CliContext, examples, userName } from '../command.ts';

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { EXIT, RefusedError, UsageError } from '../../lib/errors.ts';
-import { listOutbox } from '../../outbox/desk/listing.ts';
+import { listOutbox } from '../../outbox/review/listing.ts';
 import { statedReason, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';

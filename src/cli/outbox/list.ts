@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { listOutbox, type OutboxRow } from '../../outbox/desk/listing.ts';
+import { listOutbox, type OutboxRow } from '../../outbox/review/listing.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';
 import { labelOf, readPauses } from '../../store/pauses.ts';
 import { wholeNumber } from '../arguments.ts';

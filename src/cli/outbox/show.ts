@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDecimal } from '../../lib/money.ts';
-import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
+import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/review/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';

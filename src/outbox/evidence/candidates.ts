@@ -10,13 +10,11 @@ import { readRestored } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { readBody, referenceKey } from '../documents.ts';
 import type { OutboxItem } from '../item.ts';
-import { disowned } from '../kinds/baseline.ts';
-import { type Pieces, piecesOf, type Relation, relate } from '../kinds/compare.ts';
-import { type Claim, claimsOf } from './claims.ts';
+import { type Pieces, piecesOf, type Relation, relate } from './compare.ts';
 import { type Fit, fitOf, isTested, type KnownSpellings, mayBeShown } from './known-spellings.ts';
-import { isPlausible } from './learn-spelling.ts';
 import type { SeenOrder } from './mirrored.ts';
-import { foldReference } from './spelling.ts';
+import { type Claim, claimsOf, disowned } from './records.ts';
+import { foldReference, isPlausible } from './spelling.ts';
 
 const BEARERS_MAX = 10;
 

@@ -8,12 +8,14 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { explainNewest, type Pair } from './learn-spelling.ts';
 import {
   accepts,
+  explainNewest,
   foldReference,
   isBlank,
   isLossy,
+  isPlausible,
+  type Pair,
   type Spelling,
   spell,
   spellingSchema,
@@ -219,4 +221,48 @@ export async function learnSpelling(
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
   if (isTaught) await haveLookedAgain(tx, kind, now);
+}
+
+// Pending refunds: some services show the order's reference in place of ours; then the reference
+// tells nothing, and the lines must.
+
+export interface RefundReferences {
+  readonly known: KnownSpellings;
+  /** References of the order itself, folded. */
+  readonly ofOrder: ReadonlySet<string>;
+}
+
+export async function orderReferences(db: Db, orderId: number): Promise<ReadonlySet<string>> {
+  const mirrored = await db
+    .selectFrom('sales_order')
+    .select('reference')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  const own = await db
+    .selectFrom('outbox')
+    .select('reference')
+    .where('order_id', '=', orderId)
+    .where(sql<string>`+kind`, '=', 'order')
+    .executeTakeFirst();
+  const texts = [mirrored?.reference, own?.reference].map((text) => foldReference(text ?? ''));
+  return new Set(texts.filter((text) => text !== ''));
+}
+
+export function refundFit(
+  { known, ofOrder }: RefundReferences,
+  sent: string,
+  shown: string | null | undefined,
+): Fit {
+  if (ofOrder.has(foldReference(shown ?? ''))) return 'blank';
+  return fitOf(known, sent, shown ?? null);
+}
+
+/** Whether what is shown may be how the service shows ours: then it is no difference. */
+export function isRefundReference(
+  references: RefundReferences,
+  sent: string,
+  shown: string | null | undefined,
+): boolean {
+  const isOurs = refundFit(references, sent, shown) !== 'no';
+  return isOurs || isPlausible({ sent, shown: shown ?? '' });
 }

@@ -1,11 +1,12 @@
 /** Orders as the mirror has them, in the shape in which the service shows them. */
-
+import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import type { ShownOrder } from '../kinds/compare.ts';
-import { piecesOf, type Relation, relate } from '../kinds/compare.ts';
+import { readResult } from '../document-state.ts';
+import { referenceKey } from '../documents.ts';
+import { piecesOf, relate, type ShownOrder } from './compare.ts';
 
 /** An order of the service, from whichever side it is known. */
 export interface SeenOrder extends ShownOrder {
@@ -71,9 +72,76 @@ export async function mirroredWithLines(
       .select(['barcode', 'quantity'])
       .where('order_id', '=', orderId)
       .execute();
-    const relation: Relation = relate(pieces, piecesOf(theirs));
+    const relation = relate(pieces, piecesOf(theirs));
     const order = relation === 'other' ? undefined : await mirroredOrder(db, orderId);
     if (order) found.push(order);
   }
   return found;
+}
+
+/** More orders than these with one reference tell a person nothing more. */
+const MIRRORED_MAX = 10;
+
+/** The ways in which one text is written; NOCASE knows the letters of ASCII only. */
+function writtenAs(text: string): string[] {
+  const key = referenceKey(text);
+  const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
+  return [...new Set(forms.flatMap((form) => [form, form.normalize('NFD')]))];
+}
+
+/**
+ * Orders that the mirror has under one of these references, whatever its letters: there for
+ * certain, others not excluded.
+ */
+export async function mirroredOrders(
+  db: Db,
+  reference: string,
+  shownAs: readonly string[] = [],
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where(sql`reference collate nocase`, 'in', [reference, ...shownAs].flatMap(writtenAs))
+    .where('deleted_at', 'is', null)
+    .orderBy('order_id')
+    .limit(MIRRORED_MAX)
+    .execute();
+  return rows.map((row) => row.order_id);
+}
+
+/** The id of the order that was handed in or mirrored under this reference. */
+export async function orderIdOf(db: Db, reference: string): Promise<number | undefined> {
+  const own = await db
+    .selectFrom('outbox')
+    .select(['order_id', 'result'])
+    .where('kind', '=', 'order')
+    .where('reference_key', '=', referenceKey(reference))
+    // Its number may be another order's by now.
+    .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
+    .executeTakeFirst();
+  const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
+  if (known) return known;
+  const [first] = await mirroredOrders(db, reference);
+  return first;
+}
+
+/** As the mirror has it, also after it has left the service's list. */
+export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
+  const refund = await db
+    .selectFrom('pending_refund')
+    .select('reference')
+    .where('pending_refund_id', '=', pendingRefundId)
+    .executeTakeFirst();
+  const lines = await db
+    .selectFrom('pending_refund_line')
+    .select(['barcode', 'quantity', 'price', 'refund_type'])
+    .where('pending_refund_id', '=', pendingRefundId)
+    .execute();
+  return {
+    // Not every service keeps it.
+    reference: refund?.reference || null,
+    refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
+      ...{ barcode, quantity, price: decimal(price), refundType: refund_type },
+    })),
+  };
 }

@@ -10,9 +10,8 @@ import { meetingOf } from '../corrections.ts';
 import type { Problem } from '../documents.ts';
 import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
-import { clashOf } from './clash.ts';
 import { readReceipt } from './receipt.ts';
-import { checkSubmission, type Submission } from './submission.ts';
+import { checkSubmission, clashOf, type Submission } from './submission.ts';
 
 interface Checkup {
   readonly reference: string | null;

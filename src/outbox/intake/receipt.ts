@@ -6,8 +6,8 @@ import type { Db, Tx } from '../../store/store.ts';
 import { type DocumentState, documentState } from '../document-state.ts';
 import type { Problem } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
-import type { Clash } from './clash.ts';
-import type { Refusal } from './hand-in.ts';
+import type { Refusal } from './intake.ts';
+import type { Clash } from './submission.ts';
 
 export interface Receipt {
   /** Null when the document was refused at the door: nothing of it is kept. */

@@ -16,7 +16,7 @@ import {
   referenceKey,
   wording,
 } from '../documents.ts';
-import { leavesOf } from './clash.ts';
+import type { DocumentOnFile } from '../enqueue.ts';
 
 /** As a door found it; nothing is trusted. */
 export interface Submission {
@@ -142,4 +142,101 @@ export function parsePayload(
     const what = isDamaged(text) ? 'is no JSON, and not UTF-8' : 'is no JSON';
     return { problems: [{ path: '', message: `${what}: ${reason}` }] };
   }
+}
+
+// Texts with several documents: one JSON over many lines, or NDJSON.
+
+export interface TextDocument {
+  /** From 1. */
+  readonly line: number;
+  /** Parsed JSON; undefined when it is none, for these problems. */
+  readonly value?: unknown;
+  readonly problems: readonly Problem[];
+}
+
+const DOCUMENTS_MAX = 10_000;
+
+function documentOf(line: number, text: string): TextDocument {
+  const read = parsePayload(text);
+  if ('problems' in read) return { line, problems: read.problems };
+  const bytes = Buffer.byteLength(text.trim());
+  if (bytes > DOCUMENT_BYTES_MAX) {
+    const message = `is ${bytes} bytes large; ${DOCUMENT_BYTES_MAX} are the most in one document`;
+    return { line, problems: [{ path: '', message }] };
+  }
+  return { line, value: read.payload, problems: [] };
+}
+
+export function readDocuments(text: string): TextDocument[] {
+  const whole = documentOf(1, text);
+  if (whole.problems.length === 0) return [whole];
+  const lines = text
+    .split('\n')
+    .map((content, index) => ({ content: content.trim(), line: index + 1 }))
+    .filter(({ content }) => content !== '');
+  const [first, ...others] = lines;
+  if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
+  // One broken document over many lines has lines that are none by themselves; of the first one the
+  // beginning may be cut off.
+  const isOneEach =
+    documentOf(first.line, first.content).problems.length === 0 ||
+    others.every(({ content }) => content.startsWith('{'));
+  if (lines.length === 1 || !isOneEach) return [{ ...whole, line: first.line }];
+  if (lines.length > DOCUMENTS_MAX) {
+    const message = `holds ${lines.length} documents; ${DOCUMENTS_MAX} are the most at once`;
+    return [{ line: 1, problems: [{ path: '', message }] }];
+  }
+  return lines.map(({ content, line }) => documentOf(line, content));
+}
+
+// Conflicts: two documents that want one reference, and where they differ.
+
+export interface Clash {
+  /** The document that has the reference; it stays as it is. */
+  readonly existing: {
+    readonly documentId: number;
+    readonly state: string;
+    readonly document: JsonObject;
+  };
+  readonly given: { readonly document: JsonObject };
+  /** Such as `lines[0].quantity: 3 there, 4 here`; the first few. */
+  readonly differences: readonly string[];
+}
+
+const DIFFERENCES_MAX = 20;
+
+/** Every text, number and truth value with its place and as JSON. */
+export function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) leavesOf(item, `${path}[${index}]`, into);
+  } else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      leavesOf(member, path === '' ? name : `${path}.${name}`, into);
+    }
+  } else if (value !== undefined) {
+    into.set(path, JSON.stringify(value));
+  }
+}
+
+function differencesOf(there: JsonObject, here: JsonObject): string[] {
+  const [old, given] = [new Map<string, string>(), new Map<string, string>()];
+  leavesOf(there, '', old);
+  leavesOf(here, '', given);
+  const paths = [...new Set([...old.keys(), ...given.keys()])];
+  const different = paths.filter((path) => old.get(path) !== given.get(path));
+  const shown = different.slice(0, DIFFERENCES_MAX).map((path) => {
+    const [was, is] = [old.get(path) ?? 'nothing', given.get(path) ?? 'nothing'];
+    return `${path}: ${was} there, ${is} here`;
+  });
+  const more = different.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more`] : shown;
+}
+
+export function clashOf(existing: DocumentOnFile, given: JsonObject): Clash {
+  const { outboxId: documentId, state, document } = existing;
+  return {
+    existing: { documentId, state, document },
+    given: { document: given },
+    differences: differencesOf(document, given),
+  };
 }

@@ -6,37 +6,44 @@
  * After success the order is read back with its deliveries, which brings it into the mirror, and
  * compared; what was sold is told to whoever keeps the stock fresh.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
-import { type FreightSpelling, orderBody } from '../../client/v1/order-body.ts';
+import { type FreightSpelling, type NewOrder, orderBody } from '../../client/v1/order-body.ts';
+import type { CreatedOrder, SalesOrder, SalesOrderDelivery } from '../../client/v1/schemas.ts';
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { isStoreUnusable, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { type JsonObject, sha256 } from '../../lib/json.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { readRestored, writeState } from '../../store/state.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
-import { isWanted, sortOut } from '../evidence/candidates.ts';
-import { isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
-import { mirroredOrder, mirroredWithLines, type SeenOrder } from '../evidence/mirrored.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
-import { FREIGHT_REQUIRED_KEY } from '../preflight/order.ts';
-import type { OrderCheck } from '../preflight/order-check.ts';
-import { orderAsSpelt } from '../preflight/spelt.ts';
-import { type ReadOrder, turnedOff } from '../service.ts';
-import { knownBefore, ordersReadAt } from './baseline.ts';
-import { piecesOf } from './compare.ts';
-import { mirroredOrders, type OrderFinder } from './find-order.ts';
 import {
-  conclude,
-  judgeAnswered,
-  orderResult,
-  type SoughtOrder,
-  type Window,
-} from './judge-order.ts';
-import type { NewestOrders } from './newest-orders.ts';
+  type Candidate,
+  isFitting,
+  isWanted,
+  otherOwner,
+  type Sought,
+  type Survey,
+  sortOut,
+} from '../evidence/candidates.ts';
+import { compareOrder, type OrderDifferences, piecesOf, tellOrder } from '../evidence/compare.ts';
+import type { OrderFinder } from '../evidence/find-order.ts';
+import { fitOf, isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
+import {
+  mirroredOrder,
+  mirroredOrders,
+  mirroredWithLines,
+  type SeenOrder,
+} from '../evidence/mirrored.ts';
+import { knownBefore, ordersReadAt } from '../evidence/records.ts';
+import { seasonsShown } from '../evidence/seasons.ts';
+import { isPlausible } from '../evidence/spelling.ts';
+import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import { FREIGHT_REQUIRED_KEY, type OrderCheck } from '../preflight/check-order.ts';
+import { orderAsSpelt } from '../preflight/spelling.ts';
+import { type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
 export interface OrderKindDeps {
   readonly store: Store;
@@ -276,6 +283,254 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
         }
         throw error;
       }
+    },
+  };
+}
+
+// Judging: decides whether an order of the service is what a document became.
+
+export interface JudgeDeps {
+  readonly store: Store;
+  readonly readOrder: ReadOrder;
+}
+
+export interface SoughtOrder extends Sought {
+  readonly order: NewOrder;
+}
+
+/** When an order may have been made that is ours; epoch milliseconds. */
+export interface Window {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+/** Orders that are read for a person to compare. */
+const SHOWN_MAX = 5;
+
+/** What is kept of an order that the service has, whoever told of it. */
+export function orderResult(
+  orderId: number,
+  orderNo: string | null | undefined,
+  deliveries: readonly CreatedOrder['deliveries'][number][],
+): JsonObject {
+  return {
+    orderId,
+    orderNo: orderNo ?? null,
+    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
+      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null },
+    })),
+  };
+}
+
+function readFresh(
+  { readOrder }: JudgeDeps,
+  { item }: SoughtOrder,
+  orderId: number,
+  signal: AbortSignal,
+) {
+  const request = { cause: `outbox:${item.outboxId}`, priority: 'read', signal } as const;
+  return unlessGone(readOrder(orderId, request));
+}
+
+interface Read {
+  readonly order: SalesOrder;
+  readonly deliveries: readonly SalesOrderDelivery[];
+}
+
+async function confirmed(
+  { store }: JudgeDeps,
+  { item, order }: SoughtOrder,
+  { order: shown, deliveries }: Read,
+  found: OrderDifferences,
+  reference: readonly string[],
+): Promise<Finding> {
+  const { orderId, orderNo } = shown;
+  const { differences: own, holds } = tellOrder(found, order, await seasonsShown(store.db));
+  const differences = [...reference, ...own];
+  const isAlike = found.lines.length === 0 || found.isPriceOnly;
+  return {
+    found: 'yes',
+    detail: { orderId, orderNo: orderNo ?? null, reference: shown.reference ?? null, differences },
+    ...{ differences, holds },
+    result: orderResult(orderId, orderNo, deliveries),
+    // An answer with other pieces may be that to another order.
+    ...(isAlike || item.result === null ? { shownReference: shown.reference ?? '' } : {}),
+    ...(order.seasonName === undefined ? {} : { seasonSeen: !found.isSeasonUnseen }),
+  };
+}
+
+/** What the service itself answered with is ours, however it looks, unless it is another's. */
+export async function judgeAnswered(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  orderId: number,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const read = await readFresh(deps, sought, orderId, signal);
+  if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+  const { order: shown } = read;
+  const other = await otherOwner(deps.store.db, sought, shown);
+  if (other) {
+    const whose = `the reference of outbox ${other.outboxId} (${other.reference})`;
+    const reason = `the service answered with order ${orderId}, which has ${whose}`;
+    return { found: 'unclear', reason, detail: { orderId } };
+  }
+  const { item, known, order } = sought;
+  const sent = item.reference;
+  const text = shown.reference ?? '';
+  // How it spells references is learned from this one; what is no spelling of ours is told.
+  const isOurs = fitOf(known, sent, text) !== 'no' || isPlausible({ sent, shown: text });
+  const reference = isOurs ? [] : [`reference: shown ${text}`];
+  return confirmed(deps, sought, read, compareOrder(order, shown), reference);
+}
+
+/** Reads the only one that bears our reference, and holds it against what was sent. */
+async function judgeFound(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  { orderId }: Candidate,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const read = await readFresh(deps, sought, orderId, signal);
+  if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+  const { order: shown } = read;
+  const fit = fitOf(sought.known, sought.item.reference, shown.reference ?? null);
+  const found = compareOrder(sought.order, shown);
+  const { lines, address, amounts, season } = found;
+  const differences = [...lines, ...season, ...address, ...amounts];
+  const detail = { orderId, orderNo: shown.orderNo ?? null, differences };
+  if (!isFitting(fit)) {
+    const reason = `order ${orderId} may be it: it is shown with the reference ${shown.reference}`;
+    return { found: 'maybe', reason, detail };
+  }
+  const isAlike = lines.length + address.length === 0 && (fit !== 'lossy' || amounts.length === 0);
+  if (isAlike) return confirmed(deps, sought, read, found, []);
+  const reason = `order ${orderId} has this reference, but is not like this document`;
+  return { found: 'unclear', reason, detail };
+}
+
+/** Into the mirror with them, so that a person can hold them against each other. */
+async function mirror(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  orderIds: readonly number[],
+  signal: AbortSignal,
+) {
+  const select = () =>
+    deps.store.db
+      .selectFrom('sales_order')
+      .select(['order_id', 'created_at'])
+      .where(inKeys('order_id', orderIds))
+      .execute();
+  const known = new Set((await select()).map((row) => row.order_id));
+  for (const id of orderIds.filter((one) => !known.has(one)).slice(0, SHOWN_MAX)) {
+    await readFresh(deps, sought, id, signal);
+  }
+  return new Map((await select()).map((row) => [row.order_id, row.created_at]));
+}
+
+async function several(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  ours: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<Finding> {
+  const orderIds = ours.map(({ orderId }) => orderId).sort((a, b) => a - b);
+  await mirror(deps, sought, orderIds, signal);
+  const reason = `${ours.length} orders have this reference: ${orderIds.join(', ')}`;
+  return { found: 'unclear', reason, detail: { orderIds } };
+}
+
+/** What cannot be told from ours. */
+async function possible(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  candidates: readonly Candidate[],
+  { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY }: Window,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const ids = candidates.map(({ orderId }) => orderId);
+  const madeAt = await mirror(deps, sought, ids, signal);
+  const left = candidates.filter(({ orderId }) => {
+    const at = madeAt.get(orderId) ?? since;
+    return at >= since && at <= until;
+  });
+  const [first] = left;
+  if (!first) return undefined;
+  const orderIds = left.map(({ orderId }) => orderId).sort((a, b) => a - b);
+  const reason =
+    left.length === 1
+      ? `order ${first.orderId} may be this document: ${first.why}`
+      : `${left.length} orders may be this document: ${orderIds.join(', ')}; ${first.why}`;
+  return { found: 'maybe', reason, detail: { orderIds } };
+}
+
+/** What a survey leads to; undefined: nothing that was seen can be the document. */
+export async function conclude(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  { ours, perhaps }: Survey,
+  window: Window,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const [first, second] = ours;
+  if (second) return several(deps, sought, ours, signal);
+  // Where letters of ours are lost in it, it must be the only one that can be meant.
+  const isAlone = first && (first.fit !== 'lossy' || perhaps.length === 0);
+  if (!isAlone) return possible(deps, sought, [...ours, ...perhaps], window, signal);
+  if (!first.isBefore) return judgeFound(deps, sought, first, signal);
+  const { orderId } = first;
+  await mirror(deps, sought, [orderId], signal);
+  const reason = `order ${orderId} has this reference, and was there before this was sent`;
+  return { found: 'unclear', reason, detail: { orderId } };
+}
+
+// Newest page: another daemon on the same account (an old host that still runs after a move) may
+// have sent the order a moment ago, and no pull or event has told of it yet. One request serves all
+// orders that are due within a second. A request that fails or takes long is done without.
+
+export interface NewestOrders {
+  /** Those with one of these references, whatever its letters. */
+  withReference(references: readonly string[], signal: AbortSignal): Promise<readonly SalesOrder[]>;
+}
+
+/** A page whose read began so long ago at the most counts as the newest. */
+const FRESH_MS = 1_000;
+const WAIT_MS_MAX = 5_000;
+
+interface Page {
+  readonly startedAt: number;
+  readonly orders: Promise<readonly SalesOrder[]>;
+}
+
+export function createNewestOrders(deps: {
+  readonly v1: Pick<V1Client, 'orders'>;
+  readonly clock: Clock;
+}): NewestOrders {
+  const { v1, clock } = deps;
+  let page: Page | undefined;
+  const read = (): Page => {
+    const orders = v1.orders(undefined, { priority: 'push' }).then(
+      ({ rows }) => rows,
+      (error: unknown) => {
+        if (isStoreUnusable(error)) throw error;
+        return [];
+      },
+    );
+    return { startedAt: clock.monotonic(), orders };
+  };
+  return {
+    async withReference(references, signal) {
+      if (!page || clock.monotonic() - page.startedAt >= FRESH_MS) page = read();
+      const enough = new AbortController();
+      const timeUp = clock.sleep(WAIT_MS_MAX, AbortSignal.any([signal, enough.signal])).then(
+        () => [],
+        () => [],
+      );
+      const rows = await Promise.race([page.orders, timeUp]);
+      enough.abort();
+      const keys = new Set(references.map(referenceKey));
+      return rows.filter(({ reference }) => reference && keys.has(referenceKey(reference)));
     },
   };
 }

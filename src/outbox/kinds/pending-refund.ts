@@ -7,29 +7,37 @@
 import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
-import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts';
+import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { doubtOfLevel } from '../../config/level.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { splitsCoin } from '../../lib/money.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
+import { nameKey } from '../../lib/text/same-name.ts';
+import { currencyOf } from '../../lib/text/told.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
-import { newPendingRefundOf, readBody } from '../documents.ts';
-import { type Fit, knownSpellings } from '../evidence/known-spellings.ts';
 import {
+  newPendingRefundOf,
+  type PendingRefundDocument,
+  readBody,
+  referenceKey,
+  unitsOf,
+  wholeWanted,
+} from '../documents.ts';
+import { comparePendingRefund } from '../evidence/compare.ts';
+import {
+  type Fit,
   isRefundReference,
+  knownSpellings,
   orderReferences,
   type RefundReferences,
   refundFit,
-} from '../evidence/refund-reference.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
-import { refundableProblems } from '../preflight/refund.ts';
-import { refundAsSpelt } from '../preflight/spelt.ts';
+} from '../evidence/known-spellings.ts';
+import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
+import { disowned, knownBefore } from '../evidence/records.ts';
+import type { Clearance, Finding, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
+import { refundAsSpelt } from '../preflight/spelling.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
-import { mirroredPendingRefund } from '../watch/differences.ts';
-import { disowned, knownBefore } from './baseline.ts';
-import { comparePendingRefund } from './compare.ts';
-import { orderIdOf } from './find-order.ts';
-import { claimed, type Owner, ownerOf } from './owner.ts';
 
 export interface PendingRefundKindDeps {
   readonly store: Store;
@@ -406,4 +414,116 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
       return { orderId, pendingRefundId: value.pendingRefundId };
     },
   };
+}
+
+// Owners: the documents of ours that other pending refunds of the order belong to.
+
+export interface Owner {
+  readonly outboxId: number;
+  readonly reference: string;
+}
+
+/** The other one with this reference: what carries it is what that one has become. */
+export async function ownerOf(
+  { db }: Store,
+  { kind, outboxId }: OutboxItem,
+  reference: string | null | undefined,
+): Promise<Owner | undefined> {
+  return db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference'])
+    .where('kind', '=', kind)
+    .where('reference_key', '=', referenceKey(reference ?? ''))
+    .where('outbox_id', '!=', outboxId)
+    .executeTakeFirst();
+}
+
+/** What other documents of this order have become, by the id of the pending refund. */
+export async function claimed(
+  { db }: Store,
+  { outboxId, orderingKey }: OutboxItem,
+): Promise<ReadonlyMap<unknown, Owner>> {
+  const others = await db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference', 'result'])
+    .where('ordering_key', '=', orderingKey)
+    .where('kind', '=', 'pending_refund')
+    .where('outbox_id', '!=', outboxId)
+    .where('state', '!=', 'canceled')
+    .execute();
+  return new Map(others.map((one) => [readResult(one.result).pendingRefundId, one]));
+}
+
+// Pre-flight: only what was ordered and is not refunded yet may be asked for, in whole coins.
+
+const OVER = new Set(['rejected', 'canceled']);
+
+/** An order may spell a barcode otherwise than the ERP, or than its own refunds. */
+function add(counts: Map<string, number>, barcode: string, quantity: number): void {
+  const key = nameKey(barcode);
+  counts.set(key, (counts.get(key) ?? 0) + quantity);
+}
+
+interface ShownLine {
+  readonly barcode: string | null;
+  readonly quantity: number | null;
+}
+
+/** The lines that can be read: what cannot is asked for before (`isPartial`). */
+function readable(lines: readonly ShownLine[] | null) {
+  return (lines ?? []).flatMap(({ barcode, quantity }) =>
+    barcode === null || quantity === null ? [] : { barcode, quantity },
+  );
+}
+
+/** Ordered, less what is refunded, less what is asked for already; by barcode. */
+function refundable(
+  order: SalesOrder,
+  lists: {
+    readonly pending: readonly PendingRefund[];
+    readonly refunds: readonly SalesOrderRefund[];
+  },
+): Map<string, number> {
+  const left = new Map<string, number>();
+  for (const { barcode, quantity } of readable(order.orderLineItems)) add(left, barcode, quantity);
+  for (const refund of lists.refunds) {
+    if (OVER.has(refund.status ?? '')) continue;
+    const lines = (refund.refundedLineItems ?? []).map(({ barcode, refundedQuantity }) => ({
+      ...{ barcode, quantity: refundedQuantity },
+    }));
+    for (const { barcode, quantity } of readable(lines)) add(left, barcode, -quantity);
+  }
+  const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
+  for (const pending of lists.pending) {
+    // A confirmed one stands among the refunds, also where it was read before it was.
+    if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
+    for (const { barcode, quantity } of readable(pending.refundLineItems))
+      add(left, barcode, -quantity);
+  }
+  return left;
+}
+
+export function refundableProblems(
+  document: PendingRefundDocument,
+  order: SalesOrder,
+  lists: Parameters<typeof refundable>[1],
+): FlightProblem[] {
+  const left = refundable(order, lists);
+  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
+  const ordered = new Set(readable(order.orderLineItems).map(({ barcode }) => nameKey(barcode)));
+  return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
+    const at = `lines[${index}]`;
+    if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
+      return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
+    }
+    if (!ordered.has(nameKey(barcode))) {
+      const message = `is not in order ${order.orderId}`;
+      return [{ path: `${at}.barcode`, message, severity: 'error' }];
+    }
+    const rest = left.get(nameKey(barcode)) ?? 0;
+    add(left, barcode, -quantity);
+    if (quantity <= rest) return [];
+    const message = `only ${Math.max(0, rest)} are left to refund of what was ordered`;
+    return [{ path: `${at}.quantity`, message, severity: 'error' }];
+  });
 }

@@ -6,48 +6,26 @@
 
 import { z } from 'zod';
 import { parseJsonObject, tryParseJson } from '../../lib/json.ts';
-import { decimalOf } from '../../lib/money.ts';
 import { openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
-import { fitOf, knownSpellings } from '../evidence/known-spellings.ts';
-import { isPlausible } from '../evidence/learn-spelling.ts';
-import { mirroredOrder } from '../evidence/mirrored.ts';
-import { isRefundReference, orderReferences } from '../evidence/refund-reference.ts';
+import { compareOrder, comparePendingRefund, tellOrder } from '../evidence/compare.ts';
+import {
+  fitOf,
+  isRefundReference,
+  knownSpellings,
+  orderReferences,
+} from '../evidence/known-spellings.ts';
+import { mirroredOrder, mirroredPendingRefund } from '../evidence/mirrored.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
+import { isPlausible } from '../evidence/spelling.ts';
 import type { OutboxItem } from '../item.ts';
-import { compareOrder, comparePendingRefund, tellOrder } from '../kinds/compare.ts';
 
 /** The keys are those of the outbox. */
 export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
-
-function decimal(units: number | null): number | null {
-  return units === null ? null : decimalOf(units);
-}
-
-/** As the mirror has it, also after it has left the service's list. */
-export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
-  const refund = await db
-    .selectFrom('pending_refund')
-    .select('reference')
-    .where('pending_refund_id', '=', pendingRefundId)
-    .executeTakeFirst();
-  const lines = await db
-    .selectFrom('pending_refund_line')
-    .select(['barcode', 'quantity', 'price', 'refund_type'])
-    .where('pending_refund_id', '=', pendingRefundId)
-    .execute();
-  return {
-    // Not every service keeps it.
-    reference: refund?.reference || null,
-    refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
-      ...{ barcode, quantity, price: decimal(price), refundType: refund_type },
-    })),
-  };
-}
 
 interface Pushed {
   readonly kind: string;

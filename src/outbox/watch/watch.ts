@@ -12,9 +12,9 @@ import type { Logger } from '../../lib/log.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { worstLateness } from '../dispatch/quiet-time.ts';
-import { claimsOf } from '../evidence/claims.ts';
 import { knownSpellings, tellsNothing } from '../evidence/known-spellings.ts';
+import { claimsOf } from '../evidence/records.ts';
+import { worstLateness } from '../reconcile.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
 
 export interface WatchDeps {

@@ -6,7 +6,7 @@ import {
   createIntake,
   type Delivered,
   type IntakeDeps,
-} from '../../../src/outbox/intake/hand-in.ts';
+} from '../../../src/outbox/intake/intake.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
+import { createFolderDoor } from '../../../src/outbox/intake/folder-channel.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';

@@ -2,16 +2,15 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { onFile } from '../../../src/outbox/enqueue.ts';
-import { readDocuments } from '../../../src/outbox/intake/documents-text.ts';
-import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
+import { readEntries } from '../../../src/outbox/intake/folder-scan.ts';
 import {
   createIntake,
   type Delivered,
   type Handed,
   type IntakeDeps,
-} from '../../../src/outbox/intake/hand-in.ts';
+} from '../../../src/outbox/intake/intake.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
-import { parsePayload } from '../../../src/outbox/intake/submission.ts';
+import { parsePayload, readDocuments } from '../../../src/outbox/intake/submission.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, order } from './support.ts';
 

@@ -7,8 +7,8 @@ import { silentLogger } from '../../../src/lib/log.ts';
 import {
   createExchangeDoor,
   type ExchangeDoorDeps,
-} from '../../../src/outbox/intake/exchange-door.ts';
-import { createIntake, type Delivered, type Intake } from '../../../src/outbox/intake/hand-in.ts';
+} from '../../../src/outbox/intake/exchange-channel.ts';
+import { createIntake, type Delivered, type Intake } from '../../../src/outbox/intake/intake.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';

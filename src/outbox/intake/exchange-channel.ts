@@ -19,7 +19,7 @@ import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
-import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
+import { type Delivered, type Handed, type Intake, invalid } from './intake.ts';
 import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
 import { parsePayload } from './submission.ts';
 

@@ -7,12 +7,12 @@ import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
+import { compareOrder, tellOrder } from '../evidence/compare.ts';
 import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts';
 import { mirroredOrder } from '../evidence/mirrored.ts';
+import { candidatesIn } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
-import { compareOrder, tellOrder } from '../kinds/compare.ts';
 import { type Lost, readLost } from '../watch/lost.ts';
-import { candidatesIn } from './candidates.ts';
 import { fits, type RowFilter } from './selection.ts';
 
 export interface ListFilter extends RowFilter {

@@ -3,10 +3,10 @@
  * Soon and often at first, because most effects are there at once; then at a steady pace; and
  * exactly when the quiet time is over, because only then an absence begins to prove something.
  */
-import type { Clock } from '../../lib/clock.ts';
-import { LoginAgainError, RetryLaterError } from '../../lib/errors.ts';
-import type { OutboxItem } from '../item.ts';
-import { DELIVERY_MISSING, STATUS_UNREADABLE } from '../service.ts';
+import type { Clock } from '../lib/clock.ts';
+import { LoginAgainError, RetryLaterError } from '../lib/errors.ts';
+import type { OutboxItem } from './item.ts';
+import { DELIVERY_MISSING, STATUS_UNREADABLE } from './service.ts';
 
 const FIRST_LOOKS_MS = [2_000, 10_000, 30_000];
 

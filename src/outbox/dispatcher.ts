@@ -18,8 +18,15 @@
  * text. A row that cannot be settled now is put off with a growing delay; the row stays, so that
  * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
-import { createOutages, type OutageWords } from '../../lib/log/outages.ts';
-import type { OutboxItem } from '../item.ts';
+import { createOutages, type OutageWords } from '../lib/log/outages.ts';
+import type { OutboxItem } from './item.ts';
+import {
+  createEchoes,
+  type DispatcherDeps,
+  type DispatcherLimits,
+  type Hand,
+  step,
+} from './push.ts';
 import {
   doubtWhatWasSending,
   dueItems,
@@ -27,11 +34,8 @@ import {
   nextDueAt,
   sentItems,
   type Work,
-} from '../ledger.ts';
-import { createEchoes } from './echoes.ts';
-import type { DispatcherDeps, DispatcherLimits, Hand } from './hand.ts';
-import { createFailedLooks } from './looks.ts';
-import { step } from './step.ts';
+} from './queue.ts';
+import { createFailedLooks } from './retry-policy.ts';
 
 export interface Dispatcher {
   readonly name: string;

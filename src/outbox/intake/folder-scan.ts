@@ -6,9 +6,12 @@
 import { constants, type Dirent, type Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../../lib/clock.ts';
-import { isJsonObject, sha256 } from '../../../lib/json.ts';
-import { broken, type FileEntry, readEntries } from './drop-file.ts';
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, sha256 } from '../../lib/json.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Problem } from '../documents.ts';
+import { readDocuments, readEnvelope, type Submission } from './submission.ts';
 
 export interface FolderLook {
   readonly folder: string;
@@ -176,4 +179,78 @@ export async function readContent(
     };
   }
   return { mark, sha256: sha256(bytes), entries: readEntries(bytes.toString('utf8')) };
+}
+
+// Content: the documents of a file, with their kind beside them.
+
+export interface FileEntry {
+  /** From 1; where the document begins. */
+  readonly line: number;
+  readonly kind: string | null;
+  readonly reference: string | undefined;
+  /** Undefined when it is no document at all, for these problems. */
+  readonly submission: Submission | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** By what people will know a document that is no good. */
+const headSchema = z
+  .object({
+    kind: z.string().nullable().catch(null),
+    reference: z.string().optional().catch(undefined),
+  })
+  .catch({ kind: null, reference: undefined });
+
+export function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
+  const { kind, reference } = headSchema.parse(value);
+  return { line, kind, reference, submission: undefined, problems };
+}
+
+/** Every document of the text with the line it begins in, or one entry that says what is wrong. */
+export function readEntries(text: string): FileEntry[] {
+  return readDocuments(text).map(({ line, value, problems }) => {
+    if (problems.length > 0) return broken(line, problems);
+    const read = readEnvelope(value);
+    if ('problems' in read) return broken(line, read.problems, value);
+    const { kind, reference } = read.submission;
+    return { line, kind, reference, submission: read.submission, problems: [] };
+  });
+}
+
+// Skipped files: each is tried again after a minute, and logged when it begins and once an hour while
+// it lasts: a program that forgets the mode of its files drops thousands.
+
+export interface LeftAlone {
+  has(name: string): boolean;
+  add(name: string, why: string, fields?: object): void;
+  taken(name: string): void;
+  /** Lets go of those whose time is over. */
+  lookAgain(): void;
+}
+
+const AGAIN_MS = 60_000;
+const REMIND_MS = 3_600_000;
+
+export function createLeftAlone(deps: { readonly clock: Clock; readonly log: Logger }): LeftAlone {
+  const { clock, log } = deps;
+  /** Until when (monotonic). */
+  const left = new Map<string, number>();
+  /** What was told of it, and when. */
+  const told = new Map<string, { readonly why: string; readonly at: number }>();
+  return {
+    has: (name) => left.has(name),
+    add(name, why, fields = {}) {
+      const at = clock.monotonic();
+      left.set(name, at + AGAIN_MS);
+      if (told.get(name)?.why === why) return;
+      told.set(name, { why, at });
+      log.error({ file: name, ...fields }, why);
+    },
+    taken: (name) => told.delete(name),
+    lookAgain() {
+      const now = clock.monotonic();
+      for (const [name, until] of left) if (until <= now) left.delete(name);
+      for (const [name, { at }] of told) if (at + REMIND_MS <= now) told.delete(name);
+    },
+  };
 }

@@ -10,7 +10,12 @@ import type { V1Client } from '../../client/v1/client.ts';
 import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
-import { writeSeasonVariants, writeStockVariants } from '../../mirror/catalog/apart.ts';
+import {
+  type ShortListName,
+  writeSeasonVariants,
+  writeShortList,
+  writeStockVariants,
+} from '../../mirror/catalog/apart.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { wordsOf } from '../service.ts';
@@ -174,6 +179,65 @@ export function createArticles(deps: ArticlesDeps): Articles {
       const open = new Map([...untold, ...beyond.map((one) => [one, why] as const)]);
       if (open.size > 0) await requestRun(stream);
       return { vouched, open };
+    },
+  };
+}
+
+// Short lists (seasons, freight): read once more before an order is refused for a name that the
+// mirror does not have, because it may be new since the last pull.
+
+export interface ShortListsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly v1: Pick<V1Client, 'seasons' | 'freight'>;
+  readonly sequence: ReadSequence;
+}
+
+export interface ShortLists {
+  /** Rejects when the service cannot be reached. `since`: when the order came. */
+  refresh(name: ShortListName, since: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Gives up waiting, with the reason of the signal, once that aborts. */
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps): ShortLists {
+  const readAt = new Map<ShortListName, number>();
+  const reading = new Map<ShortListName, Promise<void>>();
+
+  const read = async (name: ShortListName): Promise<void> => {
+    const readSeq = await sequence.next();
+    const call = { priority: 'read' } as const;
+    const list = name === 'seasons' ? await v1.seasons(call) : await v1.freight(call);
+    await store.transaction(async (tx) => {
+      const provenance = { source: 'refresh:preflight', readSeq, at: clock.now() };
+      await writeShortList(tx, name, list, provenance);
+    });
+    readAt.set(name, list.startedAt);
+  };
+
+  return {
+    async refresh(name, since, signal) {
+      const isFresh = (): boolean => {
+        const at = readAt.get(name) ?? Number.NEGATIVE_INFINITY;
+        return at >= Math.min(since, clock.now() - FRESH_MS);
+      };
+      while (!isFresh()) {
+        // It has no signal: whoever gives up must not take the read from the others.
+        const shared = reading.get(name) ?? read(name).finally(() => reading.delete(name));
+        reading.set(name, shared);
+        await unlessAborted(shared, signal);
+      }
     },
   };
 }

@@ -14,8 +14,13 @@ import type { Store, Tx } from '../../store/store.ts';
 import { meetingOf } from '../corrections.ts';
 import { type Problem, referenceKey } from '../documents.ts';
 import { enqueueDocument, onFile } from '../enqueue.ts';
-import { type Clash, clashOf } from './clash.ts';
-import { type Checked, checkSubmission, type Submission } from './submission.ts';
+import {
+  type Checked,
+  type Clash,
+  checkSubmission,
+  clashOf,
+  type Submission,
+} from './submission.ts';
 
 type Door = 'sql' | 'folder' | 'http' | 'cli';
 

@@ -12,14 +12,13 @@ import { inKeys, insertRows } from '../../store/bulk.ts';
 import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
-import { quietTime } from '../dispatch/quiet-time.ts';
+import { candidatesIn } from '../evidence/records.ts';
 import { noteSeasonUnseen } from '../evidence/seasons.ts';
-import { type Change, moveAll } from '../ledger.ts';
+import { type Change, moveAll } from '../queue.ts';
+import { quietTime } from '../reconcile.ts';
 import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
 import { noteLost } from '../watch/lost.ts';
-import { candidatesIn } from './candidates.ts';
-import { requireUnclaimed } from './confirmation.ts';
-import { noteRecognised } from './recognised.ts';
+import { noteRecognised, requireUnclaimed } from './confirmation.ts';
 import {
   type DeskRow,
   type Done,

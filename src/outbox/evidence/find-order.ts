@@ -7,15 +7,11 @@
  * numbers are out of their order. One walk serves all who ask at the same time.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
 import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
-import type { Db } from '../../store/store.ts';
-import { readResult } from '../document-state.ts';
-import { referenceKey } from '../documents.ts';
 import { type Pieces, piecesOf } from './compare.ts';
 
 interface Found {
@@ -50,52 +46,6 @@ interface Wish {
   isObscured: boolean;
   readonly resolve: (found: Found) => void;
   readonly reject: (error: unknown) => void;
-}
-
-/** More orders than these with one reference tell a person nothing more. */
-const MIRRORED_MAX = 10;
-
-/** The ways in which one text is written; NOCASE knows the letters of ASCII only. */
-function writtenAs(text: string): string[] {
-  const key = referenceKey(text);
-  const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
-  return [...new Set(forms.flatMap((form) => [form, form.normalize('NFD')]))];
-}
-
-/**
- * Orders that the mirror has under one of these references, whatever its letters: there for
- * certain, others not excluded.
- */
-export async function mirroredOrders(
-  db: Db,
-  reference: string,
-  shownAs: readonly string[] = [],
-): Promise<number[]> {
-  const rows = await db
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where(sql`reference collate nocase`, 'in', [reference, ...shownAs].flatMap(writtenAs))
-    .where('deleted_at', 'is', null)
-    .orderBy('order_id')
-    .limit(MIRRORED_MAX)
-    .execute();
-  return rows.map((row) => row.order_id);
-}
-
-/** The id of the order that was handed in or mirrored under this reference. */
-export async function orderIdOf(db: Db, reference: string): Promise<number | undefined> {
-  const own = await db
-    .selectFrom('outbox')
-    .select(['order_id', 'result'])
-    .where('kind', '=', 'order')
-    .where('reference_key', '=', referenceKey(reference))
-    // Its number may be another order's by now.
-    .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
-    .executeTakeFirst();
-  const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
-  if (known) return known;
-  const [first] = await mirroredOrders(db, reference);
-  return first;
 }
 
 /** More pages than this are no proof any more. */

@@ -8,10 +8,15 @@ import type { V2Client } from '../../client/v2/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { fitOf, knownSpellings } from '../evidence/known-spellings.ts';
-import { orderResult } from '../kinds/judge-order.ts';
+import { newOrderOf, readBody } from '../documents.ts';
+import { compareOrder, tellOrder } from '../evidence/compare.ts';
+import { fitOf, knownSpellings, learnSpelling } from '../evidence/known-spellings.ts';
+import { mirroredOrder } from '../evidence/mirrored.ts';
+import { candidatesIn } from '../evidence/records.ts';
+import { seasonsShown } from '../evidence/seasons.ts';
+import { orderResult } from '../kinds/order.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
-import { candidatesIn } from './candidates.ts';
+import { tellDifferences } from '../watch/differences.ts';
 import type { DeskRow } from './selection.ts';
 
 export interface ConfirmationDeps {
@@ -155,4 +160,40 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
       return answered;
     }
   };
+}
+
+// Effects of a confirmed order: a person has recognised it as a document.
+
+/**
+ * Teaches how references are shown, unless it has other pieces; and holds its deliveries where it
+ * was taken in otherwise than it was sent. Differences that change no goods the person has seen.
+ */
+export async function noteRecognised(
+  tx: Tx,
+  row: Pick<DeskRow, 'outboxId' | 'kind' | 'reference'>,
+  orderId: number,
+  now: number,
+): Promise<void> {
+  const { outboxId, kind, reference } = row;
+  const own = await tx
+    .selectFrom('outbox')
+    .select('body')
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  const order = kind === 'order' ? await mirroredOrder(tx, orderId) : undefined;
+  if (!own || !order) return;
+  const sent = newOrderOf(reference, readBody.order(parseJsonObject(own.body)));
+  const found = compareOrder(sent, order);
+  if (found.lines.length === 0 || found.isPriceOnly) {
+    const shown = order.reference ?? '';
+    await tx
+      .updateTable('outbox')
+      .set({ shown_reference: shown })
+      .where('outbox_id', '=', outboxId)
+      .execute();
+    await learnSpelling(tx, kind, { sent: reference, shown }, now);
+  }
+  const told = tellOrder(found, sent, await seasonsShown(tx));
+  const { isSeasonUnseen } = found;
+  if (told.holds) await tellDifferences(tx, row, { ...told, orderId, isSeasonUnseen }, now);
 }

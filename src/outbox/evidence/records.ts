@@ -1,8 +1,11 @@
 /** What is known of an intent's earlier attempts, for looks that must miss nothing. */
+
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { readRestored } from '../../store/state.ts';
-import type { Db } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import type { OutboxItem } from '../item.ts';
 
 export interface KnownBefore {
@@ -77,4 +80,64 @@ export async function disowned(db: Db, outboxId: number): Promise<ReadonlySet<nu
     return parsed.success ? parsed.data.notOurs : [];
   });
   return new Set(ids);
+}
+
+// Claims: a confirmed document owns its order, and no other document can have become it.
+
+export interface Claim {
+  readonly outboxId: number;
+  readonly reference: string;
+}
+
+/** By the order; the number of a lost order may be another order's by now. */
+export async function claimsOf(
+  db: Db | Tx,
+  orderIds: readonly number[],
+  exceptOutboxId?: number,
+): Promise<ReadonlyMap<number, Claim>> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference', 'order_id'])
+    .where(inKeys('order_id', orderIds))
+    // By the order: the plus keeps SQLite from going through all that was ever confirmed.
+    .where(sql<string>`+kind`, '=', 'order')
+    .where(sql<string>`+state`, '=', 'confirmed')
+    .where('outbox_id', '!=', exceptOutboxId ?? -1)
+    .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
+    .execute();
+  return new Map(rows.map(({ order_id: orderId, ...claim }) => [orderId ?? 0, claim]));
+}
+
+// Candidates: ids of orders and refunds that stored lookups have found.
+
+const evidenceSchema = z.object({
+  detail: z.object({
+    orderId: z.int().optional(),
+    orderIds: z.array(z.int()).optional(),
+    pendingRefundId: z.int().optional(),
+    pendingRefundIds: z.array(z.int()).optional(),
+  }),
+});
+
+export interface Candidates {
+  readonly orderIds: readonly number[];
+  readonly pendingRefundIds: readonly number[];
+}
+
+/** Of the details of evidence rows, as they are stored. */
+export function candidatesIn(details: readonly string[]): Candidates {
+  const orderIds = new Set<number>();
+  const pendingRefundIds = new Set<number>();
+  for (const text of details) {
+    const parsed = evidenceSchema.safeParse(tryParseJson(text));
+    if (!parsed.success) continue;
+    const { detail } = parsed.data;
+    for (const id of [detail.orderId, ...(detail.orderIds ?? [])]) {
+      if (id !== undefined) orderIds.add(id);
+    }
+    for (const id of [detail.pendingRefundId, ...(detail.pendingRefundIds ?? [])]) {
+      if (id !== undefined) pendingRefundIds.add(id);
+    }
+  }
+  return { orderIds: [...orderIds], pendingRefundIds: [...pendingRefundIds] };
 }
