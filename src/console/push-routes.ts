@@ -51,7 +51,7 @@ export function pushRoutes({ store, intake, preflight, clock }: PushRouteDeps): 
         const { actor, kind, source, payloads: given } = pushBody.parse(body);
         const receivedAt = clock.now();
         const where = { door: 'cli', source: `${actor}: ${source}`, receivedAt } as const;
-        const handed = await intake.handIn(
+        const handed = await intake.submit(
           given.map((payload) => ({ kind, reference: undefined, payload, ...where })),
         );
         const receipts = await receiptsOf(handed.flatMap((one) => (one.ok ? one.documentId : [])));

@@ -102,7 +102,7 @@ export async function reopen(
         expected_from: expectedFrom,
       },
       ...{ cause, created_at: now, due_at: now, ended_at: null, in_doubt_since: null },
-      ...{ last_error: null, desk_reason: null, result: null, order_id: null, problems: '[]' },
+      ...{ last_error: null, blocked_reason: null, result: null, order_id: null, problems: '[]' },
     })
     .where('outbox_id', '=', outboxId)
     .where('state', '=', state)

@@ -37,7 +37,7 @@ export interface DocumentState {
   readonly styleId: string | null;
   readonly problems: readonly FlightProblem[];
   /** What a person must decide about, when one must. */
-  readonly deskReason: string | null;
+  readonly blockedReason: string | null;
   readonly lastError: string | null;
   /** An order that was confirmed and is at the service no more. */
   readonly lost: Lost | null;
@@ -163,11 +163,11 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
     styleId: result.styleId ?? null,
     problems: [...readProblems(row.problems), ...lostProblems(lost)],
     lost,
-    deskReason: row.desk_reason,
+    blockedReason: row.blocked_reason,
     lastError: row.last_error,
     nextAction: nextAction({
       ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
-      ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
+      ...{ blockedReason: row.blocked_reason, pendingRefundId, orderRefundId },
       refusedWith: await refusalOf(db, row),
       lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
@@ -196,7 +196,7 @@ export interface Situation {
   readonly outboxId: number;
   readonly kind: string;
   readonly state: OutboxState;
-  readonly deskReason: string | null;
+  readonly blockedReason: string | null;
   readonly lastError: string | null;
   readonly pendingRefundId: number | null;
   readonly orderRefundId: number | null;
@@ -219,8 +219,8 @@ const MADE: Readonly<Record<string, string>> = {
   style: '<styleId>',
 };
 
-function inDoubt({ outboxId, kind, deskReason }: Situation): string {
-  if (deskReason === null) {
+function inDoubt({ outboxId, kind, blockedReason }: Situation): string {
+  if (blockedReason === null) {
     return (
       'wait: it is being looked for at the service and is sent again only when it is proved not ' +
       'to be there; do not hand it in again under another reference'
@@ -362,13 +362,13 @@ export function nextAction(situation: Situation): string {
 // All of it is read from the database, so that every process gives the same answer.
 
 /** The words by which the dispatcher is held, which rows bear that rest for it. */
-export const HELD_BY = {
+export const PAUSED_BY = {
   disk: 'the disk is too full to send',
   dryRun: 'dry run (outbox.dryRun)',
   account: 'nothing is asked of the service',
 } as const;
 
-const STEPS: Readonly<Record<keyof typeof HELD_BY, string>> = {
+const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
   disk: 'make room on the disk ("selvedge doctor" says where and how much)',
   dryRun: 'set outbox.dryRun: false and restart the daemon',
   account: 'selvedge account show',
@@ -377,7 +377,7 @@ const STEPS: Readonly<Record<keyof typeof HELD_BY, string>> = {
 /** What ends a hold of these words; undefined: they are of no hold. */
 export function stepAfter(words: string): string | undefined {
   const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
-    words.startsWith(HELD_BY[one]),
+    words.startsWith(PAUSED_BY[one]),
   );
   return key && STEPS[key];
 }
@@ -403,7 +403,7 @@ export const BEFORE_MAX = 100;
 async function holdOf(db: Db | Tx, kind: string): Promise<Waiting['hold']> {
   const account = await readAccountHold(db);
   if (account !== undefined) {
-    return { reason: `${HELD_BY.account}: ${account}`, step: STEPS.account };
+    return { reason: `${PAUSED_BY.account}: ${account}`, step: STEPS.account };
   }
   const pause = pauseOf(await readPauses(db), 'pushes', kind);
   return pause ? { reason: describePause(pause), step: resumeStep(pause) } : null;
@@ -415,18 +415,18 @@ async function aheadOf(
 ): Promise<Waiting['ahead']> {
   const first = await db
     .selectFrom('outbox')
-    .select(['outbox_id', 'kind', 'reference', 'state', 'desk_reason'])
+    .select(['outbox_id', 'kind', 'reference', 'state', 'blocked_reason'])
     .where('ordering_key', '=', ordering_key)
     .where('outbox_id', '<', outbox_id)
     .where('ended_at', 'is', null)
     // What a person must decide about says more than what moves by itself.
-    .orderBy(sql`desk_reason is null`)
+    .orderBy(sql`blocked_reason is null`)
     .orderBy('outbox_id')
     .limit(1)
     .executeTakeFirst();
   if (!first) return null;
   const { kind, reference, state } = first;
-  const isLeft = first.desk_reason !== null;
+  const isLeft = first.blocked_reason !== null;
   return { outboxId: first.outbox_id, kind, reference, state, isLeft };
 }
 

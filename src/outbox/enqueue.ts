@@ -47,7 +47,7 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
       cause: intent.cause,
       result: null,
       last_error: null,
-      desk_reason: null,
+      blocked_reason: null,
       order_id: null,
       order_delivery_id: intent.orderDeliveryId ?? null,
       decision_id: intent.decisionId ?? null,

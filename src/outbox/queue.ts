@@ -1,8 +1,8 @@
 /**
- * The outbox's rows as the dispatcher works on them. Every step is one transaction that also
- * writes its attempt; the allowed ways between states are a table in the database, so that a
- * mistake here aborts instead of sending something twice. A row that somebody else has moved
- * meanwhile (a person who canceled it) is left as it is.
+ * The queue: reads and moves outbox rows for the dispatcher. Every step is one transaction that also
+ * writes its attempt. The allowed transitions are a table in the database, so that a mistake here
+ * aborts instead of sending something twice. A row that was moved meanwhile (canceled by a person)
+ * is left as it is.
  */
 import type { Selectable } from 'kysely';
 import { parseJsonObject } from '../lib/json.ts';
@@ -26,35 +26,32 @@ const COLUMNS = [
   'created_at',
 ] as const;
 
-/** What is left where it is. */
 export interface Excluded {
-  /** Ordering keys that somebody works on. */
+  /** Ordering keys that are being worked on. */
   readonly busy: ReadonlySet<string>;
   /**
-   * Kinds that must not be sent now, and why. What waits for that very reason was checked already
-   * and rests; it is due at once when the reason is gone.
+   * Paused kinds, and why. Rows that rest for this very reason were checked already and are not
+   * taken; they are due at once when the pause is over.
    */
-  readonly held: ReadonlyMap<string, string>;
+  readonly paused: ReadonlyMap<string, string>;
 }
 
-/** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
-export type Work = 'doubt' | 'send';
+/** Lookups of unknown outcomes have slots of their own: neither work waits for the other. */
+export type Work = 'lookup' | 'send';
 
-/**
- * Rows that a hand may take up: the first open one of each ordering key, unless a person has it.
- */
-function workable(db: Db, work: Work, { busy, held }: Excluded) {
+/** Rows that a slot may take: the first open row of each ordering key, unless a person has it. */
+function workable(db: Db, work: Work, { busy, paused }: Excluded) {
   return (
     db
       .selectFrom('outbox as o')
       .where('o.ended_at', 'is', null)
-      .where('o.desk_reason', 'is', null)
+      .where('o.blocked_reason', 'is', null)
       .where('o.state', '!=', 'sending')
-      .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
-      // One text for any number of them: a statement that is known needs no preparing.
+      .where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt')
+      // One text for any number of keys, so that the prepared statement is reused.
       .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
       .where((eb) => {
-        const resting = [...held].map(([kind, reason]) =>
+        const resting = [...paused].map(([kind, reason]) =>
           eb.and([eb('o.kind', '=', kind), eb('o.last_error', 'is', reason)]),
         );
         return eb.or([eb('o.state', '!=', 'queued'), eb.not(eb.or(resting))]);
@@ -92,19 +89,19 @@ function itemOf(row: Row): OutboxItem {
   };
 }
 
-/** Answered rows of these, due or not. */
+/** Reads the answered ones among these rows, due or not. */
 export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
   const rows = await db
     .selectFrom('outbox')
     .select(COLUMNS)
     .where(inKeys('outbox_id', outboxIds))
     .where('state', '=', 'sent')
-    .where('desk_reason', 'is', null)
+    .where('blocked_reason', 'is', null)
     .execute();
   return rows.map(itemOf);
 }
 
-/** Rows to work on now, the longest due first. */
+/** Reads due rows, the longest due first. */
 export async function dueItems(
   db: Db,
   work: Work,
@@ -122,7 +119,7 @@ export async function dueItems(
   return rows.map(itemOf);
 }
 
-/** When the next row of this work that could be taken up falls due. */
+/** Due time of the next row that could be taken. */
 export async function nextDueAt(
   db: Db,
   work: Work,
@@ -137,16 +134,16 @@ export async function nextDueAt(
 }
 
 /**
- * After a stop or a failure: whatever was on its way may or may not have arrived. Call it while
- * nothing is being sent. Gives the number of rows it put in doubt.
+ * Marks rows that a stop or a failure interrupted: their requests may or may not have arrived. Call
+ * it while nothing is being sent. Returns the number of rows.
  */
-export async function doubtWhatWasSending(store: Store, now: number): Promise<number> {
+export async function markInterruptedAsUnknown(store: Store, now: number): Promise<number> {
   return store.transaction(async (tx) => {
     const rows = await tx
       .updateTable('outbox')
       .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
       .where('state', '=', 'sending')
-      // What is being sent has not ended; with that, an index has it.
+      // Implied by the state; lets SQLite use a partial index.
       .where('ended_at', 'is', null)
       .returning('outbox_id')
       .execute();
@@ -168,14 +165,14 @@ export interface Change {
   readonly ended_at?: number | null;
   readonly result?: string | null;
   readonly last_error?: string | null;
-  readonly desk_reason?: string | null;
+  readonly blocked_reason?: string | null;
   readonly problems?: string;
   readonly order_id?: number | null;
   readonly shown_reference?: string | null;
   readonly attempts?: number;
 }
 
-/** Moves rows on that are still in this state; gives how many. */
+/** Moves rows that are still in state `from`; returns how many. */
 export async function moveAll(
   tx: Tx,
   outboxIds: readonly number[],
@@ -192,7 +189,7 @@ export async function moveAll(
   return Number(numUpdatedRows);
 }
 
-/** Moves the row on, if it is still in the state in which it was read. */
+/** Moves the row, if it is still in the state in which it was read. */
 export async function move(
   tx: Tx,
   { outboxId, state: from }: Pick<OutboxItem, 'outboxId' | 'state'>,
@@ -203,18 +200,18 @@ export async function move(
 }
 
 /**
- * Written and durable before the first byte leaves. Undefined: somebody else has moved the row, or
- * it was stopped while it waited for its turn: it must not be sent.
+ * Makes `sending` and the attempt durable before the first byte leaves. Undefined: the row was moved
+ * or paused meanwhile and must not be sent.
  */
 export async function markSending(
   store: Store,
   item: OutboxItem,
   { baseline, warnings, orderId }: Cleared,
-  { now, isHeld }: { readonly now: number; readonly isHeld: () => boolean },
+  { now, isPaused }: { readonly now: number; readonly isPaused: () => boolean },
 ): Promise<number | undefined> {
   const attempt = item.attempts + 1;
   return store.transaction(async (tx) => {
-    if (isHeld()) return undefined;
+    if (isPaused()) return undefined;
     const isOurs = await move(tx, item, 'sending', {
       attempts: attempt,
       problems: JSON.stringify(warnings),
@@ -240,20 +237,20 @@ export async function markSending(
   });
 }
 
-/** `conflict`: the state at the service forbids it (409); a look tells what that state is. */
+/** `conflict`: the state at the service forbids the push (409); a lookup tells that state. */
 export type AttemptClass = 'done' | 'not_processed' | 'refused' | 'conflict' | 'ambiguous';
 
 export interface AttemptEnd {
   readonly attempt: number;
   readonly class: AttemptClass;
-  /** Of the answer's head; null: none came. */
+  /** Status of the answer; null: none came. */
   readonly httpStatus: number | null;
   readonly errorCode: string | null;
-  /** What the service answered, or the error's own words. */
+  /** Answer of the service, or message of the error. */
   readonly answer: string;
-  /** The service's own lines about what it refused. */
+  /** Lines of the service about a refusal. */
   readonly problems: readonly FlightProblem[];
-  /** What the answer shows of the mirrored. */
+  /** Writes what the answer shows into the mirror. */
   readonly write?: ((tx: Tx) => Promise<void>) | undefined;
 }
 
@@ -265,12 +262,6 @@ const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
   ambiguous: 'in_doubt',
 };
 
-/** The order that the service answered with: nothing of it is delivered before it is read back. */
-function madeOrder(answer: string): Change {
-  const { orderId } = readResult(answer);
-  return orderId ? { order_id: orderId } : {};
-}
-
 /** Records how an attempt ended and moves the row accordingly. */
 export async function endAttempt(
   store: Store,
@@ -280,21 +271,27 @@ export async function endAttempt(
   dueAt: number,
 ): Promise<OutboxState> {
   const state = STATE_AFTER[end.class];
+  const isDone = end.class === 'done';
+  // The order is known from now on: none of it is delivered before it is read back.
+  const orderId = isDone && item.kind === 'order' ? readResult(end.answer).orderId : undefined;
   await store.transaction(async (tx) => {
     await tx
       .updateTable('outbox_attempt')
       .set({
-        ...{ ended_at: now, class: end.class, http_status: end.httpStatus },
-        ...{ error_code: end.errorCode, answer: end.answer },
+        ended_at: now,
+        class: end.class,
+        http_status: end.httpStatus,
+        error_code: end.errorCode,
+        answer: end.answer,
       })
       .where('outbox_id', '=', item.outboxId)
       .where('attempt', '=', end.attempt)
       .execute();
     await move(tx, { outboxId: item.outboxId, state: 'sending' }, state, {
       due_at: dueAt,
-      last_error: end.class === 'done' ? null : end.answer,
-      ...(end.class === 'done' ? { result: end.answer } : {}),
-      ...(end.class === 'done' && item.kind === 'order' ? madeOrder(end.answer) : {}),
+      last_error: isDone ? null : end.answer,
+      ...(isDone ? { result: end.answer } : {}),
+      ...(orderId ? { order_id: orderId } : {}),
       ...(state === 'in_doubt' ? { in_doubt_since: now } : {}),
       ...(end.class === 'refused' ? { ended_at: now } : {}),
       ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),
@@ -304,7 +301,7 @@ export async function endAttempt(
   return state;
 }
 
-/** Since when a row may be at the service and is looked for; never, while it only waits. */
+/** Time since when the row may have an effect and is looked up; infinite while it only waits. */
 export async function openSince(db: Db, { outboxId, state, ...item }: OutboxItem): Promise<number> {
   if (state !== 'sent') return item.inDoubtSince ?? Number.POSITIVE_INFINITY;
   const last = await db
@@ -315,7 +312,7 @@ export async function openSince(db: Db, { outboxId, state, ...item }: OutboxItem
   return last?.at ?? Number.POSITIVE_INFINITY;
 }
 
-/** Puts a row off that could not be looked at or sent now. */
+/** Postpones a row that could not be looked up or sent now. */
 export async function postpone(
   store: Store,
   item: OutboxItem,

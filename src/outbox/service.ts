@@ -86,7 +86,7 @@ export const DELIVERY_MISSING = 'outbox.delivery_missing';
 /** What a push was cleared by has grown old while it waited for its turn. */
 export const READ_TOO_OLD = 'outbox.read_too_old';
 
-export function wordsOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return error instanceof RefusedError ? error.words : toError(error).message;
 }
 

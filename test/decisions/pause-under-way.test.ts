@@ -14,8 +14,8 @@ const WHO = { actor: 'anna', reason: 'prices look wrong' };
 const PAUSED = 'paused by anna (decisions): prices look wrong';
 const MINUTE = 60_000;
 const LIMITS = {
-  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, looks: 4, retryMsMax: MINUTE },
-  ...{ deskAfterMs: 1_440 * MINUTE, lookMs: MINUTE, idleMsMax: 30_000 },
+  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, lookups: 4, retryMsMax: MINUTE },
+  ...{ reviewAfterMs: 1_440 * MINUTE, lookupMs: MINUTE, idleMsMax: 30_000 },
 };
 const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
 
@@ -48,7 +48,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   );
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
-    ...{ quietMs: 12 * MINUTE, watchedSince: () => 0, dryRun: false },
+    ...{ reconcileAfterMs: 12 * MINUTE, processStartedAt: () => 0, dryRun: false },
     ...{ pauses, pausedReason: (kind: string) => pauses.reason('pushes', kind) },
     onMoved: () => undefined,
     onEnded: () => undefined,
@@ -61,7 +61,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
     await done;
   });
   await clock.advance(1);
-  return { pauses, service, fail: answer.reject, wake: () => dispatcher.nudge() };
+  return { pauses, service, fail: answer.reject, wake: () => dispatcher.wakeUp() };
 }
 
 async function accepted(): Promise<House> {

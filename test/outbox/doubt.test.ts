@@ -13,7 +13,7 @@ const WHO = { actor: 'anna', reason: 'asked support' };
 async function rested() {
   const bench = await createBench();
   bench.creates = true;
-  bench.limits.deskAfterMs = 20 * MINUTE;
+  bench.limits.reviewAfterMs = 20 * MINUTE;
   const id = await bench.add(1);
   bench.script.send = lost;
   const { stop } = bench.start();
@@ -32,20 +32,20 @@ describe('what can never be looked for', () => {
   ])('%s, is for a person in the end', async (_, send, taken) => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
+    bench.limits.reviewAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
-    bench.script.look = () => {
+    bench.script.lookUp = () => {
       if (bench.sends.length === 0) return NO;
       throw new RetryLaterError('transport.broken_answer', 'its answer cannot be read');
     };
     bench.script.send = send;
     bench.start();
     await bench.clock.advance(19 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ desk_reason: null, ended_at: null });
+    expect(await bench.row(id)).toMatchObject({ blocked_reason: null, ended_at: null });
     await bench.clock.advance(3 * MINUTE);
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
-      desk_reason: `${taken}for too long it could not be looked for: its answer cannot be read`,
+      blocked_reason: `${taken}for too long it could not be looked for: its answer cannot be read`,
     });
     const looks = bench.looks.length;
     await bench.clock.advance(60 * MINUTE);
@@ -55,10 +55,10 @@ describe('what can never be looked for', () => {
   it('waits while the service is away, however long that is', async () => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
+    bench.limits.reviewAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
     let isAway = false;
-    bench.script.look = () => {
+    bench.script.lookUp = () => {
       if (isAway) throw new RetryLaterError('transport.not_sent', 'nothing listens there');
       return bench.sends.length === 0 ? NO : YES;
     };
@@ -68,7 +68,7 @@ describe('what can never be looked for', () => {
     };
     bench.start();
     await bench.clock.advance(120 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
     isAway = false;
     await bench.clock.advance(60 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
@@ -78,11 +78,11 @@ describe('what can never be looked for', () => {
   it('is for a person when it alone is not answered, while others of its kind are', async () => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
+    bench.limits.reviewAfterMs = 20 * MINUTE;
     // It is worked on when it is due; more looks at what is due, for a day, show nothing.
     bench.limits.idleMsMax = 60 * MINUTE;
     const id = await bench.add(1);
-    bench.script.look = ({ outboxId, state }) => {
+    bench.script.lookUp = ({ outboxId, state }) => {
       if (outboxId === id && state === 'sent') {
         throw new RetryLaterError('service.fault', 'GET /orders/7: HTTP 500');
       }
@@ -92,7 +92,7 @@ describe('what can never be looked for', () => {
     bench.start();
     await bench.clock.advance(180 * MINUTE);
     // Nothing tells that the service is there at all.
-    expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'sent', blocked_reason: null });
     const goOn = async (hours: number, other: () => Promise<number>): Promise<void> => {
       for (let passed = 0; passed < hours * 60; passed += 10) {
         await other();
@@ -102,13 +102,13 @@ describe('what can never be looked for', () => {
     const delivery = () => bench.add(1_000 + bench.clock.now());
     // Nor does what another part of the service answers for.
     await goOn(8, () => bench.addStyle(`S-${bench.clock.now()}`));
-    expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'sent', blocked_reason: null });
     await goOn(5.5, delivery);
-    expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'sent', blocked_reason: null });
     await goOn(1, delivery);
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
-      desk_reason:
+      blocked_reason:
         `${TAKEN}for too long it could not be looked for, while others of its kind could: ` +
         'GET /orders/7: HTTP 500',
     });
@@ -129,19 +129,19 @@ describe('what can never be looked for', () => {
   ])('is not left to a person for one %s after a rest of days', async (_, odd) => {
     const { bench, id } = await rested();
     const restarted = bench.clock.now();
-    bench.script.look = () => (bench.clock.now() - restarted < MINUTE / 2 ? odd() : YES);
+    bench.script.lookUp = () => (bench.clock.now() - restarted < MINUTE / 2 ? odd() : YES);
     bench.start();
     await bench.clock.advance(3 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', blocked_reason: null });
   });
 
   it('is proved absent by two looks also after an outage of days', async () => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
+    bench.limits.reviewAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
     let isAway = false;
-    bench.script.look = () => {
+    bench.script.lookUp = () => {
       if (isAway) throw new RetryLaterError('transport.not_sent', 'nothing listens there');
       return bench.sends.length < 2 ? NO : YES;
     };
@@ -154,7 +154,7 @@ describe('what can never be looked for', () => {
     await bench.clock.advance(120 * MINUTE);
     isAway = false;
     await bench.clock.advance(0.9 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
     expect(bench.sends).toEqual([id]);
     await bench.clock.advance(2.4 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
@@ -164,10 +164,10 @@ describe('what can never be looked for', () => {
   it('is watched for one more quiet time before that after a rest of days', async () => {
     const { bench, id } = await rested();
     bench.script.send = () => ({ orderId: 7 });
-    bench.script.look = () => (bench.sends.length === 1 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length === 1 ? NO : YES);
     bench.start();
     await bench.clock.advance(12.9 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
     expect(bench.sends).toEqual([id]);
     await bench.clock.advance(0.2 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
@@ -178,17 +178,17 @@ describe('what can never be looked for', () => {
 it('is for a person where the daemon never runs for a whole quiet time', async () => {
   const bench = await createBench();
   bench.creates = true;
-  bench.limits.deskAfterMs = 60 * MINUTE;
+  bench.limits.reviewAfterMs = 60 * MINUTE;
   const id = await bench.add(1);
   bench.script.send = lost;
   for (let passed = 0; passed < 80; passed += 10) {
-    expect(await bench.row(id)).toMatchObject({ desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ blocked_reason: null });
     const { stop } = bench.start();
     await bench.clock.advance(10 * MINUTE);
     await stop();
   }
   expect(bench.sends).toEqual([id]);
-  expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+  expect((await bench.row(id)).blocked_reason).toContain('neither found nor proved absent');
 });
 
 it('waits for twice the time after which an effect was last seen to come', async () => {
@@ -218,7 +218,7 @@ it('learns no lateness from a clock that was ahead when the daemon started', asy
   await stop();
   bench.clock.step(365 * 24 * 60 * MINUTE);
   const restartedAt = bench.clock.now();
-  bench.script.look = () => (bench.clock.now() - restartedAt < MINUTE ? NO : YES);
+  bench.script.lookUp = () => (bench.clock.now() - restartedAt < MINUTE ? NO : YES);
   bench.start();
   await bench.clock.advance(3 * MINUTE);
   expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
@@ -229,7 +229,7 @@ it('keeps the worst lateness that was seen', async () => {
   const bench = await createBench();
   bench.creates = true;
   bench.script.send = lost;
-  bench.script.look = ({ state }) => (state === 'queued' || bench.looks.length < 8 ? NO : YES);
+  bench.script.lookUp = ({ state }) => (state === 'queued' || bench.looks.length < 8 ? NO : YES);
   await writeState(bench.store.db, LATENESS, String(9 * MINUTE), bench.clock);
   const id = await bench.add(1);
   bench.start();
@@ -249,21 +249,21 @@ describe('what makes something new', () => {
     expect(bench.sends).toEqual([id]);
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
-      desk_reason: 'the service answered that it took it, and has it not',
+      blocked_reason: 'the service answered that it took it, and has it not',
     });
   });
 
   it('is for a person where it is too old before its quiet time is over', async () => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 10 * MINUTE;
+    bench.limits.reviewAfterMs = 10 * MINUTE;
     const id = await bench.add(1);
     bench.script.send = lost;
     bench.start();
     await bench.clock.advance(9 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
     await bench.clock.advance(2 * MINUTE);
-    expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+    expect((await bench.row(id)).blocked_reason).toContain('neither found nor proved absent');
     await bench.clock.advance(10 * MINUTE);
     expect(bench.sends).toEqual([id]);
   });
@@ -286,7 +286,7 @@ describe('what makes something new', () => {
     const begun = bench.clock.now();
     bench.script.send = lost;
     // Begun half a minute before the quiet time is over, it ends as long after it.
-    bench.script.look = async ({ state }) => {
+    bench.script.lookUp = async ({ state }) => {
       const since = bench.clock.now() - begun;
       if (state === 'in_doubt' && since > 11 * MINUTE && since < 12 * MINUTE)
         await bench.clock.sleep(MINUTE);
@@ -303,10 +303,14 @@ describe('what makes something new', () => {
     const bench = await createBench();
     bench.creates = true;
     const id = await bench.add(1);
-    const UNCLEAR = { found: 'unclear', reason: 'two have this reference', detail: {} } as const;
+    const UNCLEAR = {
+      outcome: 'ambiguous',
+      reason: 'two have this reference',
+      detail: {},
+    } as const;
     let isClear = false;
     bench.script.send = lost;
-    bench.script.look = ({ state }) => (state === 'queued' || isClear ? NO : UNCLEAR);
+    bench.script.lookUp = ({ state }) => (state === 'queued' || isClear ? NO : UNCLEAR);
     bench.start();
     const retry = async () => {
       await deskOf(bench).retry({ outboxId: id }, WHO);
@@ -315,7 +319,7 @@ describe('what makes something new', () => {
     await bench.clock.advance(13 * MINUTE);
     await retry();
     await bench.clock.advance(2 * MINUTE);
-    expect((await bench.row(id)).desk_reason).toBe('two have this reference');
+    expect((await bench.row(id)).blocked_reason).toBe('two have this reference');
     isClear = true;
     await retry();
     expect(bench.sends).toEqual([id]);
@@ -374,11 +378,11 @@ it('is looked for although it waited for the very reason that holds others now',
   expect(await bench.row(id)).toMatchObject({ state: 'queued', last_error: 'paused' });
   bench.script.send = (_, call) => unanswered(call);
   bench.paused = false;
-  dispatcher.nudge();
+  dispatcher.wakeUp();
   await bench.clock.advance(10);
   expect(await bench.row(id)).toMatchObject({ state: 'sending' });
   bench.paused = true;
-  bench.script.look = () => YES;
+  bench.script.lookUp = () => YES;
   bench.start();
   await bench.clock.advance(10);
   expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
@@ -388,7 +392,7 @@ it('is not sent any more once a stop of the daemon has begun', async () => {
   const bench = await createBench();
   const id = await bench.add(1);
   const looked = Promise.withResolvers<typeof NO>();
-  bench.script.look = () => looked.promise;
+  bench.script.lookUp = () => looked.promise;
   const { stop } = bench.start();
   await bench.clock.advance(10);
   const stopped = stop();
@@ -402,11 +406,11 @@ it('is not sent where a person has canceled it while it was checked', async () =
   const bench = await createBench();
   const id = await bench.add(1);
   const looked = Promise.withResolvers<typeof NO>();
-  bench.script.look = () => looked.promise;
+  bench.script.lookUp = () => looked.promise;
   bench.start();
   await bench.clock.advance(10);
   await deskOf(bench).cancel({ outboxId: id }, WHO);
-  bench.script.look = () => YES;
+  bench.script.lookUp = () => YES;
   looked.resolve(NO);
   const other = await bench.add(2);
   await bench.clock.advance(MINUTE);
@@ -438,14 +442,14 @@ it('looks down to what was known before the first try that may have had an effec
 it('goes out, and what is behind it, once a person has it tried', async () => {
   const bench = await createBench();
   const [id, behind] = [await bench.add(1, 1), await bench.add(1, 2)];
-  bench.script.look = () => ({ found: 'unclear', reason: 'two are like it', detail: {} });
+  bench.script.lookUp = () => ({ outcome: 'ambiguous', reason: 'two are like it', detail: {} });
   const { dispatcher } = bench.start();
   await bench.clock.advance(10);
   expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 0 });
   expect(bench.looks).toEqual([id]);
-  bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+  bench.script.lookUp = () => (bench.sends.length === 0 ? NO : YES);
   await deskOf(bench).retry({ outboxId: id }, WHO);
-  dispatcher.nudge();
+  dispatcher.wakeUp();
   await bench.clock.advance(2_000);
   expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
   expect(bench.ends).toEqual([`${id} confirmed`, `${behind} confirmed`]);

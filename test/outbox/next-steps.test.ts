@@ -7,7 +7,7 @@ import { filesBelow } from '../support/source.ts';
 const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'];
 
 const PLAIN: Situation = {
-  ...{ outboxId: 17, kind: 'order', state: 'queued', deskReason: null, lastError: null },
+  ...{ outboxId: 17, kind: 'order', state: 'queued', blockedReason: null, lastError: null },
   ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waiting: null },
   ...{ neverSent: false, lost: null, differs: false },
 };
@@ -49,10 +49,10 @@ describe('the next step', () => {
     for (const kind of KINDS) {
       const doubt = { ...PLAIN, kind, state: 'in_doubt' } as const;
       expect(nextAction(doubt)).toMatch(/^wait: .*do not hand it in again/);
-      expect(nextAction({ ...doubt, deskReason: 'two have this reference' })).toMatch(
+      expect(nextAction({ ...doubt, blockedReason: 'two have this reference' })).toMatch(
         /^decide: .*selvedge outbox show 17.*outbox resolve 17 --as confirmed\S* --reason "…"/,
       );
-      expect(nextAction({ ...doubt, deskReason: 'it could not be looked for' })).toMatch(
+      expect(nextAction({ ...doubt, blockedReason: 'it could not be looked for' })).toMatch(
         /--as absent, which sends it again; .*selvedge outbox retry 17 --reason "…"$/,
       );
       const dead = nextAction({ ...PLAIN, kind, state: 'dead' });

@@ -92,7 +92,7 @@ async function houseOf(scene: Scene) {
     ...{ store, clock, freightSpelling: 'freight', level: '1.4.14' },
     check: async () => [],
     newest: { withReference: async () => scene.newest ?? [] },
-    watchedSince: () => scene.startedAt ?? 0,
+    processStartedAt: () => scene.startedAt ?? 0,
     onOrdered: (barcodes) => ordered.push(...barcodes),
     finder: {
       async find(_, from) {
@@ -118,18 +118,18 @@ async function houseOf(scene: Scene) {
   return { kind, floors, ordered, keys };
 }
 
-const UNPROVED = { found: 'no', complete: false };
-const PROOF = { found: 'no', complete: true };
+const UNPROVED = { outcome: 'not_found', complete: false };
+const PROOF = { outcome: 'not_found', complete: true };
 const OURS = orderOf(41);
 
 describe('a look for an order', () => {
   it.each<[string, Scene, object]>([
-    ['finds what the mirror alone has', { mirrored: [41], shown: [OURS] }, { found: 'yes' }],
-    ['finds what the walk has passed', { walked: [OURS], shown: [OURS] }, { found: 'yes' }],
+    ['finds what the mirror alone has', { mirrored: [41], shown: [OURS] }, { outcome: 'matched' }],
+    ['finds what the walk has passed', { walked: [OURS], shown: [OURS] }, { outcome: 'matched' }],
     [
       'leaves one with other lines to a person',
       { walked: [OURS], shown: [orderOf(41, 'A-1', 3)] },
-      { found: 'unclear' },
+      { outcome: 'ambiguous' },
     ],
     ['leaves out what a person has disowned', { walked: [OURS], notOurs: [41], floor: 1 }, PROOF],
     ['proves an absence by all since', { floor: 30 }, PROOF],
@@ -137,17 +137,17 @@ describe('a look for an order', () => {
     ['proves nothing where nobody knows since when', {}, UNPROVED],
     ['knows of a backup which were before', { restored: 30 }, PROOF],
     ['proves nothing by what is not shown', { walked: [OURS] }, UNPROVED],
-  ])('%s', async (_, scene, finding) => {
+  ])('%s', async (_, scene, lookup) => {
     const { kind, ordered } = await houseOf(scene);
-    const found = await kind.look(ITEM, signal);
-    expect(found).toMatchObject(finding);
-    expect(ordered).toEqual(found.found === 'yes' ? ['b'] : []);
+    const found = await kind.lookUp(ITEM, signal);
+    expect(found).toMatchObject(lookup);
+    expect(ordered).toEqual(found.outcome === 'matched' ? ['b'] : []);
   });
 
   it('takes what the service answered with, and tells how it differs', async () => {
     const { kind } = await houseOf({ shown: [orderOf(2, 'X', 3)] });
-    expect(await kind.look({ ...ITEM, result: '{"orderId":2}' }, signal)).toMatchObject({
-      ...{ found: 'yes', result: { orderId: 2 } },
+    expect(await kind.lookUp({ ...ITEM, result: '{"orderId":2}' }, signal)).toMatchObject({
+      ...{ outcome: 'matched', result: { orderId: 2 } },
       differences: ['reference: shown X', 'pieces: sent 2, shown 3 × b at 12.50'],
     });
   });
@@ -157,8 +157,8 @@ describe('an answer to an order', () => {
   it('that belongs to another document is for a person: one of them would be lost', async () => {
     const { kind } = await houseOf({ shown: [orderOf(2, 'b-1')], others: ['B-1'] });
     const answered = { ...ITEM, outboxId: 2, result: '{"orderId":2}' };
-    expect(await kind.look(answered, signal)).toMatchObject({
-      ...{ found: 'unclear', detail: { orderId: 2 } },
+    expect(await kind.lookUp(answered, signal)).toMatchObject({
+      ...{ outcome: 'ambiguous', detail: { orderId: 2 } },
       reason: 'the service answered with order 2, which has the reference of outbox 1 (B-1)',
     });
   });
@@ -176,26 +176,26 @@ describe('the pre-flight of an order', () => {
     [
       'leaves to a person what the mirror has and the service does not show',
       { mirrored: [41] },
-      { send: false, finding: { found: 'unclear' } },
+      { send: false, lookup: { outcome: 'ambiguous' } },
       [],
     ],
     [
       'finds what was made since a backup',
       { restored: 30, readAt: 9, walked: [OURS], shown: [OURS] },
-      { send: false, finding: { found: 'yes' } },
+      { send: false, lookup: { outcome: 'matched' } },
       [30],
     ],
     ['needs no walk once all were read since', { restored: 30, readAt: 10 }, { send: true }, []],
     [
       'finds what was made since a snapshot that was put back',
       { mirrored: [30], known: 'B-1', startedAt: 6, walked: [OURS], shown: [OURS] },
-      { send: false, finding: { found: 'yes' } },
+      { send: false, lookup: { outcome: 'matched' } },
       [30],
     ],
     [
       'looks below what an earlier start has seen, for that may not have been all',
       { mirrored: [30], known: 'B-1', seenLater: 45, startedAt: 9, walked: [OURS], shown: [OURS] },
-      { send: false, finding: { found: 'yes' } },
+      { send: false, lookup: { outcome: 'matched' } },
       [30],
     ],
     [

@@ -9,7 +9,7 @@ import { writeWalk } from '../../src/mirror/walks.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import { orderIdOf } from '../../src/outbox/evidence/mirrored.ts';
 import { listOutbox } from '../../src/outbox/review/listing.ts';
-import { createDesk } from '../../src/outbox/review/operations.ts';
+import { createOutboxReview } from '../../src/outbox/review/operations.ts';
 import type { ReadOrder } from '../../src/outbox/service.ts';
 import { createAccountWatch } from '../../src/outbox/watch/account-watch.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -64,7 +64,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
       .values({
         ...{ ...text, reference: `OURS-${id}`, reference_key: `ours-${id}`, state: 'confirmed' },
         ...{ due_at: 0, created_at: 0, ended_at: clock.now(), order_id: Number(id) },
-        ...{ expected_from: null, in_doubt_since: null, last_error: null, desk_reason: null },
+        ...{ expected_from: null, in_doubt_since: null, last_error: null, blocked_reason: null },
         result: JSON.stringify({ orderId: Number(id), reference }),
       })
       .execute();
@@ -101,9 +101,9 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
     for (let at = 0; at < 3; at += 1) await clock.advance(MINUTE);
   };
   await settle();
-  const desk = createDesk({
-    ...{ store, clock, quietMs: 0, watchedSince: () => 0, confirm: async () => ({}) },
-    ...{ nudge: () => undefined, onMoved: () => undefined },
+  const desk = createOutboxReview({
+    ...{ store, clock, reconcileAfterMs: 0, processStartedAt: () => 0, confirm: async () => ({}) },
+    ...{ wakeUp: () => undefined, onMoved: () => undefined },
   });
   return {
     ...{ clock, store, service, asked, walks, incidents, settle, desk, write },

@@ -5,7 +5,7 @@ import type { PendingRefund, SalesOrderRefund } from '../../src/client/v1/schema
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { referenceKey } from '../../src/outbox/documents.ts';
-import type { Finding, OutboxItem } from '../../src/outbox/item.ts';
+import type { LookupResult, OutboxItem } from '../../src/outbox/item.ts';
 import { createPendingRefundKind } from '../../src/outbox/kinds/pending-refund.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { levelsOf } from '../support/levels.ts';
@@ -60,12 +60,12 @@ async function addOther({ db }: SqliteStore, { reference, answered }: NonNullabl
       },
       ...{ reference_key: referenceKey(reference), body: '{}', body_hash: '', cause: 'test' },
       ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: 0, in_doubt_since: null },
-      ...{ last_error: null, desk_reason: null, order_id: 7, state: 'confirmed' },
+      ...{ last_error: null, blocked_reason: null, order_id: 7, state: 'confirmed' },
     })
     .execute();
 }
 
-async function look(scene: Scene): Promise<Finding> {
+async function look(scene: Scene): Promise<LookupResult> {
   const store = await temporaryStore(manualClock());
   const { countBefore, notOurs = [], answered } = scene;
   await triedBefore(store, { count_before: countBefore, notOurs });
@@ -94,11 +94,11 @@ async function look(scene: Scene): Promise<Finding> {
     levels: await levelsOf(store, manualClock()),
   });
   const result = answered === undefined ? null : JSON.stringify({ pendingRefundId: answered });
-  return kind.look({ ...ITEM, result }, new AbortController().signal);
+  return kind.lookUp({ ...ITEM, result }, new AbortController().signal);
 }
 
 const ORDER = { orderId: 7, reference: 'A-1', status: 'pending', orderLineItems: [] };
-const UNPROVED = { found: 'no', complete: false };
+const UNPROVED = { outcome: 'not_found', complete: false };
 const NAMELESS = [pending(1, ''), pending(2, '')];
 
 it.each<[string, Scene, object]>([
@@ -107,17 +107,17 @@ it.each<[string, Scene, object]>([
     { listed: NAMELESS, countBefore: 1 },
     { result: { pendingRefundId: 2 } },
   ],
-  ['no two more than before', { listed: NAMELESS, countBefore: 0 }, { found: 'unclear' }],
+  ['no two more than before', { listed: NAMELESS, countBefore: 0 }, { outcome: 'ambiguous' }],
   ['none of which nobody counted those before', { listed: NAMELESS }, UNPROVED],
   [
     'none that a person has disowned',
     { listed: [pending(2, 'R-2')], notOurs: [2] },
-    { found: 'no' },
+    { outcome: 'not_found' },
   ],
   [
     'none without its reference where others have theirs',
     { listed: [pending(1, 'R-1'), pending(2, '')], countBefore: 2 },
-    { found: 'no' },
+    { outcome: 'not_found' },
   ],
   [
     'one more without its reference to be nobody knows whose',
@@ -125,7 +125,7 @@ it.each<[string, Scene, object]>([
       ...{ listed: [pending(1, 'R-1'), pending(2, '')], countBefore: 1 },
       other: { reference: 'R-1', answered: 1 },
     },
-    { found: 'unclear', detail: { pendingRefundIds: [2] } },
+    { outcome: 'ambiguous', detail: { pendingRefundIds: [2] } },
   ],
   ['no absence in an order that is not shown', {}, UNPROVED],
   ['no absence beside a row that cannot be read', { listed: [], rejects: 1 }, UNPROVED],
@@ -133,31 +133,31 @@ it.each<[string, Scene, object]>([
   [
     'what was answered with, however it is shown',
     { answered: 2, shown: pending(2, 'R-2', 3) },
-    { found: 'yes', differences: [expect.stringContaining('pieces: sent ')] },
+    { outcome: 'matched', differences: [expect.stringContaining('pieces: sent ')] },
   ],
   [
     'what was answered with, and tells that it has another reference',
     { answered: 2, shown: pending(2, 'R-1') },
-    { found: 'yes', differences: ['reference: shown R-1'] },
+    { outcome: 'matched', differences: ['reference: shown R-1'] },
   ],
   [
     'what was answered with as it was sent where no reference is kept',
     { answered: 2, shown: pending(2, ''), other: { reference: 'R-1', answered: 1 } },
-    { found: 'yes', differences: [] },
+    { outcome: 'matched', differences: [] },
   ],
   [
     'what was answered with, which has the reference of another document, for a person',
     { answered: 2, shown: pending(2, 'r-1'), other: { reference: 'R-1' } },
     {
-      ...{ found: 'unclear', detail: { pendingRefundId: 2 } },
+      ...{ outcome: 'ambiguous', detail: { pendingRefundId: 2 } },
       reason: 'the service answered with pending refund 2, which is that of outbox 2 (R-1)',
     },
   ],
   [
     'what was answered with, which another document has become, for a person',
     { answered: 2, shown: pending(2, ''), other: { reference: 'R-1', answered: 2 } },
-    { found: 'unclear', detail: { pendingRefundId: 2 } },
+    { outcome: 'ambiguous', detail: { pendingRefundId: 2 } },
   ],
-])('finds %s', async (_, scene, finding) => {
-  expect(await look(scene)).toMatchObject(finding);
+])('finds %s', async (_, scene, lookup) => {
+  expect(await look(scene)).toMatchObject(lookup);
 });

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
 import { refusalReceipt } from '../../outbox/intake/receipt.ts';
-import { readDocuments, type TextDocument } from '../../outbox/intake/submission.ts';
+import { readDocuments, type TextDocument } from '../../outbox/intake/envelope.ts';
 import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';

@@ -17,14 +17,14 @@ interface Options extends FilterOptions {
 
 /** One row by its number, or as many as are expected to fit a filter. */
 function selection(outboxId: number | undefined, options: Options) {
-  const { kind, state, desk, expect } = options;
-  const hasFilter = kind !== undefined || state !== undefined || desk !== undefined;
+  const { kind, state, needsAttention, expect } = options;
+  const hasFilter = kind !== undefined || state !== undefined || needsAttention !== undefined;
   if (outboxId !== undefined && !hasFilter && expect === undefined) return { outboxId };
   if (outboxId === undefined && hasFilter && expect !== undefined) {
-    return { filter: { kind, state, desk }, expect };
+    return { filter: { kind, state, needsAttention }, expect };
   }
   throw new UsageError('outbox.no_selection', 'which rows?', {
-    hint: 'either one number, or a filter (--kind, --state, --desk) together with --expect <n>',
+    hint: 'either one number, or a filter (--kind, --state, --needs-attention) together with --expect <n>',
   });
 }
 
@@ -192,7 +192,10 @@ export function outboxResolve(context: CliContext): Command {
       examples([
         ['outbox resolve 17 --as confirmed:500123 --reason "same lines"', 'it is there'],
         ['outbox resolve 17 --as absent --reason "asked support"', 'send it again'],
-        ['outbox resolve --desk --expect 3 --as absent --reason "asked"', 'exactly these three'],
+        [
+          'outbox resolve --needs-attention --expect 3 --as absent --reason "asked"',
+          'exactly these three',
+        ],
       ]),
     )
     .action(async (outboxId: number | undefined, options: ResolveOptions, self: Command) => {

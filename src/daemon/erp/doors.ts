@@ -7,8 +7,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
-import { createExchangeDoor } from '../../outbox/intake/exchange-channel.ts';
-import { createFolderDoor } from '../../outbox/intake/folder-channel.ts';
+import { createExchangeChannel } from '../../outbox/intake/exchange-channel.ts';
+import { createFolderChannel } from '../../outbox/intake/folder-channel.ts';
 import { createIntake } from '../../outbox/intake/intake.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
@@ -40,7 +40,7 @@ export function createDoors(
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };
   const doors: Worker[] = [
-    createExchangeDoor({
+    createExchangeChannel({
       ...common,
       path: exchangeFile(config),
       keepMs: keep,
@@ -50,7 +50,7 @@ export function createDoors(
   ];
   if (folder.path !== null) {
     doors.push(
-      createFolderDoor({
+      createFolderChannel({
         ...common,
         folder: folder.path,
         settleMs: folder.settle,

@@ -148,7 +148,7 @@ export interface Told {
   readonly holds: boolean;
 }
 
-export function tellOrder(found: OrderDifferences, sent: NewOrder, shown: SeasonsShown): Told {
+export function describeOrder(found: OrderDifferences, sent: NewOrder, shown: SeasonsShown): Told {
   const { lines, isPriceOnly, address, amounts } = found;
   const { seasonName } = sent;
   const isUnseen = found.isSeasonUnseen && seasonName !== undefined;

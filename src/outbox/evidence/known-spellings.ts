@@ -86,7 +86,7 @@ async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
       sql<boolean>`(exists (select 1 from outbox_attempt a
           where a.outbox_id = o.outbox_id and a.class = 'done')
         or exists (select 1 from outbox_evidence e
-          where e.outbox_id = o.outbox_id and e.source = 'person' and e.found = 'yes'))`,
+          where e.outbox_id = o.outbox_id and e.source = 'person' and e.outcome = 'matched'))`,
     )
     .orderBy('o.ended_at', 'desc')
     .limit(PAIRS_MAX)
@@ -193,11 +193,11 @@ async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void>
     where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
   await tx
     .updateTable('outbox')
-    .set({ desk_reason: null, due_at: now })
+    .set({ blocked_reason: null, due_at: now })
     .where('kind', '=', kind)
     .where('state', '=', 'in_doubt')
     .where('ended_at', 'is', null)
-    .where('desk_reason', 'is not', null)
+    .where('blocked_reason', 'is not', null)
     .where(last, '=', 'maybe')
     .execute();
 }

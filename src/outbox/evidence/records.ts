@@ -73,7 +73,7 @@ export async function disowned(db: Db, outboxId: number): Promise<ReadonlySet<nu
     .select('detail')
     .where('outbox_id', '=', outboxId)
     .where('source', '=', 'person')
-    .where('found', '=', 'no')
+    .where('outcome', '=', 'not_found')
     .execute();
   const ids = rows.flatMap(({ detail }) => {
     const parsed = disownedSchema.safeParse(tryParseJson(detail));

@@ -16,7 +16,7 @@ import type { Exchange } from '../../store/exchange/exchange.ts';
 import type { CustomerChange, CustomerProblem } from '../../store/exchange/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
-import { DAMAGED, isDamaged } from './submission.ts';
+import { DAMAGED, isDamaged } from './envelope.ts';
 
 const AMOUNT_MAX = 900_000_000_000;
 const DAYS_MAX = 100_000;

@@ -19,11 +19,11 @@ import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
-import { type Delivered, type Handed, type Intake, invalid } from './intake.ts';
+import { type Submission, type SubmitResult, type Intake, invalid } from './intake.ts';
 import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
-import { parsePayload } from './submission.ts';
+import { parsePayload } from './envelope.ts';
 
-export interface ExchangeDoorDeps {
+export interface ExchangeChannelDeps {
   readonly store: Store;
   /** Of the exchange database, which this worker opens and then owns. */
   readonly path: string;
@@ -92,9 +92,9 @@ interface Progress {
 }
 
 async function answerOf(
-  { store }: ExchangeDoorDeps,
+  { store }: ExchangeChannelDeps,
   row: HandedIn,
-  handed: Handed,
+  handed: SubmitResult,
   receivedAt: number,
 ): Promise<ReceiptRow[]> {
   const receipt = handed.ok
@@ -106,7 +106,7 @@ async function answerOf(
 
 /** Takes waiting documents over and answers each; whether there may be more. */
 async function importDocuments(
-  deps: ExchangeDoorDeps,
+  deps: ExchangeChannelDeps,
   exchange: Exchange,
   progress: Progress,
 ): Promise<boolean> {
@@ -115,13 +115,13 @@ async function importDocuments(
   const rows = exchange.waiting(progress.takenTo, DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
   const receivedAt = clock.now();
   const parsed = rows.map((row) => ({ row, read: parsePayload(row.payload) }));
-  const sound = parsed.flatMap(({ row, read }): Delivered[] => {
+  const sound = parsed.flatMap(({ row, read }): Submission[] => {
     if (!('payload' in read)) return [];
     const { kind, reference, intakeId } = row;
     const where = { door: 'sql', source: intakeId, receivedAt } as const;
     return [{ kind, reference, payload: read.payload, ...where }];
   });
-  const handed = [...(await intake.handIn(sound))];
+  const handed = [...(await intake.submit(sound))];
   let refused = 0;
   for (const { row, read } of parsed) {
     const broken = 'problems' in read ? invalid(row.reference, read.problems) : undefined;
@@ -141,7 +141,7 @@ interface Told {
   readonly receipts: readonly ReceiptRow[];
 }
 
-async function dueReceipts({ store, clock }: ExchangeDoorDeps): Promise<Told> {
+async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<Told> {
   const due = await store.db
     .selectFrom('intake')
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
@@ -163,7 +163,7 @@ async function dueReceipts({ store, clock }: ExchangeDoorDeps): Promise<Told> {
 
 /** Shows what changed since; gives how many receipts were written. */
 async function publishReceipts(
-  deps: ExchangeDoorDeps,
+  deps: ExchangeChannelDeps,
   exchange: Exchange,
   progress: Progress,
 ): Promise<number> {
@@ -191,7 +191,10 @@ async function publishReceipts(
 const NEW_FILE_KEY = 'exchange_new_file';
 
 /** What a new or an older exchange database does not show is due again. */
-async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchange): Promise<void> {
+async function catchUp(
+  { store, clock, log }: ExchangeChannelDeps,
+  exchange: Exchange,
+): Promise<void> {
   const newest = await store.db
     .selectFrom('outbox')
     .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
@@ -229,7 +232,7 @@ async function forgetKeys({ db }: Store, before: number): Promise<number> {
 
 /** One round; true when there may be more to do at once. */
 async function round(
-  deps: ExchangeDoorDeps,
+  deps: ExchangeChannelDeps,
   exchange: Exchange,
   progress: Progress,
 ): Promise<boolean> {
@@ -264,7 +267,7 @@ interface Opened {
 }
 
 /** A worker: serves the exchange database until the signal aborts. */
-export function createExchangeDoor(deps: ExchangeDoorDeps) {
+export function createExchangeChannel(deps: ExchangeChannelDeps) {
   const { store, path, clock, log } = deps;
 
   const open = async (): Promise<Opened> => {

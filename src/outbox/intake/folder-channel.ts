@@ -24,22 +24,22 @@ import { makeFolder, withMode } from '../../store/folders.ts';
 import type { Db, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import {
-  createLeftAlone,
+  createSkippedFiles,
   type FileContent,
-  type FolderLook,
+  type FolderScan,
   isAsRead,
   isMissing,
   isToBeTaken,
-  type LeftAlone,
+  type SkippedFiles,
   orMissing,
   readContent,
   readyFiles,
-  type Sightings,
+  type SizeChecks,
 } from './folder-scan.ts';
-import { type Delivered, type Handed, type Intake, invalid } from './intake.ts';
+import { type Submission, type SubmitResult, type Intake, invalid } from './intake.ts';
 import { isoTime, readReceipt, refusalReceipt } from './receipt.ts';
 
-export interface FolderDoorDeps extends FolderLook {
+export interface FolderChannelDeps extends FolderScan {
   readonly store: Store;
   readonly intake: Intake;
   readonly log: Logger;
@@ -57,10 +57,10 @@ const FORGET_PER_ROUND = 200;
 const FOLDERS = ['done', 'refused'] as const;
 
 interface Progress {
-  readonly sightings: Sightings;
+  readonly sizeChecks: SizeChecks;
   /** When the receipt of a file was last written (monotonic), by its id. */
   readonly written: Map<number, number>;
-  readonly leftAlone: LeftAlone;
+  readonly skipped: SkippedFiles;
   forgetAt: number;
 }
 
@@ -78,30 +78,30 @@ function makeFolders(root: string): void {
 }
 
 /** Hands every document in; an answer for each entry, in order. */
-async function handInAll(
-  { intake, clock }: FolderDoorDeps,
+async function submitAll(
+  { intake, clock }: FolderChannelDeps,
   name: string,
   { entries }: FileContent,
-): Promise<readonly Handed[]> {
+): Promise<readonly SubmitResult[]> {
   const receivedAt = clock.now();
-  const sound = entries.flatMap(({ submission, line }): Delivered[] =>
-    submission === undefined
+  const sound = entries.flatMap(({ envelope, line }): Submission[] =>
+    envelope === undefined
       ? []
-      : [{ ...submission, door: 'folder', source: `${name}:${line}`, receivedAt }],
+      : [{ ...envelope, door: 'folder', source: `${name}:${line}`, receivedAt }],
   );
-  const handed = [...(await intake.handIn(sound))];
+  const handed = [...(await intake.submit(sound))];
   return entries.map((entry) => {
-    const answer = entry.submission === undefined ? undefined : handed.shift();
+    const answer = entry.envelope === undefined ? undefined : handed.shift();
     return answer ?? invalid(entry.reference, entry.problems);
   });
 }
 
 /** Notes what the file is and what became of it. */
 async function noteFile(
-  { store, clock }: FolderDoorDeps,
+  { store, clock }: FolderChannelDeps,
   name: string,
   content: FileContent,
-  handed: readonly Handed[],
+  handed: readonly SubmitResult[],
 ): Promise<ReturnType<typeof takenFile>> {
   const now = clock.now();
   const folder = handed.every(({ ok }) => ok) ? 'done' : 'refused';
@@ -132,7 +132,7 @@ async function noteFile(
 }
 
 /** Whatever lies under this name in `done` or `refused` makes room. */
-async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256: string) {
+async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha256: string) {
   const rows = await store.db
     .selectFrom('intake_file')
     .selectAll()
@@ -160,7 +160,7 @@ async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256:
 
 /** Writes the receipt; what moves meanwhile is still due. */
 async function tellFile(
-  { store, folder }: FolderDoorDeps,
+  { store, folder }: FolderChannelDeps,
   file: ReturnType<typeof takenFile>,
 ): Promise<void> {
   await writeFileReceipt(store.db, folder, file);
@@ -183,7 +183,7 @@ function asideOf(name: string): string {
 }
 
 /** One that has come since takes its place: then it ends its way, or is taken beside it. */
-async function putBack(deps: FolderDoorDeps, name: string): Promise<void> {
+async function putBack(deps: FolderChannelDeps, name: string): Promise<void> {
   const { folder, store } = deps;
   const aside = join(folder, asideOf(name));
   if (await isMissing(join(folder, name))) {
@@ -205,7 +205,7 @@ async function putBack(deps: FolderDoorDeps, name: string): Promise<void> {
 }
 
 /** What was taken already is taken once more, which changes nothing. */
-async function putAllBack(deps: FolderDoorDeps): Promise<void> {
+async function putAllBack(deps: FolderChannelDeps): Promise<void> {
   const found = await readdir(deps.folder, { withFileTypes: true });
   for (const one of found) {
     if (!one.isFile() || !one.name.startsWith('.')) continue;
@@ -216,7 +216,7 @@ async function putAllBack(deps: FolderDoorDeps): Promise<void> {
 
 /** One that took its place meanwhile stays, and is taken in the next round. */
 async function moveAway(
-  deps: FolderDoorDeps,
+  deps: FolderChannelDeps,
   name: string,
   target: string,
   content: FileContent,
@@ -235,11 +235,11 @@ async function moveAway(
   }
 }
 
-async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
+async function takeFile(deps: FolderChannelDeps, name: string): Promise<void> {
   const { folder, log } = deps;
   const content = await readContent(deps, name);
   if (!content) return;
-  const handed = await handInAll(deps, name, content);
+  const handed = await submitAll(deps, name, content);
   await makeRoom(deps, name, content.sha256);
   const file = await noteFile(deps, name, content, handed);
   await tellFile(deps, file);
@@ -250,7 +250,7 @@ async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   else log.info(fields, 'file taken');
 }
 
-async function hasOpenDocuments({ store }: FolderDoorDeps, fileId: number): Promise<boolean> {
+async function hasOpenDocuments({ store }: FolderChannelDeps, fileId: number): Promise<boolean> {
   const open = await store.db
     .selectFrom('intake_file_document')
     .innerJoin('outbox', 'outbox.outbox_id', 'intake_file_document.outbox_id')
@@ -263,15 +263,15 @@ async function hasOpenDocuments({ store }: FolderDoorDeps, fileId: number): Prom
 }
 
 /** What stands in the way of one file does not keep the others; any other error goes on. */
-function leaveAlone({ leftAlone }: Progress, name: string, error: unknown): void {
+function skip({ skipped }: Progress, name: string, error: unknown): void {
   if (!isFolderInTheWay(error)) throw error;
-  leftAlone.add(name, 'a folder lies where the file or its receipt belongs', { err: error });
+  skipped.add(name, 'a folder lies where the file or its receipt belongs', { err: error });
 }
 
 /** Writes receipts again whose documents have moved on; an end is shown at once. */
-async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promise<void> {
+async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Promise<void> {
   const { store, clock } = deps;
-  const { written, leftAlone } = progress;
+  const { written, skipped } = progress;
   const due = await store.db
     .selectFrom('intake_file')
     .selectAll()
@@ -281,10 +281,10 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
   const now = clock.monotonic();
   for (const [fileId, at] of written) if (now - at >= RECEIPT_EVERY_MS) written.delete(fileId);
   for (const file of due.map(takenFile)) {
-    if (leftAlone.has(file.name)) continue;
+    if (skipped.has(file.name)) continue;
     if (written.has(file.fileId) && (await hasOpenDocuments(deps, file.fileId))) continue;
     written.set(file.fileId, now);
-    await tellFile(deps, file).catch((error) => leaveAlone(progress, file.name, error));
+    await tellFile(deps, file).catch((error) => skip(progress, file.name, error));
   }
 }
 
@@ -292,7 +292,7 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
  * Deletes files all of whose documents have ended long ago, since their receipts tell of that; the
  * documents stay in the outbox. Gives how many there were.
  */
-async function forgetOld(deps: FolderDoorDeps): Promise<number> {
+async function forgetOld(deps: FolderChannelDeps): Promise<number> {
   const { store, folder, keepMs } = deps;
   const before = (await trustedNow(deps)) - keepMs;
   const old = await store.db
@@ -322,32 +322,32 @@ async function forgetOld(deps: FolderDoorDeps): Promise<number> {
 
 /** One round: every file that is ready; one that cannot be taken does not keep the others. */
 async function takeFiles(
-  deps: FolderDoorDeps,
+  deps: FolderChannelDeps,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
-  const { sightings, leftAlone } = progress;
-  leftAlone.lookAgain();
-  const ready = await readyFiles(deps, sightings, (name) => leftAlone.has(name));
+  const { sizeChecks, skipped } = progress;
+  skipped.lookAgain();
+  const ready = await readyFiles(deps, sizeChecks, (name) => skipped.has(name));
   for (const { name, obstacle } of ready) {
     if (signal.aborted) return;
     if (obstacle !== undefined) {
-      leftAlone.add(name, `a file is left alone: ${obstacle}`);
+      skipped.add(name, `a file is left alone: ${obstacle}`);
       continue;
     }
     try {
       await takeFile(deps, name);
-      leftAlone.taken(name);
+      skipped.taken(name);
     } catch (error) {
       const code = isJsonObject(error) ? error.code : undefined;
-      if (code !== 'EACCES' && code !== 'EPERM') leaveAlone(progress, name, error);
-      else leftAlone.add(name, 'this user may not read or move the file', { err: error });
+      if (code !== 'EACCES' && code !== 'EPERM') skip(progress, name, error);
+      else skipped.add(name, 'this user may not read or move the file', { err: error });
     }
   }
 }
 
 /** A worker: serves the folder until the signal aborts. */
-export function createFolderDoor(deps: FolderDoorDeps) {
+export function createFolderChannel(deps: FolderChannelDeps) {
   const { clock, folder } = deps;
   return {
     name: 'folder',
@@ -355,7 +355,7 @@ export function createFolderDoor(deps: FolderDoorDeps) {
       makeFolders(folder);
       await putAllBack(deps);
       const progress: Progress = {
-        ...{ sightings: new Map(), written: new Map(), leftAlone: createLeftAlone(deps) },
+        ...{ sizeChecks: new Map(), written: new Map(), skipped: createSkippedFiles(deps) },
         forgetAt: 0,
       };
       while (!signal.aborted) {

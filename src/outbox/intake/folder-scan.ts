@@ -11,9 +11,9 @@ import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, sha256 } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Problem } from '../documents.ts';
-import { readDocuments, readEnvelope, type Submission } from './submission.ts';
+import { readDocuments, readEnvelope, type Envelope } from './envelope.ts';
 
-export interface FolderLook {
+export interface FolderScan {
   readonly folder: string;
   readonly clock: Clock;
   /** How long a file must have been left alone before it is read, in milliseconds. */
@@ -22,7 +22,7 @@ export interface FolderLook {
 }
 
 /** What was seen of each file, and since when (monotonic) it is so. */
-export type Sightings = Map<string, { readonly mark: string; readonly since: number }>;
+export type SizeChecks = Map<string, { readonly mark: string; readonly since: number }>;
 
 export interface FileContent {
   /** Of the file that was read: another one may have its name by now. */
@@ -94,16 +94,16 @@ const STRANGERS_PER_ROUND = 20;
 
 /** Files that will never be taken because of their names, once nobody writes them any more. */
 async function strangers(
-  { clock, folder }: FolderLook,
+  { clock, folder }: FolderScan,
   found: readonly Dirent[],
-  isLeftAlone: (name: string) => boolean,
+  isSkipped: (name: string) => boolean,
 ): Promise<Ready[]> {
   const others = found.filter(
     (one) =>
       one.isFile() &&
       !DOCUMENT_NAME.test(one.name) &&
       !one.name.startsWith('.') &&
-      !isLeftAlone(one.name),
+      !isSkipped(one.name),
   );
   const ready: Ready[] = [];
   for (const { name } of others.slice(0, STRANGERS_PER_ROUND)) {
@@ -116,17 +116,17 @@ async function strangers(
 
 /** Files that nobody writes any more, in order, but those that are left alone. */
 export async function readyFiles(
-  look: FolderLook,
-  sightings: Sightings,
-  isLeftAlone: (name: string) => boolean,
+  look: FolderScan,
+  sizeChecks: SizeChecks,
+  isSkipped: (name: string) => boolean,
 ): Promise<Ready[]> {
   const { clock, folder, settleMs } = look;
   const found = await readdir(folder, { withFileTypes: true });
   const looked = found
-    .filter(({ name }) => isToBeTaken(name) && !isLeftAlone(name))
+    .filter(({ name }) => isToBeTaken(name) && !isSkipped(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   const present = new Set(looked.map(({ name }) => name));
-  for (const name of sightings.keys()) if (!present.has(name)) sightings.delete(name);
+  for (const name of sizeChecks.keys()) if (!present.has(name)) sizeChecks.delete(name);
   const ready: Ready[] = [];
   for (const one of looked.slice(0, FILES_PER_ROUND)) {
     const { name } = one;
@@ -138,14 +138,14 @@ export async function readyFiles(
     const info = await orMissing(stat(join(folder, name)));
     if (!info) continue;
     const mark = markOf(info);
-    const seen = sightings.get(name);
+    const seen = sizeChecks.get(name);
     const since = seen?.mark === mark ? seen.since : clock.monotonic();
-    sightings.set(name, { mark, since });
+    sizeChecks.set(name, { mark, since });
     // A renamed file is older than our first sight of it; a clock that is ahead says nothing.
     const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
     if (restedMs >= settleMs) ready.push({ name });
   }
-  return [...ready, ...(await strangers(look, found, isLeftAlone))];
+  return [...ready, ...(await strangers(look, found, isSkipped))];
 }
 
 /** Its bytes, or none when they are more than there may be; undefined: it is a file no more. */
@@ -164,7 +164,7 @@ async function readBytes(path: string, bytesMax: number) {
 
 /** What is in a file; undefined when it has gone, or is none any more. */
 export async function readContent(
-  { folder, fileBytesMax }: FolderLook,
+  { folder, fileBytesMax }: FolderScan,
   name: string,
 ): Promise<FileContent | undefined> {
   const read = await orMissing(readBytes(join(folder, name), fileBytesMax));
@@ -189,7 +189,7 @@ export interface FileEntry {
   readonly kind: string | null;
   readonly reference: string | undefined;
   /** Undefined when it is no document at all, for these problems. */
-  readonly submission: Submission | undefined;
+  readonly envelope: Envelope | undefined;
   readonly problems: readonly Problem[];
 }
 
@@ -203,7 +203,7 @@ const headSchema = z
 
 export function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
   const { kind, reference } = headSchema.parse(value);
-  return { line, kind, reference, submission: undefined, problems };
+  return { line, kind, reference, envelope: undefined, problems };
 }
 
 /** Every document of the text with the line it begins in, or one entry that says what is wrong. */
@@ -212,15 +212,15 @@ export function readEntries(text: string): FileEntry[] {
     if (problems.length > 0) return broken(line, problems);
     const read = readEnvelope(value);
     if ('problems' in read) return broken(line, read.problems, value);
-    const { kind, reference } = read.submission;
-    return { line, kind, reference, submission: read.submission, problems: [] };
+    const { kind, reference } = read.envelope;
+    return { line, kind, reference, envelope: read.envelope, problems: [] };
   });
 }
 
 // Skipped files: each is tried again after a minute, and logged when it begins and once an hour while
 // it lasts: a program that forgets the mode of its files drops thousands.
 
-export interface LeftAlone {
+export interface SkippedFiles {
   has(name: string): boolean;
   add(name: string, why: string, fields?: object): void;
   taken(name: string): void;
@@ -231,7 +231,10 @@ export interface LeftAlone {
 const AGAIN_MS = 60_000;
 const REMIND_MS = 3_600_000;
 
-export function createLeftAlone(deps: { readonly clock: Clock; readonly log: Logger }): LeftAlone {
+export function createSkippedFiles(deps: {
+  readonly clock: Clock;
+  readonly log: Logger;
+}): SkippedFiles {
   const { clock, log } = deps;
   /** Until when (monotonic). */
   const left = new Map<string, number>();

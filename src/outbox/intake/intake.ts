@@ -16,15 +16,15 @@ import { type Problem, referenceKey } from '../documents.ts';
 import { enqueueDocument, onFile } from '../enqueue.ts';
 import {
   type Checked,
-  type Clash,
-  checkSubmission,
-  clashOf,
-  type Submission,
-} from './submission.ts';
+  type Conflict,
+  checkEnvelope,
+  conflictOf,
+  type Envelope,
+} from './envelope.ts';
 
 type Door = 'sql' | 'folder' | 'http' | 'cli';
 
-export interface Delivered extends Submission {
+export interface Submission extends Envelope {
   readonly door: Door;
   /** Which row, file and line, client or person. */
   readonly source: string;
@@ -41,10 +41,10 @@ export interface Refusal {
   readonly reference: string | undefined;
   readonly problems: readonly Problem[];
   readonly nextStep: string;
-  readonly conflict?: Clash;
+  readonly conflict?: Conflict;
 }
 
-export type Handed =
+export type SubmitResult =
   | { readonly ok: true; readonly repeated: boolean; readonly documentId: number }
   | Refusal;
 
@@ -53,7 +53,7 @@ export interface Intake {
    * Documents in the order in which they came; the answers are in the same order. Throws a
    * RetryLaterError, and takes nothing more, while the disk is too full.
    */
-  handIn(delivered: readonly Delivered[]): Promise<readonly Handed[]>;
+  submit(delivered: readonly Submission[]): Promise<readonly SubmitResult[]>;
 }
 
 export interface IntakeDeps {
@@ -76,7 +76,7 @@ export function invalid(reference: string | undefined, problems: readonly Proble
   return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
 
-function conflict(reference: string, clash: Clash): Refusal {
+function conflict(reference: string, clash: Conflict): Refusal {
   const { documentId, state } = clash.existing;
   const says = clash.differences.join('; ');
   const message = `belongs to document ${documentId} (${state}), which says otherwise: ${says}`;
@@ -102,7 +102,7 @@ function turnedOff(reference: string, problem: Problem): Refusal {
 }
 
 /** What a key stands for already; undefined when it is free or stands for this reference. */
-async function keyHolder(tx: Tx, one: Delivered, sound: Sound): Promise<number | undefined> {
+async function keyHolder(tx: Tx, one: Submission, sound: Sound): Promise<number | undefined> {
   if (one.idempotencyKey === undefined) return undefined;
   const row = await tx
     .selectFrom('intake_key')
@@ -120,7 +120,7 @@ async function keyHolder(tx: Tx, one: Delivered, sound: Sound): Promise<number |
 async function remember(
   tx: Tx,
   outboxId: number,
-  one: Delivered,
+  one: Submission,
   isReopened: boolean,
 ): Promise<void> {
   const { door, source, receivedAt, idempotencyKey } = one;
@@ -154,12 +154,12 @@ async function isNewWork(tx: Tx, { kind, reference, document }: Sound): Promise<
   return meeting === 'again' || meeting === 'correct';
 }
 
-async function handInOne(
+async function submitOne(
   tx: Tx,
-  one: Delivered,
+  one: Submission,
   checked: Checked,
   whyOff: IntakeDeps['whyOff'],
-): Promise<Handed> {
+): Promise<SubmitResult> {
   if (!checked.ok) return invalid(checked.reference, checked.problems);
   const { kind, reference, document } = checked;
   const holder = await keyHolder(tx, one, checked);
@@ -168,7 +168,7 @@ async function handInOne(
   if (off !== undefined && (await isNewWork(tx, checked))) return turnedOff(reference, off);
   const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);
-  if ('conflict' in result) return conflict(reference, clashOf(result.conflict, document));
+  if ('conflict' in result) return conflict(reference, conflictOf(result.conflict, document));
   const { outboxId: documentId, repeated, reopened = false } = result;
   await remember(tx, documentId, one, reopened);
   return { ok: true, documentId, repeated };
@@ -176,8 +176,8 @@ async function handInOne(
 
 export function createIntake({ store, onTaken, hasRoom, whyOff }: IntakeDeps): Intake {
   return {
-    async handIn(delivered) {
-      const answers: Handed[] = [];
+    async submit(delivered) {
+      const answers: SubmitResult[] = [];
       for (let start = 0; start < delivered.length; start += SLICE) {
         if (start > 0) await nextTurn();
         if (!hasRoom()) {
@@ -187,11 +187,11 @@ export function createIntake({ store, onTaken, hasRoom, whyOff }: IntakeDeps): I
         }
         const slice = delivered
           .slice(start, start + SLICE)
-          .map((one) => ({ one, checked: checkSubmission(one) }));
+          .map((one) => ({ one, checked: checkEnvelope(one) }));
         const handed = await store.transaction(async (tx, onCommit) => {
-          const done: Handed[] = [];
+          const done: SubmitResult[] = [];
           for (const { one, checked } of slice)
-            done.push(await handInOne(tx, one, checked, whyOff));
+            done.push(await submitOne(tx, one, checked, whyOff));
           if (done.some((answer) => answer.ok && !answer.repeated)) onCommit(onTaken);
           return done;
         });

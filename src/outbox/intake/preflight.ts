@@ -11,7 +11,7 @@ import type { Problem } from '../documents.ts';
 import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
 import { readReceipt } from './receipt.ts';
-import { checkSubmission, clashOf, type Submission } from './submission.ts';
+import { checkEnvelope, conflictOf, type Envelope } from './envelope.ts';
 
 interface Checkup {
   readonly reference: string | null;
@@ -26,7 +26,7 @@ interface Checkup {
 
 const BAD_ENDS: ReadonlySet<string> = new Set(['refused', 'canceled', 'dead']);
 
-export type Preflight = (submission: Submission, signal: AbortSignal) => Promise<Checkup>;
+export type Preflight = (envelope: Envelope, signal: AbortSignal) => Promise<Checkup>;
 
 function refusal(reference: string | undefined, problems: Checkup['problems']): Checkup {
   return { reference: reference ?? null, verdict: 'refused', documentId: null, problems };
@@ -36,11 +36,11 @@ function verdictOf(reference: string, clearance: Clearance): Checkup {
   if (clearance.send) {
     return { reference, verdict: 'fit', documentId: null, problems: clearance.warnings };
   }
-  const { finding } = clearance;
-  if (finding.found === 'unfit') return refusal(reference, finding.problems);
+  const { lookup } = clearance;
+  if (lookup.outcome === 'invalid') return refusal(reference, lookup.problems);
   const message =
-    finding.found === 'unclear' || finding.found === 'overtaken'
-      ? finding.reason
+    lookup.outcome === 'ambiguous' || lookup.outcome === 'superseded'
+      ? lookup.reason
       : 'the service has it already';
   return { reference, verdict: 'unclear', documentId: null, problems: [{ path: '', message }] };
 }
@@ -61,7 +61,7 @@ async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   return `its order, document ${order.outboxId}, is on its way (${order.state}) and goes first`;
 }
 
-/** Handed in before; what then became of it counts now, too. */
+/** SubmitResult in before; what then became of it counts now, too. */
 async function repeated({ db }: Store, reference: string, documentId: number): Promise<Checkup> {
   const receipt = await readReceipt(db, documentId);
   if (!receipt || !BAD_ENDS.has(receipt.state)) {
@@ -78,8 +78,8 @@ export function createPreflight(
   clock: Clock,
   kinds: readonly OutboxKind[],
 ): Preflight {
-  return async (submission, signal) => {
-    const checked = checkSubmission(submission);
+  return async (envelope, signal) => {
+    const checked = checkEnvelope(envelope);
     if (!checked.ok) return refusal(checked.reference, checked.problems);
     const { kind, reference, document } = checked;
     const existing = await onFile(store.db, kind, reference);
@@ -87,7 +87,7 @@ export function createPreflight(
     if (existing && meeting === 'repeat') return repeated(store, reference, existing.outboxId);
     if (existing && meeting === 'conflict') {
       const { outboxId, state } = existing;
-      const where = clashOf(existing, document).differences.join('; ');
+      const where = conflictOf(existing, document).differences.join('; ');
       const message = `belongs to document ${outboxId} (${state}): ${where}`;
       return refusal(reference, [{ path: 'reference', message }]);
     }

@@ -7,7 +7,7 @@ import { type DocumentState, documentState } from '../document-state.ts';
 import type { Problem } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 import type { Refusal } from './intake.ts';
-import type { Clash } from './submission.ts';
+import type { Conflict } from './envelope.ts';
 
 export interface Receipt {
   /** Null when the document was refused at the door: nothing of it is kept. */
@@ -25,7 +25,7 @@ export interface Receipt {
   readonly styleId: string | null;
   readonly problems: readonly (Problem & Partial<FlightProblem>)[];
   /** When the reference belongs to another document. */
-  readonly conflict?: Clash;
+  readonly conflict?: Conflict;
   /** What to do next, in a sentence. */
   readonly nextStep: string;
   /** ISO texts in UTC. */
@@ -39,7 +39,7 @@ export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** A bad end that no finding explains is explained by the service's own words. */
+/** A bad end that no lookup explains is explained by the service's own words. */
 function problemsOf({ state, problems, lastError }: DocumentState): Receipt['problems'] {
   const explained = problems.some(({ severity }) => severity === 'error');
   if (explained || lastError === null || state === 'confirmed') return problems;

@@ -13,8 +13,8 @@ import type { Db, Store, Tx } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
   type Clearance,
-  clearByLook,
-  type Finding,
+  clearByLookup,
+  type LookupResult,
   type OutboxItem,
   type OutboxKind,
   type SendCall,
@@ -182,7 +182,7 @@ export function createDeliveryStatusKind(
   let answeredAt = Number.NEGATIVE_INFINITY;
   const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) =>
     cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
-  const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
+  const lookUp: OutboxKind['lookUp'] = async (item, signal): Promise<LookupResult> => {
     const target = targetSchema.parse(item.body);
     const readSeq = item.state === 'sent' ? mirrored.get(item.outboxId) : undefined;
     const found =
@@ -193,19 +193,19 @@ export function createDeliveryStatusKind(
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
     if (!found) {
-      return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
+      return { outcome: 'superseded', reason: 'the delivery is gone at the service', detail };
     }
-    if (found.status === target.status) return { found: 'yes', detail };
+    if (found.status === target.status) return { outcome: 'matched', detail };
     if (found.status === item.expectedFrom) {
       // It keeps from leaving: what has left may be there, and not be shown yet.
       const obstacle = hasChanged(target, found) ? CHANGED : over(target);
       const reason = item.state === 'queued' ? obstacle : undefined;
       return reason === undefined
-        ? { found: 'no', detail }
-        : { found: 'overtaken', reason, detail };
+        ? { outcome: 'not_found', detail }
+        : { outcome: 'superseded', reason, detail };
     }
     const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
-    return { found: 'overtaken', reason, detail };
+    return { outcome: 'superseded', reason, detail };
   };
   return {
     kind: DELIVERY_STATUS_KIND,
@@ -217,7 +217,7 @@ export function createDeliveryStatusKind(
     creates: () => false,
     async clear(item, signal) {
       const overtaken = (reason: string): Clearance => {
-        return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
+        return { send: false, lookup: { outcome: 'superseded', reason, detail: {} } };
       };
       const target = targetSchema.parse(item.body);
       // Without a look, or a long queue of them would be old again before its end is reached. But
@@ -228,11 +228,11 @@ export function createDeliveryStatusKind(
       const clearance =
         over(target) === undefined && isFirstTry(item, target) && (await isJustRead(deps, target))
           ? CLEARED_BY_RECENT_READ
-          : await clearByLook(look, item, signal);
+          : await clearByLookup(lookUp, item, signal);
       const reason = clearance.send ? await outdated(store.db, target) : undefined;
       return reason === undefined ? clearance : overtaken(reason);
     },
-    look,
+    lookUp,
     async send(item, call) {
       const target = targetSchema.parse(item.body);
       const { orderId, orderDeliveryId, status } = target;

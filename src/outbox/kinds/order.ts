@@ -28,7 +28,12 @@ import {
   type Survey,
   sortOut,
 } from '../evidence/candidates.ts';
-import { compareOrder, type OrderDifferences, piecesOf, tellOrder } from '../evidence/compare.ts';
+import {
+  compareOrder,
+  type OrderDifferences,
+  piecesOf,
+  describeOrder,
+} from '../evidence/compare.ts';
 import type { OrderFinder } from '../evidence/find-order.ts';
 import { fitOf, isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
 import {
@@ -40,7 +45,7 @@ import {
 import { knownBefore, ordersReadAt } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import { isPlausible } from '../evidence/spelling.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import { FREIGHT_REQUIRED_KEY, type OrderCheck } from '../preflight/check-order.ts';
 import { orderAsSpelt } from '../preflight/spelling.ts';
 import { type ReadOrder, turnedOff, unlessGone } from '../service.ts';
@@ -56,8 +61,8 @@ export interface OrderKindDeps {
   readonly level: string;
   readonly check: OrderCheck;
   readonly newest: NewestOrders;
-  /** Since when this process has been there. */
-  readonly watchedSince: () => number;
+  /** {@link ClockGuard.watchedSince} */
+  readonly processStartedAt: () => number;
   /** These were ordered: what is in stock of them has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
@@ -135,13 +140,17 @@ async function seenByReference(db: Db, { item, known }: SoughtOrder): Promise<Se
 async function finish(
   { onOrdered }: OrderKindDeps,
   { order }: SoughtOrder,
-  finding: Finding,
-): Promise<Finding> {
-  if (finding.found === 'yes') onOrdered(order.lines.map(({ barcode }) => barcode));
-  return finding;
+  lookup: LookupResult,
+): Promise<LookupResult> {
+  if (lookup.outcome === 'matched') onOrdered(order.lines.map(({ barcode }) => barcode));
+  return lookup;
 }
 
-async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal): Promise<Finding> {
+async function lookUp(
+  deps: OrderKindDeps,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<LookupResult> {
   const { db } = deps.store;
   const sought = await soughtFor(db, item);
   const { orderId } = readResult(item.result);
@@ -158,10 +167,10 @@ async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal):
     ...(lastAt === undefined ? {} : { until: lastAt + WINDOW_MS }),
   };
   const survey = await sortOut(db, sought, orders, floor);
-  const finding = await conclude(deps, sought, survey, window, signal);
-  if (finding) return finish(deps, sought, finding);
+  const lookup = await conclude(deps, sought, survey, window, signal);
+  if (lookup) return finish(deps, sought, lookup);
   const complete = seen.complete && maxOrderId !== undefined;
-  return { found: 'no', complete, detail: { ...seen.detail, floor: maxOrderId ?? null } };
+  return { outcome: 'not_found', complete, detail: { ...seen.detail, floor: maxOrderId ?? null } };
 }
 
 /**
@@ -197,7 +206,7 @@ async function madeBeforeStart(
 ): Promise<readonly SeenOrder[]> {
   const { db } = deps.store;
   const { createdAt } = sought.item;
-  const startedAt = deps.watchedSince();
+  const startedAt = deps.processStartedAt();
   const readAt = await ordersReadAt(db);
   if (createdAt >= startedAt || readAt >= startedAt) return [];
   // What an earlier start has seen since may be the newest alone.
@@ -218,7 +227,7 @@ async function foundBefore(
   deps: OrderKindDeps,
   sought: SoughtOrder,
   signal: AbortSignal,
-): Promise<Finding | undefined> {
+): Promise<LookupResult | undefined> {
   const { db } = deps.store;
   const orders: SeenOrder[] = [];
   for (const unseen of [madeSinceBackup, madeBeforeStart]) {
@@ -229,11 +238,11 @@ async function foundBefore(
   orders.push(...(await deps.newest.withReference(texts, signal)));
   // Last: what they leave to the mirror was read into it before they looked.
   orders.push(...(await seenByReference(db, sought)));
-  const finding = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
-  if (finding?.found === 'maybe') return { ...finding, found: 'unclear' };
-  if (finding?.found !== 'no') return finding;
+  const lookup = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
+  if (lookup?.outcome === 'possible') return { ...lookup, outcome: 'ambiguous' };
+  if (lookup?.outcome !== 'not_found') return lookup;
   const reason = 'the mirror has an order with this reference, which the service does not show';
-  return { found: 'unclear', reason, detail: finding.detail };
+  return { outcome: 'ambiguous', reason, detail: lookup.detail };
 }
 
 async function clear(
@@ -242,11 +251,11 @@ async function clear(
   signal: AbortSignal,
 ): Promise<Clearance> {
   const sought = await soughtFor(deps.store.db, item);
-  const finding = await foundBefore(deps, sought, signal);
-  if (finding) return { send: false, finding: await finish(deps, sought, finding) };
+  const lookup = await foundBefore(deps, sought, signal);
+  if (lookup) return { send: false, lookup: await finish(deps, sought, lookup) };
   const problems = await deps.check(readBody.order(item.body), item.createdAt, signal);
   if (problems.some(({ severity }) => severity === 'error')) {
-    return { send: false, finding: { found: 'unfit', problems } };
+    return { send: false, lookup: { outcome: 'invalid', problems } };
   }
   const maxOrderIdBefore = await newestOrderId(deps, signal);
   return { send: true, baseline: { maxOrderIdBefore }, warnings: problems };
@@ -267,7 +276,7 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
     },
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
-    look: (item, signal) => look(deps, item, signal),
+    lookUp: (item, signal) => lookUp(deps, item, signal),
     async send(item, request) {
       const { document, order } = await orderOf(deps.store.db, item);
       const key = idempotencyKey(item);
@@ -343,13 +352,13 @@ async function confirmed(
   { order: shown, deliveries }: Read,
   found: OrderDifferences,
   reference: readonly string[],
-): Promise<Finding> {
+): Promise<LookupResult> {
   const { orderId, orderNo } = shown;
-  const { differences: own, holds } = tellOrder(found, order, await seasonsShown(store.db));
+  const { differences: own, holds } = describeOrder(found, order, await seasonsShown(store.db));
   const differences = [...reference, ...own];
   const isAlike = found.lines.length === 0 || found.isPriceOnly;
   return {
-    found: 'yes',
+    outcome: 'matched',
     detail: { orderId, orderNo: orderNo ?? null, reference: shown.reference ?? null, differences },
     ...{ differences, holds },
     result: orderResult(orderId, orderNo, deliveries),
@@ -365,15 +374,15 @@ export async function judgeAnswered(
   sought: SoughtOrder,
   orderId: number,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const read = await readFresh(deps, sought, orderId, signal);
-  if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+  if (!read) return { outcome: 'not_found', complete: false, detail: { orderId, shown: false } };
   const { order: shown } = read;
   const other = await otherOwner(deps.store.db, sought, shown);
   if (other) {
     const whose = `the reference of outbox ${other.outboxId} (${other.reference})`;
     const reason = `the service answered with order ${orderId}, which has ${whose}`;
-    return { found: 'unclear', reason, detail: { orderId } };
+    return { outcome: 'ambiguous', reason, detail: { orderId } };
   }
   const { item, known, order } = sought;
   const sent = item.reference;
@@ -390,9 +399,9 @@ async function judgeFound(
   sought: SoughtOrder,
   { orderId }: Candidate,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const read = await readFresh(deps, sought, orderId, signal);
-  if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+  if (!read) return { outcome: 'not_found', complete: false, detail: { orderId, shown: false } };
   const { order: shown } = read;
   const fit = fitOf(sought.known, sought.item.reference, shown.reference ?? null);
   const found = compareOrder(sought.order, shown);
@@ -401,12 +410,12 @@ async function judgeFound(
   const detail = { orderId, orderNo: shown.orderNo ?? null, differences };
   if (!isFitting(fit)) {
     const reason = `order ${orderId} may be it: it is shown with the reference ${shown.reference}`;
-    return { found: 'maybe', reason, detail };
+    return { outcome: 'possible', reason, detail };
   }
   const isAlike = lines.length + address.length === 0 && (fit !== 'lossy' || amounts.length === 0);
   if (isAlike) return confirmed(deps, sought, read, found, []);
   const reason = `order ${orderId} has this reference, but is not like this document`;
-  return { found: 'unclear', reason, detail };
+  return { outcome: 'ambiguous', reason, detail };
 }
 
 /** Into the mirror with them, so that a person can hold them against each other. */
@@ -434,11 +443,11 @@ async function several(
   sought: SoughtOrder,
   ours: readonly Candidate[],
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const orderIds = ours.map(({ orderId }) => orderId).sort((a, b) => a - b);
   await mirror(deps, sought, orderIds, signal);
   const reason = `${ours.length} orders have this reference: ${orderIds.join(', ')}`;
-  return { found: 'unclear', reason, detail: { orderIds } };
+  return { outcome: 'ambiguous', reason, detail: { orderIds } };
 }
 
 /** What cannot be told from ours. */
@@ -448,7 +457,7 @@ async function possible(
   candidates: readonly Candidate[],
   { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY }: Window,
   signal: AbortSignal,
-): Promise<Finding | undefined> {
+): Promise<LookupResult | undefined> {
   const ids = candidates.map(({ orderId }) => orderId);
   const madeAt = await mirror(deps, sought, ids, signal);
   const left = candidates.filter(({ orderId }) => {
@@ -462,7 +471,7 @@ async function possible(
     left.length === 1
       ? `order ${first.orderId} may be this document: ${first.why}`
       : `${left.length} orders may be this document: ${orderIds.join(', ')}; ${first.why}`;
-  return { found: 'maybe', reason, detail: { orderIds } };
+  return { outcome: 'possible', reason, detail: { orderIds } };
 }
 
 /** What a survey leads to; undefined: nothing that was seen can be the document. */
@@ -472,7 +481,7 @@ export async function conclude(
   { ours, perhaps }: Survey,
   window: Window,
   signal: AbortSignal,
-): Promise<Finding | undefined> {
+): Promise<LookupResult | undefined> {
   const [first, second] = ours;
   if (second) return several(deps, sought, ours, signal);
   // Where letters of ours are lost in it, it must be the only one that can be meant.
@@ -482,7 +491,7 @@ export async function conclude(
   const { orderId } = first;
   await mirror(deps, sought, [orderId], signal);
   const reason = `order ${orderId} has this reference, and was there before this was sent`;
-  return { found: 'unclear', reason, detail: { orderId } };
+  return { outcome: 'ambiguous', reason, detail: { orderId } };
 }
 
 // Newest page: another daemon on the same account (an old host that still runs after a move) may

@@ -35,7 +35,7 @@ import {
 } from '../evidence/known-spellings.ts';
 import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
 import { disowned, knownBefore } from '../evidence/records.ts';
-import type { Clearance, Finding, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
+import type { Clearance, LookupResult, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
 import { refundAsSpelt } from '../preflight/spelling.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
@@ -166,7 +166,7 @@ function alike(pending: readonly PendingRefund[], refund: NewPendingRefund): Pen
   return pending.filter((one) => comparePendingRefund(refund, one).length === 0);
 }
 
-function judge(item: OutboxItem, found: PendingRefund, references: RefundReferences): Finding {
+function judge(item: OutboxItem, found: PendingRefund, references: RefundReferences): LookupResult {
   const { pendingRefundId, orderId, reference } = found;
   const isOurs = isRefundReference(references, item.reference, reference);
   const lines = comparePendingRefund(refundOf(item).refund, found);
@@ -174,19 +174,25 @@ function judge(item: OutboxItem, found: PendingRefund, references: RefundReferen
   const detail = { pendingRefundId, orderId, differences };
   if (differences.length > 0 && item.result === null) {
     const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;
-    return { found: 'unclear', reason, detail };
+    return { outcome: 'ambiguous', reason, detail };
   }
   // That of the order says of ours that none is shown.
   const isBlank = refundFit(references, item.reference, reference) === 'blank';
   const shownReference = isBlank ? '' : (reference ?? '');
   const teaches = lines.length === 0 ? { shownReference } : {};
-  return { found: 'yes', detail, differences, result: { orderId, pendingRefundId }, ...teaches };
+  return {
+    outcome: 'matched',
+    detail,
+    differences,
+    result: { orderId, pendingRefundId },
+    ...teaches,
+  };
 }
 
-function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Finding {
+function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): LookupResult {
   const whose = `that of outbox ${outboxId} (${reference})`;
   const reason = `the service answered with pending refund ${pendingRefundId}, which is ${whose}`;
-  return { found: 'unclear', reason, detail: { pendingRefundId } };
+  return { outcome: 'ambiguous', reason, detail: { pendingRefundId } };
 }
 
 /** Whether one like ours may be ours by its reference. */
@@ -206,14 +212,14 @@ function findIn(
   pending: readonly PendingRefund[],
   countBefore: number | undefined,
   around: Around,
-): Finding {
+): LookupResult {
   const { references } = around;
   const named = byReference(pending, item, around);
   const [first] = named ?? [];
   if (named && named.length > 1) {
     const ids = named.map(({ pendingRefundId }) => pendingRefundId);
     const reason = `${named.length} pending refunds have this reference: ${ids.join(', ')}`;
-    return { found: 'unclear', reason, detail: { pendingRefundIds: ids } };
+    return { outcome: 'ambiguous', reason, detail: { pendingRefundIds: ids } };
   }
   if (first) return judge(item, first, references);
   const detail = { listed: pending.length, countBefore: countBefore ?? null };
@@ -223,18 +229,19 @@ function findIn(
     const ids = like
       .filter((one) => mayBeOurs(item, one, around))
       .map(({ pendingRefundId }) => pendingRefundId);
-    if (countBefore === undefined || more <= 0 || ids.length === 0) return { found: 'no', detail };
+    if (countBefore === undefined || more <= 0 || ids.length === 0)
+      return { outcome: 'not_found', detail };
     const reason = `it may be one whose reference does not tell: ${ids.join(', ')}`;
-    return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
+    return { outcome: 'ambiguous', reason, detail: { ...detail, pendingRefundIds: ids } };
   }
   const newest = like.toSorted((a, b) => b.pendingRefundId - a.pendingRefundId)[0];
   if (countBefore === undefined || more <= 0 || !newest) {
-    return { found: 'no', complete: countBefore !== undefined, detail };
+    return { outcome: 'not_found', complete: countBefore !== undefined, detail };
   }
   if (more === 1) return judge(item, newest, references);
   const ids = like.map(({ pendingRefundId }) => pendingRefundId);
   const reason = `${more} more like it are there than before: ${ids.join(', ')}`;
-  return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
+  return { outcome: 'ambiguous', reason, detail: { ...detail, pendingRefundIds: ids } };
 }
 
 /** Confirmed ones that the list does not show any more, as far as their refunds tell them. */
@@ -279,39 +286,39 @@ async function findInBoth(
   item: OutboxItem,
   orderId: number,
   lists: Listed,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const { count } = await knownBefore(deps.store.db, item);
   const { refund } = refundOf(item);
   const pending = await candidates(deps, item, lists.pending);
   const around = await aroundOf(deps, item, orderId, pending);
-  const finding = findIn(item, pending, count, around);
-  if (finding.found !== 'no') return finding;
+  const lookup = findIn(item, pending, count, around);
+  if (lookup.outcome !== 'not_found') return lookup;
   const { others } = around;
   const gone = alike(await candidates(deps, item, unlisted(lists)), refund);
-  if (gone.length === 0 && !(await hasLeft(deps, orderId, lists, refund))) return finding;
+  if (gone.length === 0 && !(await hasLeft(deps, orderId, lists, refund))) return lookup;
   const idsOf = (rows: readonly PendingRefund[]): number[] =>
     rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
   const goneIds = idsOf(gone);
   // One that was counted may have gone: then the number of those that are left tells nothing.
   const left = alike(pending, refund).filter((one) => mayBeOurs(item, one, around));
   const ids = [...goneIds, ...idsOf(left)];
-  if (ids.length === 0) return finding;
+  if (ids.length === 0) return lookup;
   const reason =
     goneIds.length === 0
       ? `it may be there, where another one like it has left the list: ${ids.join(', ')}`
       : `it may be confirmed already: like it, but not listed any more: ${goneIds.join(', ')}`;
-  return { found: 'unclear', reason, detail: { ...finding.detail, pendingRefundIds: ids } };
+  return { outcome: 'ambiguous', reason, detail: { ...lookup.detail, pendingRefundIds: ids } };
 }
 
-async function look(
+async function lookUp(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const orderId = await orderOf(deps.store, item);
-  if (orderId === undefined) return { found: 'no', complete: false, detail: {} };
+  if (orderId === undefined) return { outcome: 'not_found', complete: false, detail: {} };
   const { pendingRefundId } = readResult(item.result);
-  const finding = await (async (): Promise<Finding> => {
+  const lookup = await (async (): Promise<LookupResult> => {
     if (typeof pendingRefundId === 'number') {
       const call = { priority: 'read', signal } as const;
       const read = await unlessGone(deps.v1.pendingRefund(orderId, pendingRefundId, call));
@@ -321,26 +328,26 @@ async function look(
       if (other) return ofAnother(pendingRefundId, other);
       if (read) return judge(item, read.value, references);
       if (await isRefunded(deps.v1, orderId, pendingRefundId, signal)) {
-        return { found: 'yes', detail: { pendingRefundId, orderId, shown: false } };
+        return { outcome: 'matched', detail: { pendingRefundId, orderId, shown: false } };
       }
-      return { found: 'no', complete: false, detail: { pendingRefundId, shown: false } };
+      return { outcome: 'not_found', complete: false, detail: { pendingRefundId, shown: false } };
     }
     const lists = await listed(deps, orderId, signal);
-    if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+    if (!lists) return { outcome: 'not_found', complete: false, detail: { orderId, shown: false } };
     if (lists.isPartial)
-      return { found: 'no', complete: false, detail: { orderId, partial: true } };
+      return { outcome: 'not_found', complete: false, detail: { orderId, partial: true } };
     return findInBoth(deps, item, orderId, lists);
   })();
-  if (finding.found === 'yes') {
+  if (lookup.outcome === 'matched') {
     const cause = `outbox:${item.outboxId}`;
     await deps.readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
   }
-  return finding;
+  return lookup;
 }
 
 function unfit(path: string, message: string): Clearance {
   const problems = [{ path, message, severity: 'error' as const }];
-  return { send: false, finding: { found: 'unfit', problems } };
+  return { send: false, lookup: { outcome: 'invalid', problems } };
 }
 
 /**
@@ -388,9 +395,9 @@ async function clear(
   const pending = await candidates(deps, item, lists.pending);
   const around = await aroundOf(deps, item, orderId, pending);
   const named = byReference(pending, item, around) ?? [];
-  if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined, around) };
+  if (named.length > 0) return { send: false, lookup: findIn(item, pending, undefined, around) };
   const problems = refundableProblems(document, order.value, lists);
-  if (problems.length > 0) return { send: false, finding: { found: 'unfit', problems } };
+  if (problems.length > 0) return { send: false, lookup: { outcome: 'invalid', problems } };
   const countBefore = alike(pending, refund).length;
   return { send: true, baseline: { countBefore }, warnings: [], orderId };
 }
@@ -401,7 +408,7 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
     off: () => turnedOff(deps.levels.whyNot('pendingRefunds')),
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
-    look: (item, signal) => look(deps, item, signal),
+    lookUp: (item, signal) => lookUp(deps, item, signal),
     async send(item, request) {
       const orderId = await orderOf(deps.store, item);
       if (orderId === undefined) {

@@ -14,7 +14,7 @@ import { writeStyle } from '../../mirror/catalog/pdm.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { readBody, type StyleDocument } from '../documents.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import { unlessGone } from '../service.ts';
 
 export interface StyleKindDeps {
@@ -74,19 +74,19 @@ function differences(document: StyleDocument, shown: Style) {
 /** As the pull asks for them: other members would make another row of it. */
 const FIELDS = { style: modelledFields('style') };
 
-function judge(item: OutboxItem, document: StyleDocument, shown: Style): Finding {
+function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupResult {
   const { different, unknown } = differences(document, shown);
   const detail = { styleId: shown.id, differences: [...different, ...unknown] };
   if (detail.differences.length === 0) {
-    return { found: 'yes', detail, result: { styleId: shown.id } };
+    return { outcome: 'matched', detail, result: { styleId: shown.id } };
   }
   const mayDiffer = document.styleId !== undefined;
   const isOther = different.length > 0;
-  if (mayDiffer && (isOther || item.state === 'queued')) return { found: 'no', detail };
+  if (mayDiffer && (isOther || item.state === 'queued')) return { outcome: 'not_found', detail };
   const reason = isOther
     ? `style ${shown.id} has this number, but is not like this document`
     : `style ${shown.id} shows ${unknown.join(', ')} in a form that cannot be compared`;
-  return { found: 'unclear', reason, detail };
+  return { outcome: 'ambiguous', reason, detail };
 }
 
 /** More of those that cannot be read tell a person nothing more. */
@@ -146,8 +146,8 @@ async function withNumber(
 }
 
 interface Judged {
-  readonly finding: Finding;
-  /** What the finding rests on, when that is one style. */
+  readonly lookup: LookupResult;
+  /** What the lookup rests on, when that is one style. */
   readonly style?: Style;
 }
 
@@ -161,37 +161,37 @@ async function find(
   if (styleId !== undefined) {
     const call = { priority: 'push', signal } as const;
     const read = await unlessGone(v2.resource('style', styleId, { fields: FIELDS }, call));
-    if (read) return { finding: judge(item, document, read.value), style: read.value };
+    if (read) return { lookup: judge(item, document, read.value), style: read.value };
     const reason = `the service has no style ${styleId}`;
-    return { finding: { found: 'overtaken', reason, detail: { styleId } } };
+    return { lookup: { outcome: 'superseded', reason, detail: { styleId } } };
   }
   const { styles, unreadable } = await withNumber(v2, styleNo ?? '', signal);
   const [first] = styles;
   if (!first) {
     const detail = { styleNo: styleNo ?? null, unreadable: unreadable.slice(0, SHOWN_MAX) };
-    return { finding: { found: 'no', complete: unreadable.length === 0, detail } };
+    return { lookup: { outcome: 'not_found', complete: unreadable.length === 0, detail } };
   }
-  if (styles.length === 1) return { finding: judge(item, document, first), style: first };
+  if (styles.length === 1) return { lookup: judge(item, document, first), style: first };
   const ids = styles.map(({ id }) => id);
   const reason = `${ids.length} styles have the number ${styleNo}: ${ids.join(', ')}`;
-  return { finding: { found: 'unclear', reason, detail: { styleIds: ids } } };
+  return { lookup: { outcome: 'ambiguous', reason, detail: { styleIds: ids } } };
 }
 
-async function look(
+async function lookUp(
   { store, clock, sequence }: StyleKindDeps,
   v2: NonNullable<StyleKindDeps['v2']>,
   item: OutboxItem,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const readSeq = await sequence.next();
-  const { finding, style } = await find(v2, item, signal);
-  if (finding.found === 'yes' && style) {
+  const { lookup, style } = await find(v2, item, signal);
+  if (lookup.outcome === 'matched' && style) {
     const provenance = { source: `refresh:outbox:${item.outboxId}`, readSeq, at: clock.now() };
     await store.transaction(async (tx) => {
       await writeStyle(tx, style, provenance);
     });
   }
-  return finding;
+  return lookup;
 }
 
 const OFF = 'styles are not taken here: set outbox.styles and service.v2.enabled';
@@ -211,16 +211,16 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
     async clear(item, signal): Promise<Clearance> {
       // One of before waits: refused, its reference would be gone for good.
       if (!enabled || !v2) throw new RetryLaterError('outbox.styles_off', OFF);
-      const finding = await look(deps, v2, item, signal);
-      if (finding.found === 'no' && finding.complete === false) {
-        const { styleNo, unreadable } = finding.detail;
+      const lookup = await lookUp(deps, v2, item, signal);
+      if (lookup.outcome === 'not_found' && lookup.complete === false) {
+        const { styleNo, unreadable } = lookup.detail;
         const text = `a style that may have the number ${styleNo} cannot be read: ${unreadable}`;
         throw new RetryLaterError('outbox.style_unreadable', text);
       }
-      if (finding.found === 'no') return { send: true, baseline: {}, warnings: [] };
-      return { send: false, finding };
+      if (lookup.outcome === 'not_found') return { send: true, baseline: {}, warnings: [] };
+      return { send: false, lookup };
     },
-    look: async (item, signal) => look(deps, needV2(), item, signal),
+    lookUp: async (item, signal) => lookUp(deps, needV2(), item, signal),
     async send(item, request) {
       const document = readBody.style(item.body);
       const call = { priority: 'push', ...request } as const;

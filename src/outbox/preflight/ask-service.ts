@@ -18,7 +18,7 @@ import {
 } from '../../mirror/catalog/apart.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
-import { wordsOf } from '../service.ts';
+import { messageOf } from '../service.ts';
 
 export interface ArticlesDeps {
   readonly store: Store;
@@ -108,7 +108,7 @@ async function read(
   } catch (error) {
     if (isNotFound(error)) return { barcode, is: 'absent' };
     if (!isUntold(error)) throw error;
-    return { barcode, is: 'untold', why: wordsOf(error) };
+    return { barcode, is: 'untold', why: messageOf(error) };
   }
 }
 

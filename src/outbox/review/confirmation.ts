@@ -1,6 +1,6 @@
 /**
- * Checks what a person says a document has become: it must be there, and must not belong to
- * another reference or document. Gives what is kept as the row's result.
+ * Checks a person's claim of what a document has become: it must exist at the service, and must not
+ * belong to another reference or document. Returns the ids that the row keeps as its result.
  */
 import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -9,15 +9,15 @@ import { RefusedError } from '../../lib/errors.ts';
 import { type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { newOrderOf, readBody } from '../documents.ts';
-import { compareOrder, tellOrder } from '../evidence/compare.ts';
+import { compareOrder, describeOrder } from '../evidence/compare.ts';
 import { fitOf, knownSpellings, learnSpelling } from '../evidence/known-spellings.ts';
 import { mirroredOrder } from '../evidence/mirrored.ts';
 import { candidatesIn } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import { orderResult } from '../kinds/order.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
-import { tellDifferences } from '../watch/differences.ts';
-import type { DeskRow } from './selection.ts';
+import { reportDifferences } from '../watch/differences.ts';
+import type { ReviewRow } from './selection.ts';
 
 export interface ConfirmationDeps {
   readonly store: Store;
@@ -34,19 +34,19 @@ function wholeId(id: string | null, what: string): number {
   });
 }
 
-function missing({ outboxId }: DeskRow, what: string): never {
+function missing({ outboxId }: ReviewRow, what: string): never {
   throw new RefusedError('outbox.not_there', `the service has no ${what}`, {
     hint: `see what it has: selvedge outbox show ${outboxId}; if it is none of these: --as absent`,
   });
 }
 
 /**
- * Another reference is a slip of the person, unless this service may show ours so, or a look has
- * put this very order before the person.
+ * Refuses an order with another reference as a slip of the person, unless this service may show our
+ * reference like that, or a lookup has proposed this very order.
  */
 async function requireReference(
   { db }: Store,
-  row: DeskRow,
+  row: ReviewRow,
   shown: string | null | undefined,
   id: number,
 ): Promise<void> {
@@ -56,7 +56,7 @@ async function requireReference(
     .selectFrom('outbox_evidence')
     .select('detail')
     .where('outbox_id', '=', row.outboxId)
-    .where('found', '=', 'unclear')
+    .where('outcome', '=', 'ambiguous')
     .execute();
   const { orderIds, pendingRefundIds } = candidatesIn(looks.map(({ detail }) => detail));
   if ((row.kind === 'order' ? orderIds : pendingRefundIds).includes(id)) return;
@@ -67,17 +67,17 @@ async function requireReference(
   });
 }
 
-/** By which a document's result names what it became; a style may be that of two documents. */
+/** Member of the result that names what was made; a style may be that of two documents. */
 const MADE_ID: Readonly<Record<string, string>> = {
   order: 'orderId',
   pending_refund: 'pendingRefundId',
 };
 
 /**
- * What the service answered when it took it. Together with the word of a person that is enough
- * where it cannot be read: there would be no way out but to say that it is absent.
+ * Answer of the service when it took the push. Together with a person's word it is enough where the
+ * order cannot be read; otherwise the only way out would be a false absence.
  */
-async function answerTo({ db }: Store, { outboxId }: DeskRow): Promise<JsonObject> {
+async function answerTo({ db }: Store, { outboxId }: ReviewRow): Promise<JsonObject> {
   const row = await db
     .selectFrom('outbox')
     .select('result')
@@ -86,8 +86,8 @@ async function answerTo({ db }: Store, { outboxId }: DeskRow): Promise<JsonObjec
   return parseJsonObject(row?.result ?? '{}');
 }
 
-/** What one document has become, another one cannot be: that one would be lost. */
-export async function requireUnclaimed(tx: Tx, row: DeskRow, made: JsonObject): Promise<void> {
+/** Refuses an id that another document has become: that document would be lost. */
+export async function requireUnclaimed(tx: Tx, row: ReviewRow, made: JsonObject): Promise<void> {
   const member = MADE_ID[row.kind];
   if (member === undefined) return;
   const id = Number(made[member]);
@@ -98,7 +98,7 @@ export async function requireUnclaimed(tx: Tx, row: DeskRow, made: JsonObject): 
     .where('outbox_id', '!=', row.outboxId)
     .where('state', '!=', 'canceled')
     .where(sql`result->>${`$.${member}`}`, '=', id)
-    // The number of a lost order may be another order's by now.
+    // The id of a lost order may be another order's by now.
     .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
     .executeTakeFirst();
   if (!owner) return;
@@ -111,7 +111,7 @@ export async function requireUnclaimed(tx: Tx, row: DeskRow, made: JsonObject): 
 
 export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDeps) {
   const signal = new AbortController().signal;
-  const order = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+  const order = async (row: ReviewRow, id: string | null): Promise<JsonObject> => {
     const orderId = wholeId(id, 'order');
     const request = { cause: `outbox:${row.outboxId}`, priority: 'push', signal } as const;
     const read = await unlessGone(readOrder(orderId, request));
@@ -119,7 +119,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     await requireReference(store, row, read.order.reference, orderId);
     return orderResult(orderId, read.order.orderNo, read.deliveries);
   };
-  const pendingRefund = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+  const pendingRefund = async (row: ReviewRow, id: string | null): Promise<JsonObject> => {
     const pendingRefundId = wholeId(id, 'pendingRefund');
     const known = await store.db
       .selectFrom('outbox')
@@ -137,7 +137,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
     return { orderId, pendingRefundId };
   };
-  const read = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+  const read = async (row: ReviewRow, id: string | null): Promise<JsonObject> => {
     if (row.kind === 'order') return order(row, id);
     if (row.kind === 'pending_refund') return pendingRefund(row, id);
     if (row.kind !== 'style') return {};
@@ -149,7 +149,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const style = v2 && (await unlessGone(v2.resource('style', id)));
     return style ? { styleId: style.value.id } : missing(row, `style ${id}`);
   };
-  return async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+  return async (row: ReviewRow, id: string | null): Promise<JsonObject> => {
     try {
       return await read(row, id);
     } catch (error) {
@@ -165,12 +165,12 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
 // Effects of a confirmed order: a person has recognised it as a document.
 
 /**
- * Teaches how references are shown, unless it has other pieces; and holds its deliveries where it
- * was taken in otherwise than it was sent. Differences that change no goods the person has seen.
+ * Learns from a recognised order how references are shown, unless its pieces differ; and holds its
+ * deliveries where a difference changes the goods. The person has seen all other differences.
  */
 export async function noteRecognised(
   tx: Tx,
-  row: Pick<DeskRow, 'outboxId' | 'kind' | 'reference'>,
+  row: Pick<ReviewRow, 'outboxId' | 'kind' | 'reference'>,
   orderId: number,
   now: number,
 ): Promise<void> {
@@ -193,7 +193,7 @@ export async function noteRecognised(
       .execute();
     await learnSpelling(tx, kind, { sent: reference, shown }, now);
   }
-  const told = tellOrder(found, sent, await seasonsShown(tx));
+  const report = describeOrder(found, sent, await seasonsShown(tx));
   const { isSeasonUnseen } = found;
-  if (told.holds) await tellDifferences(tx, row, { ...told, orderId, isSeasonUnseen }, now);
+  if (report.holds) await reportDifferences(tx, row, { ...report, orderId, isSeasonUnseen }, now);
 }

@@ -1,4 +1,4 @@
-/** Outbox rows for people and programs: lists, and one row with all that is known about it. */
+/** Outbox rows for people and programs: lists, and one row with everything known about it. */
 import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
@@ -7,7 +7,7 @@ import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
-import { compareOrder, tellOrder } from '../evidence/compare.ts';
+import { compareOrder, describeOrder } from '../evidence/compare.ts';
 import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts';
 import { mirroredOrder } from '../evidence/mirrored.ts';
 import { candidatesIn } from '../evidence/records.ts';
@@ -16,7 +16,7 @@ import { type Lost, readLost } from '../watch/lost.ts';
 import { fits, type RowFilter } from './selection.ts';
 
 export interface ListFilter extends RowFilter {
-  /** Only what has not ended. */
+  /** Only rows that have not ended. */
   readonly open?: boolean | undefined;
   readonly reference?: string | undefined;
   readonly outboxId?: number | undefined;
@@ -32,9 +32,9 @@ export interface OutboxRow {
   readonly attempts: number;
   readonly orderId: number | null;
   readonly dueAt: number;
-  readonly deskReason: string | null;
+  readonly blockedReason: string | null;
   readonly lastError: string | null;
-  /** An order that was confirmed and is at the service no more. */
+  /** Set for a confirmed order that the service does not have any more. */
   readonly lost: Lost | null;
 }
 
@@ -66,7 +66,7 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     attempts: row.attempts,
     orderId: row.order_id,
     dueAt: row.due_at,
-    deskReason: row.desk_reason,
+    blockedReason: row.blocked_reason,
     lastError: row.last_error,
     lost: lost.get(row.outbox_id) ?? null,
   }));
@@ -87,7 +87,7 @@ interface Attempt {
 interface Evidence {
   readonly at: number;
   readonly source: string;
-  readonly found: string;
+  readonly outcome: string;
   readonly complete: boolean;
   readonly detail: unknown;
 }
@@ -106,9 +106,9 @@ export interface Candidate {
     readonly deliveryName: string | null;
   }[];
   readonly seasonName: string | null;
-  /** As the service shows it. */
+  /** Address as the service shows it. */
   readonly shippingAddress: JsonObject;
-  /** What of it is other than what was handed in; empty for what is no order. */
+  /** Differences from the submitted document; empty for documents that are no orders. */
   readonly differences: readonly string[];
 }
 
@@ -120,9 +120,9 @@ export interface OutboxCard extends DocumentState {
   readonly document: JsonObject;
   readonly attemptLog: readonly Attempt[];
   readonly evidence: readonly Evidence[];
-  /** The other side, as the mirror has it. */
+  /** Orders that the document may have become, as the mirror has them. */
   readonly candidates: readonly Candidate[];
-  /** What the document said before it was corrected. */
+  /** Contents of the document before it was corrected. */
   readonly revisions: readonly Revision[];
 }
 
@@ -154,7 +154,6 @@ const FITS: Readonly<Record<Fit, string | undefined>> = {
   no: 'reference: not known to be how the service shows ours',
 };
 
-/** What of an order is other than a document. */
 async function differencesOf(
   db: Db,
   { kind, reference, body }: { kind: string; reference: string; body: string },
@@ -164,7 +163,7 @@ async function differencesOf(
   if (!shown) return [];
   const sent = newOrderOf(reference, readBody.order(parseJsonObject(body)));
   const fit = FITS[fitOf(await knownSpellings(db, kind), reference, shown.reference ?? null)];
-  const { differences } = tellOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
+  const { differences } = describeOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
   return [...(fit === undefined ? [] : [fit]), ...differences];
 }
 
@@ -196,7 +195,9 @@ async function candidatesOf(
       createdAt: order.created_at,
       currency: order.currency,
       lines: own.map(({ barcode, quantity, price, delivery_name: deliveryName }) => ({
-        ...{ barcode, quantity, deliveryName },
+        barcode,
+        quantity,
+        deliveryName,
         price: price === null ? null : decimalOf(price),
       })),
       seasonName: order.season_name,
@@ -207,7 +208,7 @@ async function candidatesOf(
   return candidates;
 }
 
-/** Everything that is known about a row; undefined when there is none. */
+/** Reads everything known about a row; undefined when there is none. */
 export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard | undefined> {
   const row = await db
     .selectFrom('outbox')
@@ -232,9 +233,9 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
     inDoubtSince: row.in_doubt_since,
     document: parseJsonObject(row.body),
     attemptLog: await attemptsOf(db, outboxId),
-    evidence: found.map(({ at, source, found: what, complete, detail }) => ({
-      ...{ at, source, found: what, complete: complete === 1, detail: tryParseJson(detail) },
-    })),
+    evidence: found.map(({ at, source, outcome, complete, detail }) => {
+      return { at, source, outcome, complete: complete === 1, detail: tryParseJson(detail) };
+    }),
     candidates: await candidatesOf(db, row, [...new Set(orderIds)]),
     revisions: await revisionsOf(db, outboxId),
   };

@@ -1,8 +1,8 @@
 /**
- * What a person may do to outbox rows: have them taken up again, cancel them, and say what became
- * of one in doubt. Each act is in one transaction with its entry in the audit, and refuses what
- * makes no sense in the row's state. Many rows are named by a filter together with how many they
- * must be, so that nobody acts on more than was looked at. If one of them refuses, all do.
+ * Manual review: a person retries or cancels outbox rows, or resolves one whose outcome is unknown.
+ * Each act shares a transaction with its audit entry, and refuses what makes no sense in the row's
+ * state. Many rows are selected by a filter together with their expected number, so that nobody acts
+ * on rows that were not seen. If one row refuses, all do.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
@@ -15,12 +15,12 @@ import type { OutboxState } from '../../store/tables.ts';
 import { candidatesIn } from '../evidence/records.ts';
 import { noteSeasonUnseen } from '../evidence/seasons.ts';
 import { type Change, moveAll } from '../queue.ts';
-import { quietTime } from '../reconcile.ts';
+import { settlementDelay } from '../reconcile.ts';
 import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
 import { noteLost } from '../watch/lost.ts';
 import { noteRecognised, requireUnclaimed } from './confirmation.ts';
 import {
-  type DeskRow,
+  type ReviewRow,
   type Done,
   inSlices,
   type Selection,
@@ -30,26 +30,26 @@ import {
 
 type Resolution =
   | { readonly as: 'absent' }
-  /** It was taken in otherwise than it was sent, and that is known now. */
+  /** Notes a difference: the service has the document otherwise than it was sent. */
   | { readonly as: 'noted' }
-  /** `id`: of the order, pending refund or style that it is; where nothing is made, null. */
+  /** `id` of the order, pending refund or style that was made; null where nothing is made. */
   | { readonly as: 'confirmed'; readonly id: string | null };
 
-export interface DeskDeps {
+export interface ReviewDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Reads what a person says it is; throws RefusedError when it cannot be that. */
-  readonly confirm: (row: DeskRow, id: string | null) => Promise<JsonObject>;
-  /** As configured. */
-  readonly quietMs: number;
+  /** Reads what a person claims at the service; throws RefusedError when it cannot be true. */
+  readonly confirm: (row: ReviewRow, id: string | null) => Promise<JsonObject>;
+  /** Settlement delay as configured. */
+  readonly reconcileAfterMs: number;
   /** {@link ClockGuard.watchedSince} */
-  readonly watchedSince: () => number;
-  /** A row is due. */
-  readonly nudge: () => void;
+  readonly processStartedAt: () => number;
+  /** Called when rows are due. */
+  readonly wakeUp: () => void;
   readonly onMoved: (outboxId: number) => void;
 }
 
-export interface Desk {
+export interface OutboxReview {
   retry(selection: Selection, asker: Asker): Promise<Done>;
   cancel(selection: Selection, asker: Asker): Promise<Done>;
   resolve(
@@ -57,15 +57,15 @@ export interface Desk {
     resolution: Resolution,
     asker: Asker,
   ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
-  /** What each of many has become must be said one by one. */
+  /** Resolves many rows as absent; confirmations name one id each and go one by one. */
   resolveAbsent(selection: Selection, asker: Asker): Promise<Done>;
 }
 
-function byState(rows: readonly DeskRow[]): ReadonlyMap<OutboxState, readonly DeskRow[]> {
+function byState(rows: readonly ReviewRow[]): ReadonlyMap<OutboxState, readonly ReviewRow[]> {
   return Map.groupBy(rows, ({ state }) => state);
 }
 
-function refuse(row: DeskRow, what: string, hint: string): never {
+function refuse(row: ReviewRow, what: string, hint: string): never {
   const text = `outbox ${row.outboxId} is ${row.state} and cannot be ${what}`;
   throw new RefusedError('outbox.wrong_state', text, { hint });
 }
@@ -75,8 +75,8 @@ async function audit(
   at: number,
   asker: Asker,
   action: string,
-  rows: readonly DeskRow[],
-  detailOf: (row: DeskRow) => JsonObject = () => ({}),
+  rows: readonly ReviewRow[],
+  detailOf: (row: ReviewRow) => JsonObject = () => ({}),
 ): Promise<void> {
   const each = rows.map((row) => ({
     subject: `outbox:${row.outboxId}`,
@@ -86,13 +86,13 @@ async function audit(
 }
 
 /**
- * Moves rows that are in one state. What is dead has ended before: who is told of ends must be
- * told of another one. Gives whether all of them were moved.
+ * Moves rows of one state; returns whether all of them moved. A dead row that ends again is opened
+ * first, so that the trigger reports its new end.
  */
 async function moveOn(
   tx: Tx,
   from: OutboxState,
-  rows: readonly DeskRow[],
+  rows: readonly ReviewRow[],
   state: OutboxState,
   change: Change,
 ): Promise<boolean> {
@@ -102,122 +102,126 @@ async function moveOn(
   return (await moveAll(tx, ids, from, state, change)) === ids.length;
 }
 
-/** What `retry` does in each state: another try, or another look. */
-function retried(row: DeskRow, now: number): { readonly state: OutboxState; change: Change } {
+/** Transition of a retry: another try, or another lookup. */
+function retried(row: ReviewRow, now: number): { readonly state: OutboxState; change: Change } {
   if (row.state === 'dead') {
     return { state: 'queued', change: { ended_at: null, due_at: now, last_error: null } };
   }
-  // Without its reason it does not rest any more: it is checked anew, whatever holds it.
+  // Without its reason the row does not rest any more: it is checked again, whatever pauses it.
   if (row.state === 'queued') return { state: 'queued', change: { due_at: now, last_error: null } };
   if (row.state === 'in_doubt') {
-    return { state: 'in_doubt', change: { due_at: now, desk_reason: null } };
+    return { state: 'in_doubt', change: { due_at: now, blocked_reason: null } };
   }
   const isOver = row.state === 'refused' || row.state === 'canceled';
   const shown = `"selvedge outbox show ${row.outboxId}"`;
   const hint = isOver
-    ? `hand it in again; under which reference tells ${shown}`
+    ? `submit it again; ${shown} says under which reference`
     : 'there is nothing to do about it';
   return refuse(row, 'tried again', hint);
 }
 
-/** The reason stands where whoever handed it in is told of it, in place of what it waited for. */
-function canceled(row: DeskRow, now: number, { actor, reason }: Asker): Change {
-  const mayBe = row.state === 'in_doubt' && row.deskReason !== null;
+/** Transition of a cancel. The reason replaces the last error, where the submitter sees it. */
+function canceled(row: ReviewRow, now: number, { actor, reason }: Asker): Change {
+  const mayBe = row.state === 'in_doubt' && row.blockedReason !== null;
   if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
     const hint =
       row.state === 'in_doubt'
-        ? 'it is still being looked for; a row that is left to a person can be canceled'
-        : 'what was sent cannot be called back';
+        ? 'it is still being looked up; a row that needs a person can be canceled'
+        : 'a push that was sent cannot be called back';
     return refuse(row, 'canceled', hint);
   }
   const why = `${actor} canceled it: ${reason}`;
-  return { ended_at: now, due_at: now, desk_reason: null, last_error: why };
+  return { ended_at: now, due_at: now, blocked_reason: null, last_error: why };
 }
 
-/** What the last looks found and could not judge: a person has said that none of it is ours. */
+/** Ids in each row's last ambiguous lookup; a person who resolves it as absent disowns them. */
 async function lastCandidates(
   tx: Tx,
-  rows: readonly DeskRow[],
+  rows: readonly ReviewRow[],
 ): Promise<ReadonlyMap<number, readonly number[]>> {
   const ids = rows.map(({ outboxId }) => outboxId);
   const looks = await tx
     .selectFrom('outbox_evidence')
     .select((eb) => ['outbox_id', 'detail', eb.fn.max('id').as('id')])
     .where(inKeys('outbox_id', ids))
-    .where('found', '=', 'unclear')
+    .where('outcome', '=', 'ambiguous')
     .groupBy('outbox_id')
     .execute();
   return new Map(
     looks.map(({ outbox_id: id, detail }) => {
       const { orderIds, pendingRefundIds } = candidatesIn([detail]);
-      // The detail of a refund names its order as well; what is disowned is the refund.
+      // The detail of a refund names its order as well; only the refund is disowned.
       return [id, pendingRefundIds.length > 0 ? pendingRefundIds : orderIds];
     }),
   );
 }
 
-async function personSays(
+async function recordStatement(
   tx: Tx,
-  rows: readonly DeskRow[],
+  rows: readonly ReviewRow[],
   at: number,
-  found: 'yes' | 'no',
-  detailOf: (row: DeskRow) => JsonObject,
+  outcome: 'matched' | 'not_found',
+  detailOf: (row: ReviewRow) => JsonObject,
 ): Promise<void> {
-  const entries = rows.map((row) => ({
-    ...{ outbox_id: row.outboxId, detail: JSON.stringify(detailOf(row)) },
-  }));
+  const entries = rows.map((row) => {
+    return { outbox_id: row.outboxId, detail: JSON.stringify(detailOf(row)) };
+  });
   const columns = ['outbox_id', 'detail'];
-  await insertRows(tx, 'outbox_evidence', columns, entries, { at, source: 'person', found });
+  await insertRows(tx, 'outbox_evidence', columns, entries, { at, source: 'person', outcome });
 }
 
-function requireOpenDoubt(row: DeskRow): void {
+function requireUnresolved(row: ReviewRow): void {
   if (row.state === 'in_doubt' || row.state === 'dead') return;
-  refuse(row, 'resolved', 'only what is in doubt or dead can be');
+  refuse(row, 'resolved', 'only rows that are in_doubt or dead can be');
 }
 
-/** Nothing of it may take effect any more. */
+/** Refuses an absence while the push may still take effect. */
 function requireAbsence(
-  row: DeskRow,
-  quiet: { readonly ms: number; readonly watchedSince: number },
+  row: ReviewRow,
+  delay: { readonly ms: number; readonly processStartedAt: number },
   now: number,
 ): void {
-  requireOpenDoubt(row);
+  requireUnresolved(row);
   const { outboxId, inDoubtSince } = row;
-  const since = Math.max(inDoubtSince ?? 0, quiet.watchedSince);
-  if (row.state !== 'in_doubt' || now >= since + quiet.ms) return;
-  const until = new Date(since + quiet.ms).toISOString();
+  const since = Math.max(inDoubtSince ?? 0, delay.processStartedAt);
+  if (row.state !== 'in_doubt' || now >= since + delay.ms) return;
+  const until = new Date(since + delay.ms).toISOString();
   const text =
     since === inDoubtSince
       ? `outbox ${outboxId} may still take effect until ${until}`
-      : `so soon after its start the daemon cannot tell that outbox ${outboxId} had its quiet time`;
+      : `the daemon has just started: outbox ${outboxId} must wait its settlement delay once more`;
   throw new RefusedError('outbox.too_early', text, {
-    hint: `say so after ${until}, or leave it: it is looked for by itself`,
+    hint: `say so after ${until}, or wait: it is looked up automatically`,
   });
 }
 
 async function requireAbsences(
   db: Tx | Store['db'],
-  rows: readonly DeskRow[],
-  deps: Pick<DeskDeps, 'clock' | 'quietMs' | 'watchedSince'>,
+  rows: readonly ReviewRow[],
+  deps: Pick<ReviewDeps, 'clock' | 'reconcileAfterMs' | 'processStartedAt'>,
 ): Promise<void> {
-  const quiet = { ms: await quietTime(db, deps.quietMs), watchedSince: deps.watchedSince() };
-  for (const row of rows) requireAbsence(row, quiet, deps.clock.now());
+  const ms = await settlementDelay(db, deps.reconcileAfterMs);
+  const delay = { ms, processStartedAt: deps.processStartedAt() };
+  for (const row of rows) requireAbsence(row, delay, deps.clock.now());
 }
 
-async function sayAllAbsent(
+async function resolveAbsences(
   tx: Tx,
-  deps: DeskDeps,
-  rows: readonly DeskRow[],
+  deps: ReviewDeps,
+  rows: readonly ReviewRow[],
   asker: Asker,
 ): Promise<void> {
   const now = deps.clock.now();
   await requireAbsences(tx, rows, deps);
   const candidates = await lastCandidates(tx, rows);
-  const notOurs = ({ outboxId }: DeskRow) => [...(candidates.get(outboxId) ?? [])];
-  await personSays(tx, rows, now, 'no', (row) => ({ ...asker, notOurs: notOurs(row) }));
+  const notOurs = ({ outboxId }: ReviewRow) => [...(candidates.get(outboxId) ?? [])];
+  await recordStatement(tx, rows, now, 'not_found', (row) => ({ ...asker, notOurs: notOurs(row) }));
   const change = {
-    ...{ desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now },
-    // What the service answered was not it: the next sending is looked for by itself.
+    blocked_reason: null,
+    in_doubt_since: null,
+    ended_at: null,
+    due_at: now,
+    // The old answer was for something else; the next attempt is looked up on its own.
     result: null,
   };
   await tx
@@ -238,13 +242,13 @@ async function sayAllAbsent(
   await audit(tx, now, asker, 'outbox.absent', rows, (row) => ({ notOurs: notOurs(row) }));
 }
 
-async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
-  await sayAllAbsent(tx, deps, [row], asker);
-  return 'queued';
-}
-
-/** Ends the incident about a difference that stays. */
-async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+/** Ends the incident about a difference or a loss that stays. */
+async function resolveNoted(
+  tx: Tx,
+  deps: ReviewDeps,
+  row: ReviewRow,
+  asker: Asker,
+): Promise<OutboxState> {
   const now = deps.clock.now();
   const isUnseen = await isSeasonUnseen(tx, row.outboxId);
   const differences = await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
@@ -259,30 +263,32 @@ async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pro
   return row.state;
 }
 
-const SAYINGS = { absent: sayAbsent, noted: sayNoted } as const;
-
-async function sayConfirmed(
-  deps: DeskDeps,
-  row: DeskRow,
+async function resolveConfirmed(
+  deps: ReviewDeps,
+  row: ReviewRow,
   id: string | null,
   asker: Asker,
 ): Promise<OutboxState> {
-  requireOpenDoubt(row);
+  requireUnresolved(row);
   const made = await deps.confirm(row, id);
   const now = deps.clock.now();
   await deps.store.transaction(async (tx) => {
     const [present] = await select(tx, { outboxId: row.outboxId });
-    // A try that came while this was read has a doubt of its own, and maybe made another one.
+    // An attempt that was made during the read has an outcome of its own.
     if (present?.attempts !== row.attempts) {
       const hint = `it was sent once more meanwhile; see: selvedge outbox show ${row.outboxId}`;
       refuse(row, 'resolved', hint);
     }
     await requireUnclaimed(tx, row, made);
-    await personSays(tx, [row], now, 'yes', () => ({ ...asker, ...made }));
+    await recordStatement(tx, [row], now, 'matched', () => ({ ...asker, ...made }));
     const { orderId } = made;
     const change = {
-      ...{ desk_reason: null, in_doubt_since: null, last_error: null },
-      ...{ ended_at: now, due_at: now, result: JSON.stringify(made) },
+      blocked_reason: null,
+      in_doubt_since: null,
+      last_error: null,
+      ended_at: now,
+      due_at: now,
+      result: JSON.stringify(made),
       ...(typeof orderId === 'number' ? { order_id: orderId } : {}),
     };
     const moved = await moveOn(tx, row.state, [row], 'confirmed', change);
@@ -293,24 +299,23 @@ async function sayConfirmed(
   return 'confirmed';
 }
 
-export function createDesk(deps: DeskDeps): Desk {
+export function createOutboxReview(deps: ReviewDeps): OutboxReview {
   const { store, clock } = deps;
-  const told = (rows: readonly Pick<DeskRow, 'outboxId'>[]): void => {
-    deps.nudge();
+  const announce = (rows: readonly Pick<ReviewRow, 'outboxId'>[]): void => {
+    deps.wakeUp();
     for (const { outboxId } of rows) deps.onMoved(outboxId);
   };
   const actOn = async (
     selection: Selection,
     asker: Asker,
     action: 'outbox.retry' | 'outbox.cancel',
-    act: (row: DeskRow, now: number) => { readonly state: OutboxState; readonly change: Change },
+    act: (row: ReviewRow, now: number) => { readonly state: OutboxState; readonly change: Change },
   ): Promise<Done> => {
     const chosen = await selected(store.db, selection);
-    // One that refuses refuses for all.
+    // If one row refuses, nothing is done.
     for (const row of chosen) act(row, clock.now());
-    const actOnSome = async (tx: Tx, rows: readonly DeskRow[]): Promise<void> => {
+    const actOnSome = async (tx: Tx, rows: readonly ReviewRow[]): Promise<void> => {
       const now = clock.now();
-      // What becomes of a row follows from its state.
       const steps = new Map(rows.map((row) => [row.state, act(row, now)]));
       for (const [from, some] of byState(rows)) {
         const step = steps.get(from);
@@ -318,7 +323,7 @@ export function createDesk(deps: DeskDeps): Desk {
       }
       await audit(tx, now, asker, action, rows);
     };
-    return inSlices(store, chosen, actOnSome, told);
+    return inSlices(store, chosen, actOnSome, announce);
   };
   return {
     retry: (selection, asker) => actOn(selection, asker, 'outbox.retry', retried),
@@ -330,19 +335,20 @@ export function createDesk(deps: DeskDeps): Desk {
     async resolve(outboxId, resolution, asker) {
       const [row] = await selected(store.db, { outboxId });
       if (!row) throw new BugError('bug.selection', 'a selection of one row gave none');
-      const { as } = resolution;
-      const state =
-        as === 'confirmed'
-          ? await sayConfirmed(deps, row, resolution.id, asker)
-          : await store.transaction((tx) => SAYINGS[as](tx, deps, row, asker));
-      told([row]);
+      let state: OutboxState = 'queued';
+      if (resolution.as === 'confirmed') {
+        state = await resolveConfirmed(deps, row, resolution.id, asker);
+      } else if (resolution.as === 'noted') {
+        state = await store.transaction((tx) => resolveNoted(tx, deps, row, asker));
+      } else await store.transaction((tx) => resolveAbsences(tx, deps, [row], asker));
+      announce([row]);
       return { outboxId, state };
     },
     async resolveAbsent(selection, asker) {
       const chosen = await selected(store.db, selection);
       await requireAbsences(store.db, chosen, deps);
-      const say = (tx: Tx, rows: readonly DeskRow[]) => sayAllAbsent(tx, deps, rows, asker);
-      return inSlices(store, chosen, say, told);
+      const say = (tx: Tx, rows: readonly ReviewRow[]) => resolveAbsences(tx, deps, rows, asker);
+      return inSlices(store, chosen, say, announce);
     },
   };
 }

@@ -1,7 +1,6 @@
 /**
- * The rows that a person names, and how many of them are acted on: a few at a time, so that neither
- * the listener nor what is being sent waits for thousands. What has changed since it was looked at
- * is left, and named.
+ * Rows that a person selects, acted on a few at a time, so that neither the listener nor the pushes
+ * wait for thousands. A row that was moved after it was selected is left alone and reported.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ExpressionBuilder } from 'kysely';
@@ -13,53 +12,58 @@ import type { OutboxState, Tables } from '../../store/tables.ts';
 export interface RowFilter {
   readonly kind?: string | undefined;
   readonly state?: OutboxState | undefined;
-  /** Only what waits for a person. */
-  readonly desk?: boolean | undefined;
+  /** Only rows that need a person. */
+  readonly needsAttention?: boolean | undefined;
 }
 
 export type Selection =
   | { readonly outboxId: number }
   | { readonly filter: RowFilter; readonly expect: number };
 
-export interface DeskRow {
+export interface ReviewRow {
   readonly outboxId: number;
   readonly kind: string;
   readonly reference: string;
   readonly state: OutboxState;
   readonly attempts: number;
-  readonly deskReason: string | null;
+  readonly blockedReason: string | null;
   readonly inDoubtSince: number | null;
 }
 
 export interface Done {
   readonly rows: number;
-  /** Somebody has moved these meanwhile: nothing was done about them. */
-  readonly left: readonly Pick<DeskRow, 'outboxId' | 'reference' | 'state'>[];
+  /** Rows that somebody moved meanwhile: nothing was done about them. */
+  readonly left: readonly Pick<ReviewRow, 'outboxId' | 'reference' | 'state'>[];
 }
 
 const ROWS_MAX = 10_000;
 /** Rows in one transaction: each costs a fraction of a millisecond of the event loop. */
 const SLICE = 100;
 
-/** One for what is listed and for what is acted on: people look at the one before the other. */
-export function fits({ kind, state, desk }: RowFilter) {
+/** The filter of `outbox list` and of acts is the same: people list rows before they act on them. */
+export function fits({ kind, state, needsAttention }: RowFilter) {
   return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
     and([
       ...(kind === undefined ? [] : [eb('kind', '=', kind)]),
       ...(state === undefined ? [] : [eb('state', '=', state)]),
-      ...(desk === true ? [eb('desk_reason', 'is not', null)] : []),
+      ...(needsAttention === true ? [eb('blocked_reason', 'is not', null)] : []),
     ]);
 }
 
 export async function select(
   db: Tx | Store['db'],
   selection: Selection | { readonly outboxIds: readonly number[] },
-): Promise<DeskRow[]> {
+): Promise<ReviewRow[]> {
   let query = db
     .selectFrom('outbox')
     .select([
-      ...(['outbox_id', 'kind', 'reference', 'state'] as const),
-      ...(['attempts', 'desk_reason', 'in_doubt_since'] as const),
+      'outbox_id',
+      'kind',
+      'reference',
+      'state',
+      'attempts',
+      'blocked_reason',
+      'in_doubt_since',
     ])
     .orderBy('outbox_id')
     .limit(ROWS_MAX + 1);
@@ -74,12 +78,12 @@ export async function select(
     reference: row.reference,
     state: row.state,
     attempts: row.attempts,
-    deskReason: row.desk_reason,
+    blockedReason: row.blocked_reason,
     inDoubtSince: row.in_doubt_since,
   }));
 }
 
-export async function selected(db: Tx | Store['db'], selection: Selection): Promise<DeskRow[]> {
+export async function selected(db: Tx | Store['db'], selection: Selection): Promise<ReviewRow[]> {
   const rows = await select(db, selection);
   if ('outboxId' in selection) {
     if (rows.length > 0) return rows;
@@ -97,22 +101,25 @@ export async function selected(db: Tx | Store['db'], selection: Selection): Prom
   );
 }
 
-function isAsBefore(before: DeskRow | undefined, { state, deskReason, inDoubtSince }: DeskRow) {
+function isAsBefore(
+  before: ReviewRow | undefined,
+  { state, blockedReason, inDoubtSince }: ReviewRow,
+) {
   return (
     before?.state === state &&
-    before.deskReason === deskReason &&
+    before.blockedReason === blockedReason &&
     before.inDoubtSince === inDoubtSince
   );
 }
 
-/** `act` does one slice, and `told` hears of it once it is durable. */
+/** Acts slice by slice; `onDone` is called once a slice is durable. */
 export async function inSlices(
   store: Store,
-  rows: readonly DeskRow[],
-  act: (tx: Tx, rows: readonly DeskRow[]) => Promise<void>,
-  told: (rows: readonly DeskRow[]) => void,
+  rows: readonly ReviewRow[],
+  act: (tx: Tx, rows: readonly ReviewRow[]) => Promise<void>,
+  onDone: (rows: readonly ReviewRow[]) => void,
 ): Promise<Done> {
-  const left: DeskRow[] = [];
+  const left: ReviewRow[] = [];
   let done = 0;
   for (let start = 0; start < rows.length; start += SLICE) {
     if (start > 0) await nextTurn();
@@ -126,14 +133,15 @@ export async function inSlices(
         await act(tx, parts.same ?? []);
         return parts;
       });
-      told(same);
+      onDone(same);
       done += same.length;
       left.push(...other);
     } catch (error) {
       if (done === 0) throw error;
       const text = `${done} of ${rows.length} rows are done, then: ${toError(error).message}`;
       throw new SelvedgeError('outbox.partly_done', text, {
-        ...{ cause: error, hint: 'what is left: "selvedge outbox list" with the same filter' },
+        cause: error,
+        hint: 'what is left: "selvedge outbox list" with the same filter',
       });
     }
   }

@@ -19,8 +19,8 @@ import { type OrdersWalk, readWalks } from '../../mirror/walks.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Store } from '../../store/store.ts';
 import type { ReadOrder } from '../service.ts';
-import { doublesBetween, type Evidence, evidenceSince, tellAnother } from './another-daemon.ts';
-import { addLost, dropReturned, hasLost, type NewLost, tellLost } from './lost.ts';
+import { doublesBetween, type Evidence, evidenceSince, reportAnother } from './another-daemon.ts';
+import { addLost, dropReturned, hasLost, type NewLost, reportLost } from './lost.ts';
 
 export interface AccountWatchDeps extends PutBackDeps {
   readonly log: Logger;
@@ -32,7 +32,7 @@ export interface AccountWatch {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
   /** Orders were read. */
-  nudge(): void;
+  wakeUp(): void;
 }
 
 const ROUND_MS = 60_000;
@@ -89,14 +89,14 @@ async function followFeed({ store, clock }: AccountWatchDeps, signal: AbortSigna
   return { lost, evidence };
 }
 
-async function tellOfLost(
+async function announceLost(
   { store, clock, log, requestWalk }: AccountWatchDeps,
   isNew: boolean,
 ): Promise<void> {
   if (!isNew && !(await hasLost(store.db))) return;
   const returned = await store.transaction(async (tx) => {
     const back = await dropReturned(tx);
-    await tellLost(tx, clock.now());
+    await reportLost(tx, clock.now());
     return back;
   });
   if (returned > 0) log.warn({ orders: returned }, 'orders are at the service again');
@@ -145,15 +145,15 @@ export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
     }
     // What was asked for may have come as another order.
     const after = await followFeed(deps, signal);
-    await tellOfLost(deps, before.lost + gone + after.lost > 0);
+    await announceLost(deps, before.lost + gone + after.lost > 0);
     const since = lookedAt - AGAIN_MS;
     lookedAt = clock.now();
     const seen = await evidenceSince(store.db, since);
-    await tellAnother(deps, [...before.evidence, ...after.evidence, ...seen]);
+    await reportAnother(deps, [...before.evidence, ...after.evidence, ...seen]);
   };
   return {
     name: 'account-watch',
-    nudge: () => wake.abort(),
+    wakeUp: () => wake.abort(),
     async run(signal) {
       while (!signal.aborted) {
         wake = new AbortController();

@@ -156,7 +156,7 @@ const HINT =
   'to a snapshot, or a person who entered the same, looks alike';
 
 /** Keeps what was found, and opens, renews or ends the incident by it. */
-export async function tellAnother(
+export async function reportAnother(
   { store, clock, log }: AnotherDaemonDeps,
   found: readonly Evidence[],
 ): Promise<void> {

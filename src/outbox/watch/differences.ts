@@ -10,7 +10,7 @@ import { openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
-import { compareOrder, comparePendingRefund, tellOrder } from '../evidence/compare.ts';
+import { compareOrder, comparePendingRefund, describeOrder } from '../evidence/compare.ts';
 import {
   fitOf,
   isRefundReference,
@@ -63,7 +63,7 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
     const shown = await mirroredOrder(db, orderId);
     const sent = newOrderOf(reference, readBody.order(document));
     if (!shown || !(await bearsReference(db, { kind, reference }, shown.reference))) return false;
-    const told = tellOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
+    const told = describeOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
     return told.differences.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
@@ -86,7 +86,7 @@ interface TakenOtherwise {
 }
 
 /** It is there, but not as it was sent: nothing to repeat, something to know. */
-export async function tellDifferences(
+export async function reportDifferences(
   tx: Tx,
   { outboxId, kind, reference }: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
   { orderId, differences, holds, isSeasonUnseen }: TakenOtherwise,

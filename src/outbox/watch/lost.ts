@@ -120,7 +120,7 @@ export async function dropReturned(tx: Tx): Promise<number> {
 }
 
 /** Opens, renews or ends the incident by what is lost and was not noted. */
-export async function tellLost(tx: Tx, now: number): Promise<void> {
+export async function reportLost(tx: Tx, now: number): Promise<void> {
   const rows = await lostRows(tx).where('l.noted_at', 'is', null).execute();
   if (rows.length === 0) {
     await endIncidents(tx, PUT_BACK, [PUT_BACK.key], now);
@@ -152,6 +152,6 @@ export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<n
     .set({ noted_at: now })
     .where('noted_at', 'is', null)
     .executeTakeFirst();
-  await tellLost(tx, now);
+  await reportLost(tx, now);
   return Number(numUpdatedRows);
 }

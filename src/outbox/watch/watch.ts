@@ -26,14 +26,14 @@ export interface WatchDeps {
     readonly refundAlertAfterMs: number;
     readonly auditEveryMs: number;
     /** As configured. */
-    readonly quietMs: number;
+    readonly reconcileAfterMs: number;
   };
 }
 
 export interface Watch {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  nudge(): void;
+  wakeUp(): void;
 }
 
 const ROUND_MS = 60_000;
@@ -52,13 +52,16 @@ const REFUND_WATCH_MS = 180 * 86_400_000;
 async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
   const open = await tx
     .selectFrom('outbox')
-    .select(['outbox_id', 'kind', 'reference', 'desk_reason', 'last_error'])
+    .select(['outbox_id', 'kind', 'reference', 'blocked_reason', 'last_error'])
     .where('ended_at', 'is', null)
     .where((eb) =>
-      eb.or([eb('desk_reason', 'is not', null), eb('created_at', '<=', now - limits.alertAfterMs)]),
+      eb.or([
+        eb('blocked_reason', 'is not', null),
+        eb('created_at', '<=', now - limits.alertAfterMs),
+      ]),
     )
     // What is for a person must be told, however many are late behind an outage.
-    .orderBy(sql`desk_reason is null`)
+    .orderBy(sql`blocked_reason is null`)
     .orderBy('outbox_id')
     .limit(ROWS_MAX)
     .execute();
@@ -71,10 +74,14 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
     .execute();
   return [
     ...open.map((row) => ({
-      kind: row.desk_reason === null ? 'push_late' : 'push_in_doubt',
+      kind: row.blocked_reason === null ? 'push_late' : 'push_in_doubt',
       entity: 'outbox',
       key: String(row.outbox_id),
-      detail: { kind: row.kind, reference: row.reference, why: row.desk_reason ?? row.last_error },
+      detail: {
+        kind: row.kind,
+        reference: row.reference,
+        why: row.blocked_reason ?? row.last_error,
+      },
     })),
     ...dead.map((row) => ({
       kind: 'push_dead',
@@ -113,9 +120,9 @@ async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise
   }));
 }
 
-function shortQuietTime(latenessMs: number, quietMs: number): Incident[] {
-  if (latenessMs * 2 <= quietMs) return [];
-  const detail = { latenessMs, quietMs, hint: 'raise outbox.quietTime' };
+function shortQuietTime(latenessMs: number, reconcileAfterMs: number): Incident[] {
+  if (latenessMs * 2 <= reconcileAfterMs) return [];
+  const detail = { latenessMs, reconcileAfterMs, hint: 'raise outbox.quietTime' };
   return [{ kind: QUIET_KIND, entity: 'outbox', key: 'quietTime', detail }];
 }
 
@@ -187,7 +194,7 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
     const wanted = [
       ...(await openPushes(tx, limits, now)),
       ...(await unconfirmedRefunds(tx, limits.refundAlertAfterMs, now)),
-      ...shortQuietTime(lateness, limits.quietMs),
+      ...shortQuietTime(lateness, limits.reconcileAfterMs),
     ];
     return reconcileIncidents(tx, [...KINDS, REFUND_KIND, QUIET_KIND], wanted, now);
   });
@@ -202,7 +209,7 @@ export function createWatch(deps: WatchDeps): Watch {
   let wake = new AbortController();
   return {
     name: 'outbox-watch',
-    nudge: () => wake.abort(),
+    wakeUp: () => wake.abort(),
     async run(signal) {
       while (!signal.aborted) {
         wake = new AbortController();

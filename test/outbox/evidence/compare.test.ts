@@ -6,7 +6,7 @@ import {
   piecesOf,
   relate,
   type ShownOrder,
-  tellOrder,
+  describeOrder,
 } from '../../../src/outbox/evidence/compare.ts';
 import { unseenSeason } from '../../../src/outbox/evidence/seasons.ts';
 
@@ -37,7 +37,7 @@ const AHEAD: NewOrder = {
 };
 
 function told(sent: NewOrder, shown: ShownOrder, seasons: 'yes' | 'never' | 'unknown' = 'unknown') {
-  return tellOrder(compareOrder(sent, shown), sent, seasons);
+  return describeOrder(compareOrder(sent, shown), sent, seasons);
 }
 
 const AS_SENT = { differences: [], holds: false };

@@ -112,7 +112,7 @@ async function kindOf(scene: Scene) {
         },
         ...{ body, body_hash: '', state, attempts, expected_from: null, due_at: 0 },
         ...{ in_doubt_since: null, created_at: SENT_AT, ended_at: null, cause: 'test' },
-        ...{ result: null, last_error: null, desk_reason: null, order_id: orderId },
+        ...{ result: null, last_error: null, blocked_reason: null, order_id: orderId },
         shown_reference: other.taught?.(name) ?? null,
       })
       .returning('outbox_id')
@@ -165,7 +165,7 @@ async function kindOf(scene: Scene) {
     },
     check: async () => [],
     newest: { withReference: async () => [] },
-    watchedSince: () => 0,
+    processStartedAt: () => 0,
     onOrdered: () => undefined,
     async readOrder(orderId) {
       const found = [...all, ...mirrored].find((one) => one.orderId === orderId);
@@ -184,16 +184,16 @@ async function kindOf(scene: Scene) {
 
 async function look(scene: Scene) {
   const { kind, item } = await kindOf(scene);
-  return kind.look(item, new AbortController().signal);
+  return kind.lookUp(item, new AbortController().signal);
 }
 
-const PROOF = { found: 'no', complete: true };
-const OURS = { found: 'yes', result: { orderId: 101 } };
+const PROOF = { outcome: 'not_found', complete: true };
+const OURS = { outcome: 'matched', result: { orderId: 101 } };
 const cut = (sent: string) => sent.slice(0, 20);
 const noHash = (sent: string) => sent.replaceAll('#', '');
 const none = () => '';
 const asSent = (sent: string) => sent;
-const maybe = (...orderIds: number[]) => ({ found: 'maybe', detail: { orderIds } });
+const maybe = (...orderIds: number[]) => ({ outcome: 'possible', detail: { orderIds } });
 
 describe('an order with our pieces', () => {
   it.each<[string, Scene, object]>([
@@ -221,7 +221,7 @@ describe('an order with our pieces', () => {
     [
       'is for a person by a cut reference with another freight',
       { taught: cut, listed: [order(101, cut(LONG), { freight: 9 })] },
-      { found: 'unclear', detail: { differences: ['freight: sent 5.00, shown 9.00'] } },
+      { outcome: 'ambiguous', detail: { differences: ['freight: sent 5.00, shown 9.00'] } },
     ],
     [
       'is ours by our reference with another freight',
@@ -282,7 +282,7 @@ describe('an order with our pieces', () => {
         ...{ taught: cut, listed: [order(101, cut(LONG))] },
         others: [{ reference: `${LONG}/2`, state: 'in_doubt', barcode: 'c' }],
       },
-      { found: 'yes' },
+      { outcome: 'matched' },
     ],
     [
       'is not ours if another document has become it',
@@ -345,19 +345,19 @@ describe('an order with our pieces', () => {
     [
       'is for a person if it was there before, with our reference',
       { mirrored: [order(90, LONG)] },
-      { found: 'unclear', detail: { orderId: 90 } },
+      { outcome: 'ambiguous', detail: { orderId: 90 } },
     ],
     ['is not ours if it was there before', { mirrored: [order(90, '')] }, PROOF],
     [
       'is for a person under our reference with another address',
       { listed: [order(101, LONG, { address: { ...ADDRESS, zip: '10115', city: 'Berlin' } })] },
       {
-        found: 'unclear',
+        outcome: 'ambiguous',
         detail: { differences: [expect.stringContaining('zip'), expect.anything()] },
       },
     ],
-  ])('%s', async (_, scene, finding) => {
-    expect(await look(scene)).toMatchObject(finding);
+  ])('%s', async (_, scene, lookup) => {
+    expect(await look(scene)).toMatchObject(lookup);
   });
 });
 
@@ -366,7 +366,7 @@ describe('an order with other pieces', () => {
     [
       'is for a person under our reference',
       { listed: [order(101, LONG, { pieces: 3 })] },
-      { found: 'unclear' },
+      { outcome: 'ambiguous' },
     ],
     [
       'may be ours under a reference of which nothing is known',
@@ -391,8 +391,8 @@ describe('an order with other pieces', () => {
       },
       PROOF,
     ],
-  ])('%s', async (_, scene, finding) => {
-    expect(await look(scene)).toMatchObject(finding);
+  ])('%s', async (_, scene, lookup) => {
+    expect(await look(scene)).toMatchObject(lookup);
   });
 });
 
@@ -403,13 +403,13 @@ describe('a row that cannot be read', () => {
     ['may be ours by its reference', { taught: cut, unreadable: { reference: cut(LONG) } }, false],
     ['is not ours if it was there before', { unreadable: { orderId: FLOOR - 5 } }, true],
   ])('%s', async (_, scene, complete) => {
-    expect(await look(scene)).toMatchObject({ found: 'no', complete });
+    expect(await look(scene)).toMatchObject({ outcome: 'not_found', complete });
   });
 });
 
 it('leaves out what is too old where nobody knows which orders were there before', async () => {
   const old = order(50, '', { madeAt: SENT_AT - 30 * DAY_MS });
-  expect(await look({ floor: null, mirrored: [old] })).toMatchObject({ found: 'no' });
+  expect(await look({ floor: null, mirrored: [old] })).toMatchObject({ outcome: 'not_found' });
   expect(await look({ floor: null, mirrored: [order(50, '')] })).toMatchObject(maybe(50));
 });
 
@@ -424,7 +424,7 @@ describe('before it is sent', () => {
     [
       'it is found in the mirror as it is known to be shown',
       { reference: '#417-Ost', taught: noHash, mirrored: [order(90, '417-Ost')] },
-      { send: false, finding: { found: 'yes', result: { orderId: 90 } } },
+      { send: false, lookup: { outcome: 'matched', result: { orderId: 90 } } },
     ],
     [
       'an order of old with a cut reference is not taken for it',
@@ -439,7 +439,7 @@ describe('before it is sent', () => {
     [
       'one that may be it, made since a backup that was put back, is for a person',
       { restored: FLOOR, listed: [order(101, '')] },
-      { send: false, finding: { found: 'unclear', detail: { orderIds: [101] } } },
+      { send: false, lookup: { outcome: 'ambiguous', detail: { orderIds: [101] } } },
     ],
   ])('%s', async (_, scene, clearance) => {
     expect(await clear(scene)).toMatchObject(clearance);

@@ -22,7 +22,7 @@ async function ended(
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = intakeOf(store);
-  await intake.handIn([delivered('SO-1')]);
+  await intake.submit([delivered('SO-1')]);
   await endDocument(store, 1, 'confirmed', { result: '{"orderId":5,"orderNo":"N-5"}' });
   const program = join(folder, 'told.sh');
   writeFileSync(program, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o700 });
@@ -174,7 +174,7 @@ describe('the callback command', () => {
     async (as) => {
       const store = await temporaryStore(systemClock());
       const intake = intakeOf(store);
-      await intake.handIn([delivered('SO-1')]);
+      await intake.submit([delivered('SO-1')]);
       const outbox = store.db.updateTable('outbox');
       await outbox.set({ state: 'dead', ended_at: 1 }).execute();
       await store.db.updateTable('intake').set({ callback_due_at: null }).execute();

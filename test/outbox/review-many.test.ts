@@ -6,8 +6,8 @@ import { pendingRefundSchema, salesOrderSchema } from '../../src/client/v1/schem
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { createConfirmation } from '../../src/outbox/review/confirmation.ts';
-import { createDesk } from '../../src/outbox/review/operations.ts';
-import type { DeskRow } from '../../src/outbox/review/selection.ts';
+import { createOutboxReview } from '../../src/outbox/review/operations.ts';
+import type { ReviewRow } from '../../src/outbox/review/selection.ts';
 import { openIncident } from '../../src/store/incidents.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -28,21 +28,21 @@ async function deskWithRows() {
       created_at, ended_at, cause, in_doubt_since)
     select i, 'order', 'order/' || i, 'R' || i, '{}', '', iif(i % 2, 'dead', 'in_doubt'), 0, 1, 0,
       iif(i % 2, 1, null), 'test', 0 from n`.execute(store.db);
-  await sql`insert into outbox_evidence (outbox_id, at, source, found, detail)
-    select outbox_id, 0, 'look', 'unclear',
+  await sql`insert into outbox_evidence (outbox_id, at, source, outcome, detail)
+    select outbox_id, 0, 'look', 'ambiguous',
       json_object('detail', json_object('orderIds', json_array(value * outbox_id)))
     from outbox, json_each('[9, 3]') where state = 'in_doubt'`.execute(store.db);
   const planned = notePlans(store);
   const moved = new EventEmitter();
-  const desk = createDesk({
+  const desk = createOutboxReview({
     ...{
       store: planned.store,
       clock,
-      quietMs: 0,
-      watchedSince: () => 0,
+      reconcileAfterMs: 0,
+      processStartedAt: () => 0,
       confirm: async () => ({}),
     },
-    ...{ nudge: () => undefined, onMoved: (id: number) => moved.emit('row', id) },
+    ...{ wakeUp: () => undefined, onMoved: (id: number) => moved.emit('row', id) },
   });
   const states = async () => {
     const query = store.db.selectFrom('outbox').groupBy('state').orderBy('state');
@@ -97,7 +97,7 @@ it('says of many that they are absent, each with what the last look at it found'
   expect(await states()).toEqual([`${ROWS} dead, ${ROWS} ended`, `${ROWS} queued, 0 ended`]);
   const said = store.db.selectFrom('outbox_evidence').selectAll().where('source', '=', 'person');
   const [first] = await said.where('outbox_id', '=', 4).execute();
-  expect(first).toMatchObject({ found: 'no', complete: 1 });
+  expect(first).toMatchObject({ outcome: 'not_found', complete: 1 });
   expect(JSON.parse(first?.detail ?? '')).toEqual({ ...WHO, notOurs: [12] });
   expect((await audit())[1]).toMatchObject({
     detail: '{"reference":"R4","from":"in_doubt","notOurs":[12]}',
@@ -122,9 +122,11 @@ it.each(['cancel', 'resolveAbsent'] as const)(
   'leaves to %s and names what has changed since it was looked at',
   async (act) => {
     const { store, desk, moved, audit } = await deskWithRows();
-    await sql`update outbox set desk_reason = 'unclear' where state = 'in_doubt'`.execute(store.db);
+    await sql`update outbox set blocked_reason = 'unclear' where state = 'in_doubt'`.execute(
+      store.db,
+    );
     moved.once('row', () => {
-      void sql`update outbox set state = 'confirmed', desk_reason = null, ended_at = 7
+      void sql`update outbox set state = 'confirmed', blocked_reason = null, ended_at = 7
         where outbox_id = 400`.execute(store.db);
     });
     expect(await desk[act](IN_DOUBT, WHO)).toEqual({
@@ -147,13 +149,13 @@ it('tells how many are done where the rest failed', async () => {
 });
 
 /** One row that waits for a person, or as it is said. */
-async function deskWith(row: object, quietMs = 0) {
+async function deskWith(row: object, reconcileAfterMs = 0) {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const add = async (more: object): Promise<void> => {
     const base = { kind: 'order', ordering_key: 'l', reference: 'R1', body: '{}', body_hash: '' };
     const open = { due_at: 9e15, created_at: 0, ended_at: null, in_doubt_since: null, attempts: 1 };
-    const told = { last_error: 'x', desk_reason: 'two of them', result: null, order_id: null };
+    const told = { last_error: 'x', blocked_reason: 'two of them', result: null, order_id: null };
     const none = { reference_key: null, expected_from: null, cause: 'test', ...open, ...told };
     await store.db
       .insertInto('outbox')
@@ -164,13 +166,13 @@ async function deskWith(row: object, quietMs = 0) {
   const heard: (number | string)[] = [];
   const made = { orderId: 7, pendingRefundId: 8 };
   const meanwhile: string[] = [];
-  const desk = createDesk({
-    ...{ store, clock, quietMs, watchedSince: () => 0 },
+  const desk = createOutboxReview({
+    ...{ store, clock, reconcileAfterMs, processStartedAt: () => 0 },
     async confirm() {
       for (const text of meanwhile) await sql.raw(text).execute(store.db);
       return made;
     },
-    ...{ nudge: () => heard.push('nudge'), onMoved: (id: number) => heard.push(id) },
+    ...{ wakeUp: () => heard.push('nudge'), onMoved: (id: number) => heard.push(id) },
   });
   const now = clock.now();
   const found = (id = 1) =>
@@ -190,7 +192,7 @@ it.each(['dead', 'queued', 'in_doubt'] as const)(
     await desk.retry({ outboxId: 1 }, WHO);
     const after =
       state === 'in_doubt'
-        ? { state, desk_reason: null }
+        ? { state, blocked_reason: null }
         : { state: 'queued', last_error: null, ended_at: null };
     expect(await found()).toMatchObject({ ...after, due_at: now });
     expect(heard).toEqual(['nudge', 1]);
@@ -199,10 +201,10 @@ it.each(['dead', 'queued', 'in_doubt'] as const)(
 
 it('cancels what is in doubt only once it is left to a person', async () => {
   const { desk, add, now, found } = await deskWith({ state: 'in_doubt' });
-  await add({ state: 'in_doubt', reference: 'R2', desk_reason: null });
-  await desk.cancel({ filter: { desk: true }, expect: 1 }, WHO);
+  await add({ state: 'in_doubt', reference: 'R2', blocked_reason: null });
+  await desk.cancel({ filter: { needsAttention: true }, expect: 1 }, WHO);
   expect(await found()).toMatchObject({
-    ...{ state: 'canceled', desk_reason: null, ended_at: now },
+    ...{ state: 'canceled', blocked_reason: null, ended_at: now },
     last_error: `${WHO.actor} canceled it: ${WHO.reason}`,
   });
   await expect(desk.cancel({ outboxId: 2 }, WHO)).rejects.toThrow('cannot be canceled');
@@ -216,7 +218,7 @@ it('says that one is absent once its quiet time is over, and no doubt stays', as
   await expect(absent()).rejects.toMatchObject({ code: 'outbox.too_early' });
   await clock.advance(1);
   expect(await absent()).toEqual({ outboxId: 1, state: 'queued' });
-  const gone = { desk_reason: null, in_doubt_since: null, ended_at: null, result: null };
+  const gone = { blocked_reason: null, in_doubt_since: null, ended_at: null, result: null };
   expect(await found()).toMatchObject({ ...gone, state: 'queued', due_at: clock.now() });
 });
 
@@ -235,12 +237,18 @@ it.each(['queued', 'sending', 'sent', 'confirmed', 'refused', 'canceled'] as con
 
 it('remembers which refund is not ours, whatever was seen after it', async () => {
   const { store, desk } = await deskWith({ kind: 'pending_refund', state: 'in_doubt' });
-  const look = (at: number, found: 'unclear' | 'no', detail: object) => {
-    const row = { outbox_id: 1, at, source: 'look-up', found, detail: JSON.stringify({ detail }) };
+  const look = (at: number, outcome: 'ambiguous' | 'not_found', detail: object) => {
+    const row = {
+      outbox_id: 1,
+      at,
+      source: 'look-up',
+      outcome,
+      detail: JSON.stringify({ detail }),
+    };
     return store.db.insertInto('outbox_evidence').values(row).execute();
   };
-  await look(1, 'unclear', { orderId: 7, pendingRefundId: 8 });
-  await look(2, 'no', { pendingRefundIds: [9] });
+  await look(1, 'ambiguous', { orderId: 7, pendingRefundId: 8 });
+  await look(2, 'not_found', { pendingRefundIds: [9] });
   await desk.resolve(1, { as: 'absent' }, WHO);
   const said = store.db.selectFrom('outbox_evidence').selectAll().where('source', '=', 'person');
   expect(JSON.parse((await said.executeTakeFirst())?.detail ?? '')).toEqual({
@@ -254,13 +262,13 @@ it('keeps what a document has become, for what comes behind it, and who said so'
   const answered = { state: 'in_doubt', result: '{"orderId":7}' };
   const { store, desk, heard, now, found, audit } = await deskWith(answered);
   await desk.resolve(1, CONFIRMED, WHO);
-  const open = { desk_reason: null, in_doubt_since: null, last_error: null };
+  const open = { blocked_reason: null, in_doubt_since: null, last_error: null };
   const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
   const end = { state: 'confirmed', ended_at: now, order_id: 7, result };
   expect(await found()).toMatchObject({ ...open, ...end });
   expect(await audit()).toEqual(['outbox.confirmed']);
   const evidence = await store.db.selectFrom('outbox_evidence').selectAll().execute();
-  expect(evidence).toMatchObject([{ source: 'person', found: 'yes' }]);
+  expect(evidence).toMatchObject([{ source: 'person', outcome: 'matched' }]);
   expect(heard).toEqual(['nudge', 1]);
 });
 
@@ -294,7 +302,7 @@ it('leaves what was sent again since it was looked at', async () => {
   const { store, desk, moved } = await deskWithRows();
   moved.once('row', () => {
     void sql`update outbox set in_doubt_since = 5 where outbox_id = 400`.execute(store.db);
-    void sql`update outbox set desk_reason = 'other' where outbox_id = 398`.execute(store.db);
+    void sql`update outbox set blocked_reason = 'other' where outbox_id = 398`.execute(store.db);
   });
   const { rows, left } = await desk.resolveAbsent(IN_DOUBT, WHO);
   expect([rows, left.map(({ outboxId }) => outboxId)]).toEqual([ROWS - 2, [398, 400]]);
@@ -321,9 +329,9 @@ it('takes for a document only what has its reference at the service, or none', a
       return { order: salesOrderSchema.parse(row), deliveries: [] };
     },
   });
-  const row: DeskRow = {
+  const row: ReviewRow = {
     ...{ outboxId: 1, kind: 'pending_refund', reference: 'R1', state: 'in_doubt' as const },
-    ...{ attempts: 1, deskReason: null, inDoubtSince: null },
+    ...{ attempts: 1, blockedReason: null, inDoubtSince: null },
   };
   const order = { ...row, kind: 'order' };
   const refused = (code: string) => expect.objectContaining({ code: `outbox.${code}` });

@@ -53,8 +53,8 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
     await until('the doubt', async () => ((await stateOf(id)) === 'in_doubt' ? true : undefined));
   }
 
-  const listed = await call('outbox', 'list', '--desk');
-  expect(listed.stdout).toContain(`in_doubt (desk)`);
+  const listed = await call('outbox', 'list', '--needs-attention');
+  expect(listed.stdout).toContain(`in_doubt (needs attention)`);
   const shown = await call('outbox', 'show', String(other));
   expect(shown.stdout).toContain('OURS');
   expect(shown.stdout).toContain(`AT THE SERVICE: order ${model.orderId}`);

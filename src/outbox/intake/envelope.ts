@@ -19,7 +19,7 @@ import {
 import type { DocumentOnFile } from '../enqueue.ts';
 
 /** As a door found it; nothing is trusted. */
-export interface Submission {
+export interface Envelope {
   readonly kind: string;
   /** Beside the payload; undefined when it can only stand inside. */
   readonly reference: string | undefined;
@@ -38,13 +38,13 @@ const envelopeSchema = z.strictObject({
 /** A document with its kind beside it: `{"kind", "reference", "payload"}`, as in SQL. */
 export function readEnvelope(
   value: unknown,
-): { readonly submission: Submission } | { readonly problems: readonly Problem[] } {
+): { readonly envelope: Envelope } | { readonly problems: readonly Problem[] } {
   const parsed = envelopeSchema.safeParse(value, { error: wording });
   if (!parsed.success) {
     return { problems: problemsOf(parsed.error, () => Object.keys(envelopeSchema.shape)) };
   }
   const { kind, reference, payload } = parsed.data;
-  return { submission: { kind, reference, payload } };
+  return { envelope: { kind, reference, payload } };
 }
 
 export type Checked =
@@ -97,7 +97,7 @@ function writtenReference(payload: unknown): string | undefined {
 }
 
 /** Checks what a door brought, completely: every mistake is named. */
-export function checkSubmission({ kind, reference, payload }: Submission): Checked {
+export function checkEnvelope({ kind, reference, payload }: Envelope): Checked {
   if (!isDocumentKind(kind)) {
     const near = nearestName(kind, DOCUMENT_KINDS);
     const hint = near === undefined ? '' : `; did you mean ${near}?`;
@@ -191,7 +191,7 @@ export function readDocuments(text: string): TextDocument[] {
 
 // Conflicts: two documents that want one reference, and where they differ.
 
-export interface Clash {
+export interface Conflict {
   /** The document that has the reference; it stays as it is. */
   readonly existing: {
     readonly documentId: number;
@@ -232,7 +232,7 @@ function differencesOf(there: JsonObject, here: JsonObject): string[] {
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
-export function clashOf(existing: DocumentOnFile, given: JsonObject): Clash {
+export function conflictOf(existing: DocumentOnFile, given: JsonObject): Conflict {
   const { outboxId: documentId, state, document } = existing;
   return {
     existing: { documentId, state, document },
