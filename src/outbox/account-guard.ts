@@ -1,11 +1,10 @@
 /**
- * Remembers whose data the database has, and keeps them from meeting another account: pointed at
- * another address (a sandbox's data folder at production), the daemon would send what is left to
- * the wrong account, and take its deliveries for gone.
+ * Binds the data folder to one account. Pointed at another address (a sandbox's data folder at
+ * production), the daemon would send open pushes to the wrong account and mark its deliveries as
+ * gone.
  *
- * The same address and client id are the same account, whatever it shows. Otherwise nothing is
- * asked of the service and nothing sent until it was compared with the mirror. A contradiction
- * ends the daemon: a person says which of the two ways it is.
+ * The same address and client id are the same account. Otherwise nothing is requested or sent until
+ * the account was compared with the mirror; a contradiction ends the daemon, and a person decides.
  */
 
 import { isNotFound } from '../client/http/answer.ts';
@@ -30,28 +29,28 @@ export interface AccountDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** As configured. */
+  /** The account of the configuration. */
   readonly account: Account;
 }
 
 export interface AccountGuard {
   readonly name: string;
-  /** Why nothing may be asked of the service; undefined: it is the account of the mirror. */
+  /** Returns why nothing may be requested; undefined: it is the account of the mirror. */
   hold(): string | undefined;
   /** Calls `task` once the account is known after all. */
   onKnown(task: () => void): void;
-  /** Compares until the account is known; then it only waits for the signal. */
+  /** Compares until the account is known; then only waits for the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Between two tries while the service cannot be asked. */
+/** Pause between two tries while the service cannot be reached. */
 const RETRY_MS = 30_000;
-/** While nothing is to be done; a worker shows at its clock that it lives. */
+/** Interval while there is nothing to do; the supervisor sees that the worker lives. */
 const IDLE_MS = 60_000;
 
 const IP_ADDRESS = /^(\[.*\]|[\d.]+)$/;
 
-/** The system key in an address such as `https://{systemKey}.{domain}/api/v1`. */
+/** Returns the system key of an address such as `https://{systemKey}.{domain}/api/v1`. */
 function systemKeyOf(address: string): string | undefined {
   const host = URL.parse(address)?.hostname ?? '';
   const [first, ...domain] = host.split('.');
@@ -65,7 +64,7 @@ async function isOtherSystem(db: Db, before: Account, now: Account): Promise<boo
   return other !== undefined && other !== learned;
 }
 
-/** Whether the folder has anything that could be sent to the wrong account. */
+/** Whether the folder has documents that could be sent to the wrong account. */
 async function hasDocuments(db: Db): Promise<boolean> {
   const row = await db.selectFrom('outbox').select('outbox_id').limit(1).executeTakeFirst();
   return row !== undefined;
@@ -160,13 +159,13 @@ export async function openAccountGuard(
 export interface Adopted {
   readonly before: Account | null;
   readonly now: Account;
-  /** Documents that have not ended; they wait until sending is resumed. */
+  /** Open documents; they wait until pushes are resumed. */
   readonly open: number;
 }
 
 /**
- * A person says that the configured account is that of the data folder. What is left in the outbox
- * may have been meant for the other one: pushes are paused until it was looked through.
+ * Records a person's word that the configured account is that of the data folder. Open documents
+ * may be meant for the other account, so pushes are paused until a person has looked through them.
  */
 export async function adoptAccount(
   { store, clock, account }: Omit<AccountDeps, 'log'>,
@@ -196,7 +195,7 @@ export async function adoptAccount(
 // Comparison: the newest mirrored orders must all be at the account, with the same reference and the
 // same articles. A mirror without orders is compared by its articles.
 
-/** Of each kind. */
+/** Orders, or articles, that are compared. */
 const COMPARED_MAX = 20;
 
 export interface AccountReader {
@@ -205,10 +204,10 @@ export interface AccountReader {
   readonly signal: AbortSignal;
 }
 
-/** `unknown`: the service could not be asked; `nothing`: the mirror has nothing to compare. */
+/** `unknown`: the service could not be reached; `nothing`: the mirror has nothing to compare. */
 export interface Comparison {
   readonly outcome: 'equal' | 'another' | 'unknown' | 'nothing';
-  /** In words, for the log. */
+  /** Text for the log. */
   readonly why: string;
 }
 
@@ -227,14 +226,14 @@ async function newestOrders(db: Db): Promise<readonly MirroredOrder[]> {
     .execute();
 }
 
-/** Undefined: one of them cannot be read. */
+/** Joins the barcodes of an order; undefined when one of them cannot be read. */
 function articlesOf(lines: readonly { readonly barcode: string | null }[] | null) {
   const barcodes = (lines ?? []).flatMap(({ barcode }) => barcode ?? []);
   const isRead = lines !== null && barcodes.length === lines.length;
   return isRead ? [...new Set(barcodes)].sort().join('\n') : undefined;
 }
 
-/** How the order at the service differs from the mirrored one; undefined: it is the same. */
+/** Returns how the order at the service differs from the mirrored one; undefined: it does not. */
 async function differenceOf(
   db: Db,
   { order_id: id, reference }: MirroredOrder,
@@ -272,7 +271,7 @@ async function compareOrders(
   return { outcome: 'equal', why: `the ${orders.length} newest orders are there` };
 }
 
-/** Articles come and go; most of them must be there. */
+/** Compares articles; they come and go, so more than half of them must exist. */
 async function compareArticles(
   { v1, signal }: AccountReader,
   barcodes: readonly string[],
@@ -291,7 +290,6 @@ async function compareArticles(
   return { outcome: there * 2 > barcodes.length ? 'equal' : 'another', why };
 }
 
-/** Asks the account for what the mirror has. */
 export async function compareWithAccount(reader: AccountReader): Promise<Comparison> {
   const orders = await newestOrders(reader.db);
   if (orders.length > 0) return compareOrders(reader, orders);

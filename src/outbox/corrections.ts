@@ -1,17 +1,17 @@
 /**
- * Corrections: a document that was refused, or called off, and that never left for the service may
- * be handed in again under its own reference. Its row goes on with the new content, under the same
- * number; what it said before is kept. What was sent once, and may have had an effect, never is.
+ * Corrections: a refused or canceled document that was never sent may be submitted again under its
+ * own reference. Its row continues with the new content under the same number, and the old content
+ * is kept. A document that may have had an effect is never corrected.
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import { writeAudit } from '../store/audit.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DocumentOnFile } from './enqueue.ts';
 
-/** Contents that are kept of one document, the newest. */
+/** Old contents that are kept per document. */
 const REVISIONS_MAX = 20;
 
-/** Whether none of its attempts can have had an effect; one that is under way may. */
+/** Whether no attempt can have had an effect; an attempt that is under way may. */
 export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boolean> {
   const attempt = await db
     .selectFrom('outbox_attempt')
@@ -24,13 +24,13 @@ export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boole
 }
 
 /**
- * `repeat`: it is that document already. `again`: it was refused, and is to be checked once more.
- * `correct`: it takes the place of what was refused or called off. `conflict`: the reference is
+ * `repeat`: the same document. `again`: the same, refused before, to be checked once more.
+ * `correct`: it replaces a document that was refused or canceled. `conflict`: the reference is
  * taken.
  */
 export type Meeting = 'repeat' | 'again' | 'correct' | 'conflict';
 
-/** What follows when a document is handed in under a reference that has one. */
+/** Compares a submitted document with the one that has its reference. */
 export async function meetingOf(
   db: Db | Tx,
   existing: DocumentOnFile,
@@ -41,7 +41,7 @@ export async function meetingOf(
   const isOver = state === 'refused' || state === 'canceled';
   if (!isOver || !(await wasNeverSent(db, outboxId))) return isSame ? 'repeat' : 'conflict';
   if (!isSame) return 'correct';
-  // A person called off this very content; to send it all the same is for a person, too.
+  // A person canceled this very content, so only a person may send it after all.
   return state === 'refused' ? 'again' : 'repeat';
 }
 
@@ -76,7 +76,7 @@ export interface Reopened {
   readonly cause: string;
 }
 
-/** Queues a document once more that was refused or called off, with this content. */
+/** Queues a refused or canceled document once more, with this content. */
 export async function reopen(
   tx: Tx,
   existing: DocumentOnFile,
@@ -107,7 +107,7 @@ export async function reopen(
     .where('outbox_id', '=', outboxId)
     .where('state', '=', state)
     .execute();
-  // Of the end that is over nobody needs to hear any more.
+  // Drops the callback of the old end, which does not hold any more.
   await tx
     .updateTable('intake')
     .set({ callback_due_at: null })
@@ -115,7 +115,7 @@ export async function reopen(
     .execute();
 }
 
-/** What a document said before, and how that ended. */
+/** Content of a document before a correction, and how it ended. */
 export interface Revision {
   readonly revision: number;
   readonly document: JsonObject;
@@ -126,7 +126,7 @@ export interface Revision {
   readonly replacedAt: number;
 }
 
-/** Oldest first. */
+/** Returns the old contents, oldest first. */
 export async function revisionsOf(db: Db, outboxId: number): Promise<Revision[]> {
   const rows = await db
     .selectFrom('outbox_revision')

@@ -1,6 +1,6 @@
 /**
- * What has become of a document, for receipts, HTTP answers and people: its state, what it made
- * at the service, what is wrong with it, and what to do next, in a sentence.
+ * State of a document for receipts, HTTP answers and people: its row, the objects that it made at
+ * the service, its problems, and one sentence that says what to do next.
  */
 import { type Selectable, sql } from 'kysely';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ export interface DocumentState {
   readonly kind: string;
   readonly reference: string;
   readonly state: OutboxState;
-  /** Nothing more will happen by itself. */
+  /** No further step follows. */
   readonly ended: boolean;
   readonly createdAt: number;
   /** Epoch milliseconds; null while it is open. */
@@ -26,7 +26,9 @@ export interface DocumentState {
   readonly attempts: number;
   readonly orderId: number | null;
   readonly orderNo: string | null;
-  /** Of the answer to the order (level 1.4.12), as they are now. */
+  /**
+   * Deliveries that the service answered the order with (level 1.4.12), with their current status.
+   */
   readonly deliveries: readonly {
     readonly orderDeliveryId: number;
     readonly deliveryNo: string | null;
@@ -36,10 +38,10 @@ export interface DocumentState {
   readonly orderRefundId: number | null;
   readonly styleId: string | null;
   readonly problems: readonly FlightProblem[];
-  /** What a person must decide about, when one must. */
+  /** Set when a person must decide. */
   readonly blockedReason: string | null;
   readonly lastError: string | null;
-  /** An order that was confirmed and is at the service no more. */
+  /** Set for a confirmed order that the service does not have any more. */
   readonly lost: Lost | null;
   readonly nextAction: string;
 }
@@ -65,7 +67,7 @@ const resultSchema = z.object({
   styleId: z.string().nullish(),
 });
 
-/** What an answer told, as far as it can be read; nothing for a row without an answer. */
+/** Reads the stored answer, as far as it can be understood; empty for a row without one. */
 export function readResult(text: string | null): z.output<typeof resultSchema> {
   const parsed = resultSchema.safeParse(text === null ? {} : tryParseJson(text));
   return parsed.success ? parsed.data : {};
@@ -78,7 +80,7 @@ function readProblems(text: string): readonly FlightProblem[] {
 
 type Row = Selectable<Tables['outbox']>;
 
-/** The refund that the service made of a pending one, once the mirror has it. */
+/** Finds the refund that the service made of a pending one, once the mirror has it. */
 async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<number | null> {
   if (pendingRefundId === null) return null;
   const refund = await db
@@ -89,7 +91,7 @@ async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<nu
   return refund?.order_refund_id ?? null;
 }
 
-/** The answer's deliveries, with the status that the mirror knows by now. */
+/** Returns the answer's deliveries with their mirrored status. */
 async function deliveriesOf(
   db: Db | Tx,
   told: NonNullable<z.output<typeof resultSchema>['deliveries']>,
@@ -109,7 +111,7 @@ async function deliveriesOf(
   }));
 }
 
-/** The code of the service's refusal, where it was the service that refused. */
+/** Error code of the service's refusal; null when our own checks refused. */
 async function refusalOf(db: Db | Tx, { outbox_id, state }: Row) {
   if (state !== 'refused') return null;
   const last = await db
@@ -131,7 +133,7 @@ function lostProblems(lost: Lost | null): FlightProblem[] {
   return lost ? [{ path: '', message: describeLost(lost), severity: 'error' }] : [];
 }
 
-/** Whether it was taken in otherwise than it was sent, and nobody has noted that. */
+/** Whether an open incident says that the service has it otherwise than it was sent. */
 async function differs(db: Db | Tx, { outbox_id, state }: Row): Promise<boolean> {
   if (state !== 'confirmed') return false;
   const incident = await db
@@ -177,7 +179,6 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   };
 }
 
-/** Undefined when there is no such row. */
 export async function documentState(
   db: Db | Tx,
   outboxId: number,
@@ -200,19 +201,18 @@ export interface Situation {
   readonly lastError: string | null;
   readonly pendingRefundId: number | null;
   readonly orderRefundId: number | null;
-  /** By which the service refused it; null: our own checks did, or nobody. */
+  /** Error code of the service's refusal; null: our own checks refused, or nobody. */
   readonly refusedWith: string | null;
-  /** It was confirmed and is at the service no more: what is known of that, in a sentence. */
+  /** Describes a confirmed order that the service does not have any more. */
   readonly lost: string | null;
-  /** No attempt at it can have had an effect. */
   readonly neverSent: boolean;
-  /** What it waits for, while it has not left; null: it does not wait to be sent. */
+  /** Obstacle of an unsent row; null: it does not wait to be sent. */
   readonly waiting: Waiting | null;
   /** The service has it otherwise than it was sent, and nobody has noted that. */
   readonly differs: boolean;
 }
 
-/** What `outbox resolve --as confirmed:` wants to know. */
+/** Id that `outbox resolve --as confirmed:` asks for. */
 const MADE: Readonly<Record<string, string>> = {
   order: '<orderId>',
   pending_refund: '<pendingRefundId>',
@@ -262,7 +262,7 @@ const CORRECT_IT =
   'correct it where its problems say, and hand it in again under the same reference: it was ' +
   'never sent. Handed in again as it is, it is checked once more';
 
-/** By the code of the service's refusal; what is not named here is a mistake in the document. */
+/** Next step by error code of the refusal; any other code means a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {
   'service.forbidden':
     'have the key allowed at the service to do this, then hand it in under a new reference',
@@ -275,7 +275,7 @@ const AFTER_REFUSAL: Readonly<Record<string, string>> = {
   'service.too_large': 'split the document, and hand the parts in under references of their own',
 };
 
-/** The service cannot take it in this form, whatever stands in it. */
+/** Refusals of the form of the request, whatever the document says. */
 const BY_FORM = new Set([
   ...['service.bad_method', 'service.bad_media_type', 'service.unexpected_status'],
   'transport.too_large',
@@ -361,7 +361,7 @@ export function nextAction(situation: Situation): string {
 // Waiting: an unsent row waits for an earlier row of its ordering key, for a pause, or for its turn.
 // All of it is read from the database, so that every process gives the same answer.
 
-/** The words by which the dispatcher is held, which rows bear that rest for it. */
+/** Reasons that pause sending; rows that rest for one have it as their last error. */
 export const PAUSED_BY = {
   disk: 'the disk is too full to send',
   dryRun: 'dry run (outbox.dryRun)',
@@ -374,7 +374,7 @@ const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
   account: 'selvedge account show',
 };
 
-/** What ends a hold of these words; undefined: they are of no hold. */
+/** Returns the step that ends a pause with this reason; undefined: it is no pause. */
 export function stepAfter(words: string): string | undefined {
   const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
     words.startsWith(PAUSED_BY[one]),
@@ -383,18 +383,17 @@ export function stepAfter(words: string): string | undefined {
 }
 
 export interface Waiting {
-  /** The open row before it with its ordering key; null: there is none. */
+  /** The earlier open row of its ordering key; null: there is none. */
   readonly ahead: {
     readonly outboxId: number;
     readonly kind: string;
     readonly reference: string;
     readonly state: string;
-    /** A person must decide about it. */
     readonly isLeft: boolean;
   } | null;
-  /** What holds all of its kind, and what ends that. */
+  /** Pause of its kind, and the step that ends it. */
   readonly hold: { readonly reason: string; readonly step: string } | null;
-  /** Rows that wait for their turn before it, {@link BEFORE_MAX} at the most. */
+  /** Rows that are due before it, at most {@link BEFORE_MAX}. */
   readonly before: number;
 }
 
@@ -419,7 +418,7 @@ async function aheadOf(
     .where('ordering_key', '=', ordering_key)
     .where('outbox_id', '<', outbox_id)
     .where('ended_at', 'is', null)
-    // What a person must decide about says more than what moves by itself.
+    // A row that needs a person comes first: it explains more than a row that moves on its own.
     .orderBy(sql`blocked_reason is null`)
     .orderBy('outbox_id')
     .limit(1)
@@ -430,7 +429,7 @@ async function aheadOf(
   return { outboxId: first.outbox_id, kind, reference, state, isLeft };
 }
 
-/** Rows that fall due before it, as many as are worth counting. */
+/** Counts rows that are due before it, as many as are worth counting. */
 async function countBefore(db: Db | Tx, outboxId: number, dueAt: number): Promise<number> {
   const { rows } = await sql<{ readonly n: number }>`select count(*) n from (
     select 1 from outbox where state = 'queued' and ended_at is null
@@ -439,7 +438,7 @@ async function countBefore(db: Db | Tx, outboxId: number, dueAt: number): Promis
   return rows[0]?.n ?? 0;
 }
 
-/** Null for what does not wait to be sent. */
+/** Returns what a row waits for; null when it does not wait to be sent. */
 export async function waitingOf(
   db: Db | Tx,
   row: {

@@ -108,8 +108,8 @@ export interface SendCall {
 }
 
 /**
- * One kind of push: how to look its effect up and how to send it. `send` resolves with the answer
- * of the service, or throws one of the error classes that say what is provable.
+ * A kind of push: how to look its effect up and how to send it. `send` resolves with the answer of
+ * the service, or throws one of the error classes that say what is provable.
  */
 export interface OutboxKind {
   readonly kind: string;

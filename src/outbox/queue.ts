@@ -48,7 +48,7 @@ function workable(db: Db, work: Work, { busy, paused }: Excluded) {
       .where('o.blocked_reason', 'is', null)
       .where('o.state', '!=', 'sending')
       .where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt')
-      // One text for any number of keys, so that the prepared statement is reused.
+      // The statement's text is the same for any number of keys, so that it is prepared once.
       .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
       .where((eb) => {
         const resting = [...paused].map(([kind, reason]) =>

@@ -94,7 +94,7 @@ it.each([
     { store: await temporaryStore(clock), clock, ...NO_RECENT_READS, dryRun: false },
   );
   const beforeSend = (): void => {
-    if (held !== '') throw new RetryLaterError('outbox.held', held);
+    if (held !== '') throw new RetryLaterError('outbox.paused', held);
   };
   const sending = kind.send(item, sendCall(signal, { beforeSend }));
   const message = held || 'it was decided too long ago';

@@ -37,13 +37,13 @@ describe('the log of pushes that are put off', () => {
       };
     });
     expect(told(lines)).toEqual([
-      ['push put off', undefined],
-      ['push put off', 3],
+      ['push postponed', undefined],
+      ['push postponed', 3],
     ]);
     bench.script.lookUp = () => YES;
     await bench.clock.advance(HOUR / 10);
-    expect(told(lines.slice(2)).filter(([msg]) => msg !== 'push settled')).toEqual([
-      ['pushes go on', undefined],
+    expect(told(lines.slice(2)).filter(([msg]) => msg !== 'push ended')).toEqual([
+      ['pushes continue', undefined],
     ]);
   });
 
@@ -56,8 +56,8 @@ describe('the log of pushes that are put off', () => {
     });
     expect(bench.sends.length).toBeGreaterThan(60);
     expect(told(lines)).toEqual([
-      ['push put off', undefined],
-      ['push put off', 1],
+      ['push postponed', undefined],
+      ['push postponed', 1],
     ]);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Whether what the service shows is what was sent; what it leaves out is not compared. Lines are
- * compared as sums: a service may join, split or sort them.
+ * Compares orders and refunds of the service with documents; omitted members are not compared.
+ * Lines are compared as sums: a service may join, split or sort them.
  */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
@@ -9,16 +9,16 @@ import { countryOf, told } from '../../lib/text/told.ts';
 import { type SeasonsShown, unseenSeason } from './seasons.ts';
 import { foldReference } from './spelling.ts';
 
-/** What the service shows and cannot be read is like nothing that was sent. */
+/** Stands for an unreadable value, which equals nothing that was sent. */
 const UNREADABLE = '(cannot be read)';
 
 interface Line {
   readonly barcode: string;
-  /** The barcode as it is compared. */
+  /** Barcode in the form that is compared. */
   readonly key: string;
   readonly quantity: number;
   readonly priceUnits: number | null;
-  /** The name of its delivery, or the kind of its refund. */
+  /** Delivery name of an order line, or kind of a refund line. */
   readonly more: string | null;
 }
 
@@ -27,7 +27,7 @@ interface Sum {
   quantity: number;
 }
 
-/** What is known of all lines of a barcode, here and there. */
+/** Barcodes whose lines all have a price, or all have a name, on both sides. */
 interface Known {
   readonly priced: ReadonlySet<string>;
   readonly named: ReadonlySet<string>;
@@ -61,7 +61,7 @@ function piecesTold(quantity: number | undefined): string {
   return Number.isNaN(quantity) ? UNREADABLE : String(quantity);
 }
 
-/** What stands in one of both only; members that the other side omits are left. */
+/** Lists lines that only one side has; members that one side omits are not compared. */
 function lineDifferences(
   sent: readonly Line[],
   shown: readonly Line[],
@@ -101,14 +101,14 @@ function lineOf(
 }
 
 interface ShownLine {
-  /** Null: what the service shows cannot be read. */
+  /** Null: it cannot be read. */
   readonly barcode: string | null;
   readonly quantity: number | null;
-  /** With decimals, as in all answers of the service. */
+  /** Amount with decimals, as in all answers of the service. */
   readonly price?: number | null | undefined;
 }
 
-/** What is compared of an order that the service shows. */
+/** Compared part of an order. */
 export interface ShownOrder {
   readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
   readonly SeasonName?: string | null | undefined;
@@ -121,7 +121,7 @@ export interface ShownOrder {
     | null;
 }
 
-/** What is compared of a pending refund that the service shows. */
+/** Compared part of a pending refund. */
 export interface ShownPendingRefund {
   readonly refundLineItems:
     | readonly (ShownLine & { readonly refundType?: string | null | undefined })[]
@@ -129,22 +129,22 @@ export interface ShownPendingRefund {
 }
 
 export interface OrderDifferences {
-  /** Other pieces, prices or delivery names: another order, or this one taken in otherwise. */
+  /** Other pieces, prices or delivery names: another order, or this one changed. */
   readonly lines: readonly string[];
   /** The lines differ in their prices alone. */
   readonly isPriceOnly: boolean;
   readonly season: readonly string[];
-  /** It is a pre-order, and nothing that is shown says that it was taken as one. */
+  /** The document is a pre-order, and nothing shows that it was taken as one. */
   readonly isSeasonUnseen: boolean;
   readonly address: readonly string[];
-  /** The same order, with other amounts beside its lines. */
+  /** Other amounts beside the lines. */
   readonly amounts: readonly string[];
 }
 
-/** What people are told of an order that was taken in otherwise than it was sent. */
+/** Differences of an order, for people. */
 export interface Told {
   readonly differences: readonly string[];
-  /** Because of them goods would leave too early, go elsewhere, or be others. */
+  /** The differences make goods leave too early, go elsewhere, or be others. */
   readonly holds: boolean;
 }
 
@@ -168,7 +168,7 @@ function isSameName(own: string, other: string): boolean {
   return foldReference(own) === foldReference(other);
 }
 
-/** The season that it is shown with, by its head or by its lines. */
+/** Seasons that the order shows, in its head or else in its lines. */
 function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
   const head = told(SeasonName);
   if (head !== null) return [head];
@@ -195,7 +195,7 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
     const own = formatAmount(sent.freight.freightAmountUnits);
     amounts.push(`freight: sent ${own}, shown ${formatAmount(freight)}`);
   }
-  // Where one line names its delivery, one that names none has none.
+  // If one line names its delivery, a line without a name has none.
   const isNamed = namesDeliveries(shown);
   const own = sent.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
     lineOf(barcode, quantity, priceUnits, deliveryName ?? null),
@@ -227,7 +227,7 @@ export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPending
 /** Pieces by barcode. */
 export type Pieces = ReadonlyMap<string, number>;
 
-/** What cannot be read is no pieces of anything that was sent. */
+/** Sums pieces by barcode; unreadable lines equal nothing that was sent. */
 export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>[] | null): Pieces {
   const pieces = new Map<string, number>();
   for (const { barcode, quantity } of lines ?? []) {
@@ -238,8 +238,8 @@ export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>
 }
 
 /**
- * `alike`: the same pieces. `related`: fewer of them or others beside them, as a service may make
- * of an order that it cannot take as a whole.
+ * `alike`: the same pieces. `related`: fewer or additional ones, as a service may make of an order
+ * that it cannot take as a whole.
  */
 export type Relation = 'alike' | 'related' | 'other';
 
@@ -262,7 +262,7 @@ export function relate(sent: Pieces, shown: Pieces): Relation {
 type SentAddress = NonNullable<NewOrder['shippingAddress']>;
 export type ShownAddress = Readonly<Record<string, unknown>>;
 
-/** Half of the pairs of letters: "Hauptstrasse" and "Hauptstr." are one street. */
+/** Share of letter pairs that two names of one place have: "Hauptstrasse" and "Hauptstr.". */
 const ALIKE_MIN = 0.5;
 
 function textOf(value: unknown): string {
@@ -283,7 +283,7 @@ function pairsOf(text: string): Map<string, number> {
   return pairs;
 }
 
-/** The share of pairs of letters that two texts have in common, of the shorter one. */
+/** Share of the shorter text's letter pairs that both have. */
 function likeness(one: string, other: string): number {
   const [own, theirs] = [pairsOf(one), pairsOf(other)];
   let common = 0;
@@ -291,7 +291,7 @@ function likeness(one: string, other: string): number {
   return common / Math.max(1, Math.min(one.length, other.length) - 1);
 }
 
-/** An empty one names no place; one may be cut. */
+/** Compares names of places; an empty one names none, and one may be cut. */
 function isSamePlace(sent: string, shown: string): boolean {
   const [own, theirs] = [plain(sent), plain(shown)];
   if (own === '' || theirs === '' || own.startsWith(theirs) || theirs.startsWith(own)) return true;
@@ -302,14 +302,14 @@ function numbersOf(text: string): string[] {
   return text.match(/\d+/g) ?? [];
 }
 
-/** House numbers may have moved into the second line, but not changed. */
+/** Compares streets; house numbers may have moved into the second line, but not changed. */
 function isSameStreet(sent: SentAddress, shown: ShownAddress): boolean {
   if (!isSamePlace(sent.address, textOf(shown.address))) return false;
   const theirs = new Set(numbersOf(`${textOf(shown.address)} ${textOf(shown.address2)}`));
   return theirs.size === 0 || numbersOf(sent.address).every((number) => theirs.has(number));
 }
 
-/** What of the shown address is another place, one text each; what is not shown is not compared. */
+/** Lists members of the shown address that name another place; omitted ones are not compared. */
 export function addressDifferences(
   sent: NewOrder['shippingAddress'],
   shown: ShownAddress | null | undefined,

@@ -1,10 +1,10 @@
 /**
  * Finds orders that may be a document. The service has no filter for it, so the list is walked from
- * the newest order down to the highest id that was known before the attempt: ids only grow, so
- * that everything made since then is passed on the way. The walk is complete when it has *seen* an
- * order at or below that id, and another behind it, for the last one may have a wrong number; a
- * list that merely ends proves nothing, because an empty page may be a fault, nor does one whose
- * numbers are out of their order. One walk serves all who ask at the same time.
+ * the newest order down to the highest id known before the attempt: ids only grow, so the walk
+ * passes everything made since. It is complete when it has *seen* an order at or below that id, and
+ * another one after it, because the last id of a page may be wrong. A list that merely ends proves
+ * nothing, since an empty page may be a fault; nor does one with ids out of order. Concurrent
+ * searches share one walk.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -15,25 +15,24 @@ import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import { type Pieces, piecesOf } from './compare.ts';
 
 interface Found {
-  /** Those that were wanted. */
+  /** Orders that the search wants. */
   readonly orders: readonly SalesOrder[];
-  /** Nothing above the floor can have been missed. */
+  /** No order above the floor can have been missed. */
   readonly complete: boolean;
   readonly pages: number;
-  /** The lowest id that was seen. */
+  /** Lowest id that was seen. */
   readonly walkedTo: number | null;
 }
 
-/** Whom a walk looks for. */
 export interface Search {
-  /** Whether it may be the one that is looked for. */
+  /** Whether the order may be the one that is searched. */
   wants(order: SalesOrder, pieces: Pieces): boolean;
-  /** The same of a row that cannot be read, by its reference; undefined: that cannot be read. */
+  /** Whether an unreadable row may be it, by its reference; undefined: that is unreadable, too. */
   mayBe(reference: string | undefined): boolean;
 }
 
 export interface OrderFinder {
-  /** `floor`: the highest order id known before the attempt; 0 when there was none. */
+  /** @param floor highest order id known before the attempt; 0 when there was none. */
   find(search: Search, floor: number, signal: AbortSignal): Promise<Found>;
 }
 
@@ -42,24 +41,24 @@ interface Wish {
   readonly floor: number;
   readonly signal: AbortSignal;
   readonly orders: SalesOrder[];
-  /** A row that could not be read may be it. */
+  /** An unreadable row may be the searched order. */
   isObscured: boolean;
   readonly resolve: (found: Found) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** More pages than this are no proof any more. */
+/** Walks end after this many pages, without proof. */
 const PAGES_MAX = 20_000;
 
 interface Walk {
   readonly walkedTo: number | null;
-  /** The highest id that was seen; 0: none was. */
+  /** Highest id that was seen; 0: none was. */
   readonly newest: number;
   readonly reachedEnd: boolean;
   readonly pages: number;
 }
 
-/** What is left of a row that cannot be read. */
+/** Readable part of an unreadable row. */
 interface Unreadable {
   readonly orderId: number | undefined;
   readonly reference: string | undefined;
@@ -70,12 +69,12 @@ function unreadable({ raw }: { readonly raw: unknown }): Unreadable {
   return { orderId: orderNumber(raw), reference: isText ? String(raw.reference) : undefined };
 }
 
-/** What an order is known by. */
+/** Orders are recognised by their lines, so unreadable lines obscure an order. */
 function isOfLines(path: string): boolean {
   return path.startsWith('orderLineItems');
 }
 
-/** Gives each wish what it wants of a page. */
+/** Gives each search its orders of a page. */
 async function serve(
   wishes: readonly Wish[],
   rows: readonly SalesOrder[],
@@ -96,7 +95,7 @@ async function serve(
         (orderId === undefined || orderId > wish.floor) && wish.search.mayBe(reference),
     );
   }
-  // Many doubts over orders of thousands of lines: others have their turn between two pages.
+  // Comparing many searches with large orders takes time: other work runs between two pages.
   await nextTurn();
 }
 
@@ -112,7 +111,7 @@ async function walk(
     const { rows, rejects, raws } = await v1.orders(place.before, { priority: 'read', signal });
     const ids = raws.map(orderNumber).filter((id) => id !== undefined);
     newest = Math.max(newest, ...ids);
-    // A service that overlooks the cursor would be walked for ever.
+    // A service that ignores the cursor would be walked for ever.
     const { to, last, astray } = descentOf(ids, place);
     const isAstray = astray !== undefined;
     await serve(wishes, rows, rejects.map(unreadable));
@@ -143,7 +142,7 @@ export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
       const asked = wishes;
       wishes = [];
       const floor = Math.min(...asked.map((wish) => wish.floor));
-      // They all belong to one dispatcher: when it stops, none of them waits any longer.
+      // All searches belong to one dispatcher: when it stops, none of them waits any longer.
       const signal = AbortSignal.any(asked.map((wish) => wish.signal));
       try {
         const walked = await walk(v1, asked, floor, signal);
@@ -159,7 +158,7 @@ export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
       return new Promise((resolve, reject) => {
         const own = { orders: [], isObscured: false };
         wishes.push({ search, floor, signal, ...own, resolve, reject });
-        // Those who ask in the same moment walk together.
+        // Searches of the same moment share a walk.
         if (!isWalking) queueMicrotask(() => void (isWalking ? undefined : walkAll()));
       });
     },

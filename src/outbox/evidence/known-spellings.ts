@@ -1,8 +1,8 @@
 /**
- * The spellings of references that answered documents have taught, in the store. A document that
- * the service answered, or that a person has recognised, is a pair: what was sent, what is shown.
- * Two pairs teach a spelling; a pair that contradicts ends it until two agree again. What was
- * learned before stays known, for documents that were sent then.
+ * Spellings of references, learned from documents that the service answered or that a person
+ * recognised: each gives a pair of a sent and a shown reference. Two pairs teach a spelling; a pair
+ * that contradicts ends it until two agree again. Older spellings stay known for documents of their
+ * time.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -21,25 +21,25 @@ import {
   spellingSchema,
 } from './spelling.ts';
 
-/** Equally simple ones: what they agree on is known. */
+/** Equally simple spellings: only their agreement is known. */
 type Agreeing = readonly Spelling[];
 
 export interface KnownSpellings {
-  /** Undefined: nothing was learned yet, or it holds no more. */
+  /** Current spelling; undefined: nothing was learned yet, or it was contradicted. */
   readonly now: Agreeing | undefined;
-  /** The one of now as well. */
+  /** All spellings, including the current one. */
   readonly ever: readonly Agreeing[];
-  /** What the answered references had in them: of others nobody has seen what is made. */
+  /** Properties of the answered references; nobody has seen how others are shown. */
   readonly tested: {
     readonly length: number;
-    /** Characters but for plain letters and digits. */
+    /** Characters other than plain letters and digits. */
     readonly signs: ReadonlySet<string>;
   };
 }
 
 /**
- * How a shown reference fits ours. `lossy`: letters or digits of ours are lost in it, so that
- * another one may be shown the same. `blank`: it tells nothing.
+ * How a shown reference fits ours. `lossy`: letters or digits are lost, so another reference may be
+ * shown the same. `blank`: it tells nothing.
  */
 export type Fit = 'equal' | 'spelt' | 'lossy' | 'blank' | 'no';
 
@@ -50,7 +50,7 @@ const TAUGHT_BY = 2;
 const listSchema = z.array(spellingSchema).min(1);
 
 interface Written {
-  /** Undefined: nothing holds now. */
+  /** Undefined: none is valid now. */
   readonly present: Agreeing | undefined;
   readonly ever: readonly Agreeing[];
 }
@@ -74,7 +74,7 @@ async function written(db: Db | Tx, kind: string): Promise<Written> {
   return { present, ever };
 }
 
-/** Documents that were answered, or that a person has recognised, the newest first. */
+/** Lists pairs of answered or recognised documents, the newest first. */
 async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
   const rows = await db
     .selectFrom('outbox as o')
@@ -101,7 +101,7 @@ export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSp
   const { present, ever } = await written(db, kind);
   const pairs = await answeredPairs(db, kind);
   if (ever.length > 0) return { now: present, ever, tested: testedBy(present, pairs) };
-  // Documents that were answered before anything was written down teach as well.
+  // Without stored spellings, the answered documents teach directly.
   const { spellings, explained } = explainNewest(pairs);
   const now = explained >= TAUGHT_BY ? spellings : undefined;
   return { now, ever: now ? [now] : [], tested: testedBy(now, pairs) };
@@ -120,8 +120,8 @@ function testedBy(now: Agreeing | undefined, pairs: readonly Pair[]): KnownSpell
 }
 
 /**
- * Whether it is known for certain how this one is shown: references as long as it, with all signs
- * that it has, were answered.
+ * Whether it is known for certain how this reference is shown: references as long as it, with all
+ * of its signs, were answered.
  */
 export function isTested({ now, tested }: KnownSpellings, sent: string): boolean {
   if (now === undefined || sent.length > tested.length) return false;
@@ -141,13 +141,13 @@ export function fitOf({ now }: KnownSpellings, sent: string, shown: string | nul
   return now.some((one) => isLossy(one, sent)) ? 'lossy' : 'spelt';
 }
 
-/** Whether it may be shown so, by what is known now or was at any time. */
+/** Whether it may be shown like this, now or at any time. */
 export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string): boolean {
   if (foldReference(shown) === foldReference(sent)) return true;
   return ever.some((one) => allAccept(one, sent, shown) && !one.some((way) => isBlank(way, sent)));
 }
 
-/** Whether it is known that ours is not shown so; undefined: that cannot be read. */
+/** Whether ours is known not to be shown like this; undefined: unreadable. */
 export function isUnlike(known: KnownSpellings, sent: string, shown: string | undefined): boolean {
   if (shown === undefined || !isTested(known, sent)) return false;
   return fitOf(known, sent, shown) === 'no' && !mayBeShown(known, sent, shown);
@@ -158,14 +158,14 @@ export function tellsNothing({ now }: KnownSpellings, shown: string): boolean {
   return now?.some((one) => one.keep === 'none' && accepts(one, '', shown)) ?? false;
 }
 
-/** Texts under which a mirror may have it; not those that tell too little. */
+/** Texts under which the mirror may have it, if they identify it. */
 export function textsFor({ now }: KnownSpellings, sent: string): string[] {
   const texts = (now ?? []).map((one) => (isLossy(one, sent) ? undefined : spell(one, sent)));
   const [text, ...others] = new Set(texts);
   return text === undefined || text === '' || others.length > 0 ? [] : [text];
 }
 
-/** Writes what holds now; undefined: nothing does. */
+/** Stores the current spelling; undefined: there is none. */
 async function writeNow(
   tx: Tx,
   kind: string,
@@ -187,7 +187,7 @@ async function writeNow(
   await tx.insertInto('reference_spelling').values(row).execute();
 }
 
-/** What is left to a person because a reference does not tell may be told by what is known now. */
+/** Reopens lookups that need a person because a reference did not tell: it may tell now. */
 async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void> {
   const last = sql<string>`(select e.detail->>'$.found' from outbox_evidence e
     where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
@@ -202,10 +202,7 @@ async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void>
     .execute();
 }
 
-/**
- * Learns from a document that was answered, or that a person has recognised, and has just been
- * confirmed as it is shown.
- */
+/** Learns from a document that was answered or recognised, and has just been confirmed. */
 export async function learnSpelling(
   tx: Tx,
   kind: string,
@@ -217,7 +214,7 @@ export async function learnSpelling(
   const pairs = await answeredPairs(tx, kind);
   const { spellings, explained } = explainNewest(pairs);
   const isTaught = explained >= TAUGHT_BY;
-  // What explains all that came before was only incomplete, and did not end.
+  // A spelling that explains all earlier pairs completes the last one and does not end it.
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
   if (isTaught) await haveLookedAgain(tx, kind, now);
@@ -257,7 +254,7 @@ export function refundFit(
   return fitOf(known, sent, shown ?? null);
 }
 
-/** Whether what is shown may be how the service shows ours: then it is no difference. */
+/** Whether the shown reference may be ours: then it is no difference. */
 export function isRefundReference(
   references: RefundReferences,
   sent: string,

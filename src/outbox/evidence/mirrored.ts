@@ -1,4 +1,4 @@
-/** Orders as the mirror has them, in the shape in which the service shows them. */
+/** Orders and refunds of the mirror, in the shape in which the service shows them. */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
@@ -8,7 +8,7 @@ import { readResult } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
 import { piecesOf, relate, type ShownOrder } from './compare.ts';
 
-/** An order of the service, from whichever side it is known. */
+/** An order of the service, from a read or from the mirror. */
 export interface SeenOrder extends ShownOrder {
   readonly orderId: number;
   readonly reference?: string | null | undefined;
@@ -44,10 +44,10 @@ export async function mirroredOrder(db: Db | Tx, orderId: number): Promise<SeenO
   };
 }
 
-/** More that share a barcode tell a person nothing more. */
+/** Orders with a common barcode that are compared; more would not help a person. */
 const SHARING_MAX = 200;
 
-/** Orders above this number that have lines like these, the newest first. */
+/** Lists orders above `floor` with lines like these, the newest first. */
 export async function mirroredWithLines(
   db: Db,
   lines: readonly { readonly barcode: string; readonly quantity: number }[],
@@ -79,10 +79,10 @@ export async function mirroredWithLines(
   return found;
 }
 
-/** More orders than these with one reference tell a person nothing more. */
+/** Orders with one reference that are listed; more would not help a person. */
 const MIRRORED_MAX = 10;
 
-/** The ways in which one text is written; NOCASE knows the letters of ASCII only. */
+/** Spellings of one text; NOCASE knows only ASCII letters. */
 function writtenAs(text: string): string[] {
   const key = referenceKey(text);
   const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
@@ -90,8 +90,8 @@ function writtenAs(text: string): string[] {
 }
 
 /**
- * Orders that the mirror has under one of these references, whatever its letters: there for
- * certain, others not excluded.
+ * Lists mirrored orders with one of these references, ignoring case. They exist for certain; others
+ * are not excluded.
  */
 export async function mirroredOrders(
   db: Db,
@@ -109,14 +109,14 @@ export async function mirroredOrders(
   return rows.map((row) => row.order_id);
 }
 
-/** The id of the order that was handed in or mirrored under this reference. */
+/** Returns the id of the order that was submitted or mirrored under this reference. */
 export async function orderIdOf(db: Db, reference: string): Promise<number | undefined> {
   const own = await db
     .selectFrom('outbox')
     .select(['order_id', 'result'])
     .where('kind', '=', 'order')
     .where('reference_key', '=', referenceKey(reference))
-    // Its number may be another order's by now.
+    // The id of a lost order may be another order's by now.
     .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
     .executeTakeFirst();
   const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
@@ -125,7 +125,7 @@ export async function orderIdOf(db: Db, reference: string): Promise<number | und
   return first;
 }
 
-/** As the mirror has it, also after it has left the service's list. */
+/** Reads a mirrored pending refund, also after it has left the service's list. */
 export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
   const refund = await db
     .selectFrom('pending_refund')
@@ -138,7 +138,7 @@ export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
     .where('pending_refund_id', '=', pendingRefundId)
     .execute();
   return {
-    // Not every service keeps it.
+    // Some services show no reference.
     reference: refund?.reference || null,
     refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
       ...{ barcode, quantity, price: decimal(price), refundType: refund_type },

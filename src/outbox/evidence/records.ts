@@ -1,4 +1,4 @@
-/** What is known of an intent's earlier attempts, for looks that must miss nothing. */
+/** Our own records of a push: its attempts, orders owned by documents, and stored lookups. */
 
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -9,18 +9,18 @@ import type { Db, Tx } from '../../store/store.ts';
 import type { OutboxItem } from '../item.ts';
 
 export interface KnownBefore {
-  /** No order above this id was there before the first attempt; undefined: not written down. */
+  /** Highest order id before the first attempt; undefined: not recorded. */
   readonly maxOrderId: number | undefined;
-  /** How many like it were there before the first attempt. */
+  /** Number of equal ones before the first attempt. */
   readonly count: number | undefined;
-  /** When the first and the last of them began; undefined: it was never sent. */
+  /** Start of the first and the last attempt; undefined: it was never sent. */
   readonly firstAt: number | undefined;
   readonly lastAt: number | undefined;
 }
 
 /**
- * What had not left when a backup was made left after it, if at all: then the highest order that
- * the backup knew was there before.
+ * Highest order id of the backup, for a push that was queued when it was made: if it left at all,
+ * it left after the backup.
  */
 async function knownToBackup(
   db: Db,
@@ -30,7 +30,7 @@ async function knownToBackup(
   return restored && createdAt <= restored.at ? (restored.maxOrderId ?? undefined) : undefined;
 }
 
-/** When the last read of all orders began; the mirror has all that were there then. 0: none was. */
+/** Start of the last complete read of all orders, which are all in the mirror; 0: none. */
 export async function ordersReadAt(db: Db): Promise<number> {
   const row = await db
     .selectFrom('stream_state')
@@ -40,7 +40,7 @@ export async function ordersReadAt(db: Db): Promise<number> {
   return row?.at ?? 0;
 }
 
-/** Of all attempts that may have had an effect: an early one may still take effect late. */
+/** Summarises all attempts that may have had an effect: an early one may take effect late. */
 export async function knownBefore(
   db: Db,
   item: Pick<OutboxItem, 'outboxId' | 'createdAt'>,
@@ -66,7 +66,7 @@ export async function knownBefore(
 
 const disownedSchema = z.object({ notOurs: z.array(z.int()) });
 
-/** Ids of which a person has said that they are not this document. */
+/** Ids that a person has disowned for this document. */
 export async function disowned(db: Db, outboxId: number): Promise<ReadonlySet<number>> {
   const rows = await db
     .selectFrom('outbox_evidence')
@@ -89,7 +89,10 @@ export interface Claim {
   readonly reference: string;
 }
 
-/** By the order; the number of a lost order may be another order's by now. */
+/**
+ * Maps orders to their confirmed documents. Lost orders are left out: their ids may be other
+ * orders' by now.
+ */
 export async function claimsOf(
   db: Db | Tx,
   orderIds: readonly number[],
@@ -99,7 +102,7 @@ export async function claimsOf(
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference', 'order_id'])
     .where(inKeys('order_id', orderIds))
-    // By the order: the plus keeps SQLite from going through all that was ever confirmed.
+    // The plus keeps SQLite on the order's index, instead of going through every confirmed row.
     .where(sql<string>`+kind`, '=', 'order')
     .where(sql<string>`+state`, '=', 'confirmed')
     .where('outbox_id', '!=', exceptOutboxId ?? -1)
@@ -124,7 +127,7 @@ export interface Candidates {
   readonly pendingRefundIds: readonly number[];
 }
 
-/** Of the details of evidence rows, as they are stored. */
+/** Collects ids from the details of evidence rows. */
 export function candidatesIn(details: readonly string[]): Candidates {
   const orderIds = new Set<number>();
   const pendingRefundIds = new Set<number>();

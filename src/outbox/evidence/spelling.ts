@@ -1,8 +1,7 @@
 /**
- * How a service shows a reference that was sent to it. A spelling is a small set of changes, made
- * in a fixed order: what of the characters is kept, some of them replaced or dropped, accents,
- * spaces, then a text before and behind it, and a cut. Capital and small letters, outer and double
- * spaces and the form of Unicode make no difference anywhere, so no spelling names them.
+ * Spellings: how a service shows a reference that was sent to it. A spelling is a small set of
+ * changes in a fixed order: kept characters, replaced or dropped ones, accents, spaces, a prefix
+ * and a suffix, a cut. Case, outer and double spaces and the Unicode form make no difference.
  */
 import { z } from 'zod';
 
@@ -12,17 +11,17 @@ const affixSchema = z.object({ text: z.string(), isShape: z.boolean() });
 export const spellingSchema = z.object({
   /** `words`: letters, digits and spaces; `alnum`: letters and digits; `none`: nothing of it. */
   keep: z.enum(['all', 'words', 'alnum', 'digits', 'none']),
-  /** Single characters and what stands in their place; an empty text drops them. */
+  /** Single characters and their replacements; an empty text drops them. */
   swap: z.record(z.string(), z.string()),
   /** `spelt`: ä is ae; `plain`: ä is a; `lost`: ä is a question mark. */
   accents: z.enum(['kept', 'plain', 'spelt', 'lost']),
-  /** Double spaces make no difference, but for a cut behind them. */
+  /** Double spaces make no difference, except for a later cut. */
   spaces: z.enum(['kept', 'single']),
   prefix: affixSchema,
   suffix: affixSchema,
-  /** Characters that are left; null: all. */
+  /** Number of characters that are left; null: all. */
   cut: z.int().nullable(),
-  /** Whether the cut comes before what stands beside the reference. */
+  /** Whether the cut comes before the prefix and suffix. */
   cutsFirst: z.boolean(),
 });
 
@@ -31,7 +30,7 @@ export type Affix = Spelling['prefix'];
 
 export const NO_AFFIX: Affix = { text: '', isShape: false };
 
-/** As it was sent. */
+/** Shows the reference as it was sent. */
 export const AS_SENT: Spelling = {
   keep: 'all',
   swap: {},
@@ -43,15 +42,15 @@ export const AS_SENT: Spelling = {
   cutsFirst: false,
 };
 
-/** Without what makes no difference to a cut either. */
+/** Drops what makes no difference, not even to a cut. */
 export function trimReference(text: string): string {
   return text.normalize('NFC').trim().toLowerCase();
 }
 
-/** Letters, digits and signs of ASCII, without a space: most references and barcodes are. */
+/** ASCII without spaces, as most references and barcodes are. */
 const SIMPLE = /^[!-~]*$/;
 
-/** The way references of ours and of the service are compared. */
+/** Form in which references of both sides are compared. */
 export function foldReference(text: string): string {
   if (SIMPLE.test(text)) return text.toLowerCase();
   return trimReference(text).replace(/\s+/gu, ' ');
@@ -80,12 +79,12 @@ function withoutAccents(text: string, accents: Spelling['accents']): string {
   return spelt.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC');
 }
 
-/** The first so many characters. */
+/** Takes the first `count` characters. */
 function take(text: string, count: number): string {
   return text.length <= count ? text : [...text].slice(0, count).join('');
 }
 
-/** What is left of the reference, without a cut and without what stands beside it. */
+/** Applies a spelling without its cut, prefix and suffix. */
 export function coreOf(
   { keep, swap, accents, spaces }: Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>,
   sent: string,
@@ -102,7 +101,7 @@ function hasShape({ prefix, suffix }: Spelling): boolean {
   return prefix.isShape || suffix.isShape;
 }
 
-/** What is shown for it; undefined where that is not one text. */
+/** Returns the shown text; undefined where it is not a single one. */
 export function spell(spelling: Spelling, sent: string): string | undefined {
   if (hasShape(spelling)) return undefined;
   const { prefix, suffix, cut, cutsFirst } = spelling;
@@ -120,7 +119,7 @@ function patternOf({ text, isShape }: Affix): string {
   return isShape ? escaped(text).replace(/\d+/g, '\\d+') : escaped(text);
 }
 
-/** Whether the service would show it so. */
+/** Whether the service would show it like this. */
 export function accepts(spelling: Spelling, sent: string, shown: string): boolean {
   const text = spell(spelling, sent);
   const folded = foldReference(shown);
@@ -131,7 +130,7 @@ export function accepts(spelling: Spelling, sent: string, shown: string): boolea
   return new RegExp(`^${patternOf(prefix)}${inner}${patternOf(suffix)}$`, 'u').test(folded);
 }
 
-/** Whether nothing of the reference is left to tell it from others. */
+/** Whether nothing is left that tells it from others. */
 export function isBlank(spelling: Spelling, sent: string): boolean {
   return spelling.keep === 'none' || coreOf(spelling, sent).trim() === '';
 }
@@ -140,7 +139,7 @@ function lettersAndDigits(text: string): string {
   return text.replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether letters or digits of it are lost, so that another reference may be shown the same. */
+/** Whether letters or digits are lost, so another reference may be shown the same. */
 export function isLossy(spelling: Spelling, sent: string): boolean {
   const { keep, accents, cut, cutsFirst, prefix } = spelling;
   if (keep === 'none') return true;
@@ -162,20 +161,20 @@ export interface Pair {
   readonly shown: string;
 }
 
-/** How references are changed before a cut and before what stands beside them. */
+/** Part of a spelling that comes before cut, prefix and suffix. */
 type Base = Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>;
 
-/** What is left of them by a base, and what is shown; all of it folded. */
+/** References after a base was applied, and the shown ones; all folded. */
 interface Prepared {
   readonly cores: readonly string[];
   readonly shown: readonly string[];
-  /** The longest that is shown, with all its spaces. */
+  /** Length of the longest shown reference, with all its spaces. */
   readonly longest: number;
 }
 
 const WHOLE: Base = { keep: 'all', swap: {}, accents: 'kept', spaces: 'kept' };
 
-/** Signs that are shown nowhere although they were sent. */
+/** Signs that were sent and are never shown. */
 function lostSigns(pairs: readonly Pair[]): string[] {
   const signs = new Set(pairs.flatMap(({ sent }) => foldReference(sent).match(/[^\p{L}\p{N}]/gu)));
   return [...signs].flatMap((sign) =>
@@ -186,7 +185,7 @@ function lostSigns(pairs: readonly Pair[]): string[] {
   );
 }
 
-/** What stands in their places, where nothing else has moved. */
+/** Replacements of lost signs, where nothing else has moved. */
 function signsInPlace(lost: readonly string[], pairs: readonly Pair[]): Record<string, string> {
   const swap: Record<string, string> = {};
   for (const pair of pairs) {
@@ -229,18 +228,18 @@ function changes({ keep, swap, accents, spaces, prefix, suffix, cut }: Spelling)
   return parts.filter(Boolean).length;
 }
 
-/** The fewest changes are the simplest; of these, those with the least text beside it. */
+/** Cost of a spelling: the number of changes, then the length of prefix and suffix. */
 function costOf(spelling: Spelling): number {
   const { prefix, suffix } = spelling;
   return changes(spelling) + Math.min(prefix.text.length + suffix.text.length, 999) / 1_000;
 }
 
-/** Digits beside digits would be another number. */
+/** Whether two texts may touch: digits beside digits would be another number. */
 function isApart(left: string, right: string): boolean {
   return !(/\d$/.test(left) && /^\d/.test(right));
 }
 
-/** A text before it and one behind it, as the first of them shows it. */
+/** Prefixes and suffixes around the reference, as the first pair shows it. */
 function* affixes({ cores, shown }: Prepared): Generator<{ prefix: string; suffix: string }> {
   const [core = '', text = ''] = [cores[0], shown[0]];
   if (core === '') return;
@@ -263,7 +262,7 @@ function besides(base: Base, prepared: Prepared): Spelling[] {
   return found;
 }
 
-/** Cut to the longest that is shown, with the same text before each or behind each. */
+/** Spellings that cut to the longest shown length, with the same prefix or suffix. */
 function cuts(base: Base, { cores, shown, longest }: Prepared): Spelling[] {
   const [core = '', text = ''] = [cores[0], shown[0]];
   const found: Spelling[] = [{ ...AS_SENT, ...base, cut: longest }];
@@ -287,7 +286,7 @@ function explainsAll(spelling: Spelling, pairs: readonly Pair[]): boolean {
   return pairs.every(({ sent, shown }) => accepts(spelling, sent, shown));
 }
 
-/** Nothing of different references is left, but maybe a text that is always the same. */
+/** Spelling that shows one constant text for different references. */
 function constant(pairs: readonly Pair[]): Spelling[] {
   const [text = '', other] = new Set(pairs.map(({ shown }) => foldReference(shown)));
   const differ = new Set(pairs.map(({ sent }) => foldReference(sent))).size > 1;
@@ -300,7 +299,7 @@ function* hypotheses(pairs: readonly Pair[]): Generator<Spelling> {
   const longest = Math.max(...pairs.map((pair) => [...trimReference(pair.shown)].length));
   for (const base of basesFor(pairs)) {
     const cores = pairs.map(({ sent }) => foldReference(coreOf(base, sent)));
-    // What leaves nothing of a reference could show it as anything.
+    // A base that leaves nothing of a reference could show it as anything.
     if (cores.includes('')) continue;
     yield { ...AS_SENT, ...base };
     if (cores.every((core, index) => core === shown[index])) continue;
@@ -309,7 +308,7 @@ function* hypotheses(pairs: readonly Pair[]): Generator<Spelling> {
   }
 }
 
-/** The simplest ones that explain all of these; none where nothing does. */
+/** Returns the simplest spellings that explain all pairs; none where nothing does. */
 export function explain(pairs: readonly Pair[]): Spelling[] {
   if (pairs.length === 0) return [];
   if (pairs.every(({ shown }) => foldReference(shown) === '')) return constant(pairs);
@@ -325,7 +324,7 @@ export function explain(pairs: readonly Pair[]): Spelling[] {
   return found.size > 0 ? [...found.values()] : constant(pairs);
 }
 
-/** Those that the pairs are explained by, from the newest on, as far as one spelling reaches. */
+/** Explains the pairs from the newest on, as far as one spelling reaches. */
 export function explainNewest(newestFirst: readonly Pair[]): {
   readonly spellings: readonly Spelling[];
   readonly explained: number;
@@ -345,7 +344,7 @@ export function explainNewest(newestFirst: readonly Pair[]): {
   return { spellings, explained };
 }
 
-/** Whether one change makes this of it; else it may well be another reference. */
+/** Whether one change explains the pair; else it may well be another reference. */
 export function isPlausible(pair: Pair): boolean {
   const [simplest] = explain([pair]);
   return simplest !== undefined && changes(simplest) <= 1;

@@ -1,6 +1,6 @@
 /**
- * What comes in by a door, before the database is asked: a kind, a reference and a payload become
- * a document, or a list of problems that names every place. Pure, and the same for all doors.
+ * Checks a submission before the database is asked: kind, reference and payload become a document,
+ * or a list of problems that names every place. Pure, and the same for all intake channels.
  */
 import { z } from 'zod';
 import { isJsonObject, type JsonObject, memberTwice } from '../../lib/json.ts';
@@ -18,10 +18,10 @@ import {
 } from '../documents.ts';
 import type { DocumentOnFile } from '../enqueue.ts';
 
-/** As a door found it; nothing is trusted. */
+/** An unchecked submission. */
 export interface Envelope {
   readonly kind: string;
-  /** Beside the payload; undefined when it can only stand inside. */
+  /** Reference beside the payload; undefined when it can only be inside. */
   readonly reference: string | undefined;
   /** Parsed JSON. */
   readonly payload: unknown;
@@ -62,12 +62,15 @@ export type Checked =
 
 export const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
 
-/** Decoding puts U+FFFD where bytes were no UTF-8; half a character can only come from JSON. */
+/**
+ * Whether a text was damaged: decoding puts U+FFFD where bytes are no UTF-8; half a character can
+ * only come from JSON.
+ */
 export function isDamaged(text: string): boolean {
   return text.includes('\uFFFD') || !text.isWellFormed();
 }
 
-/** What nobody meant to write must not reach the service as if it were a name or an address. */
+/** Lists damaged texts: they must not reach the service as a name or an address. */
 function damagedTexts(document: JsonObject): Problem[] {
   if (!/\uFFFD|\\ud[89a-f]/.test(JSON.stringify(document))) return [];
   const leaves = new Map<string, string>();
@@ -90,13 +93,13 @@ function problemOfReference(inside: string | undefined, beside: string | undefin
   return same ? '' : `says ${inside} in the document and ${beside} beside it`;
 }
 
-/** By what people will know a document that is no good. */
+/** Reference by which people recognise an invalid document. */
 function writtenReference(payload: unknown): string | undefined {
   const written = isJsonObject(payload) ? payload.reference : undefined;
   return typeof written === 'string' ? written.slice(0, REFERENCE_CHARS_MAX) : undefined;
 }
 
-/** Checks what a door brought, completely: every mistake is named. */
+/** Checks a submission completely: every mistake is named. */
 export function checkEnvelope({ kind, reference, payload }: Envelope): Checked {
   if (!isDocumentKind(kind)) {
     const near = nearestName(kind, DOCUMENT_KINDS);
@@ -119,12 +122,12 @@ export function checkEnvelope({ kind, reference, payload }: Envelope): Checked {
 
 const WRITTEN_TWICE = 'is written twice: which of the two counts cannot be told';
 
-/** As by SQL and by HTTP. */
+/** Largest document of every intake channel. */
 export const DOCUMENT_BYTES_MAX = 1_048_576;
 
 /**
- * A payload that came as text; the message says where the text is no JSON. A member that stands
- * there twice would count by its last value, which may be another amount than was meant.
+ * Parses a payload; the problem says where the text is no JSON. A member that occurs twice is
+ * refused, because its last value would count, which may be another amount than was meant.
  */
 export function parsePayload(
   text: string,
@@ -132,12 +135,12 @@ export function parsePayload(
   try {
     const json = text.replace(/^\uFEFF/, '');
     const payload: unknown = JSON.parse(json);
-    // What is larger is no document, and is told so.
+    // A larger text is refused as too large anyway.
     const path = json.length > DOCUMENT_BYTES_MAX ? undefined : memberTwice(json);
     return path === undefined ? { payload } : { problems: [{ path, message: WRITTEN_TWICE }] };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
-    // Of a document that is a line of many, which line that is must not be told otherwise.
+    // Drops the line number, which is wrong for one line of many.
     const reason = said.replace(/ at position \d+ \(line 1 column (\d+)\)$/, ' at column $1');
     const what = isDamaged(text) ? 'is no JSON, and not UTF-8' : 'is no JSON';
     return { problems: [{ path: '', message: `${what}: ${reason}` }] };
@@ -147,9 +150,9 @@ export function parsePayload(
 // Texts with several documents: one JSON over many lines, or NDJSON.
 
 export interface TextDocument {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** Parsed JSON; undefined when it is none, for these problems. */
+  /** Parsed JSON; undefined when the text is none. */
   readonly value?: unknown;
   readonly problems: readonly Problem[];
 }
@@ -176,8 +179,8 @@ export function readDocuments(text: string): TextDocument[] {
     .filter(({ content }) => content !== '');
   const [first, ...others] = lines;
   if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
-  // One broken document over many lines has lines that are none by themselves; of the first one the
-  // beginning may be cut off.
+  // Lines of one broken document are no documents by themselves; the first line of NDJSON may be
+  // cut off.
   const isOneEach =
     documentOf(first.line, first.content).problems.length === 0 ||
     others.every(({ content }) => content.startsWith('{'));
@@ -199,13 +202,13 @@ export interface Conflict {
     readonly document: JsonObject;
   };
   readonly given: { readonly document: JsonObject };
-  /** Such as `lines[0].quantity: 3 there, 4 here`; the first few. */
+  /** The first differences, such as `lines[0].quantity: 3 there, 4 here`. */
   readonly differences: readonly string[];
 }
 
 const DIFFERENCES_MAX = 20;
 
-/** Every text, number and truth value with its place and as JSON. */
+/** Collects every leaf value with its path, as JSON. */
 export function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) leavesOf(item, `${path}[${index}]`, into);

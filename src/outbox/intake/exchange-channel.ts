@@ -1,11 +1,11 @@
 /**
- * The SQL door, and the way of receipts back through it. One worker owns the exchange database: it
- * notices foreign commits by SQLite's own counter (one cheap pragma, no table is polled), takes
- * documents and customers over, and writes what became of documents.
+ * The SQL intake channel and its receipts. One worker owns the exchange database: it notices
+ * foreign commits by SQLite's own counter (a cheap pragma, no table is polled), imports documents
+ * and customers, and writes receipts.
  *
- * The two databases share no transaction: a document goes into the mirror first and its receipt is
- * written then, so that a stop in between repeats the hand-in, which changes nothing. Foreign
- * programs may hold the lock; then everything waits here and nothing is lost.
+ * The two databases share no transaction: a document enters the mirror first and its receipt
+ * follows, so a stop in between repeats the submission, which changes nothing. Foreign programs may
+ * hold the lock; then everything waits and nothing is lost.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -19,38 +19,41 @@ import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
-import { type Submission, type SubmitResult, type Intake, invalid } from './intake.ts';
-import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
 import { parsePayload } from './envelope.ts';
+import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
+import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
 
 export interface ExchangeChannelDeps {
   readonly store: Store;
-  /** Of the exchange database, which this worker opens and then owns. */
+  /** Path of the exchange database, which this worker opens and owns. */
   readonly path: string;
   readonly intake: Intake;
   readonly clock: Clock;
   readonly log: Logger;
   /** How long final documents stay in the exchange database, in milliseconds. */
   readonly keepMs: number;
-  /** Whether a command is told of ends; else what would be due is dropped. */
+  /** Whether a callback command is configured; else due callbacks are dropped. */
   readonly hasCallback: boolean;
-  /** Customers were taken over: what rests on them is old. */
+  /** Called after customers were imported: decisions that rest on them are old. */
   readonly onCustomers?: (() => void) | undefined;
 }
 
-/** Between two looks at the counter; a document waits at most this long. */
+/** Interval between two reads of the counter; a document waits at most this long. */
 const LOOK_MS = 400;
-/** The pause after a lock that was held: short, since a busy writer lets go for moments only. */
+/** Pause after a held lock: short, because a busy writer lets go for moments only. */
 const RETRY_MS = 7;
-/** A lock that is held this long is worth a line in the log. */
+/** Time after which a held lock is logged. */
 const HELD_MS = 10_000;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
-/** Documents that are taken over before their receipts could be written. */
+/** Documents that are imported before their receipts could be written. */
 const ANSWERS_MAX = 5_000;
 const CUSTOMERS_PER_ROUND = 200;
 const RECEIPTS_PER_ROUND = 200;
-/** Open documents of a start: each commit waits for the disk, and nobody else runs meanwhile. */
+/**
+ * Open documents per commit at a start: each commit waits for the disk, and nothing else runs
+ * meanwhile.
+ */
 const DUE_PER_COMMIT = 500;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 500;
@@ -74,20 +77,20 @@ function receiptRow(
   };
 }
 
-/** What was taken over and cannot be told yet, because somebody holds the lock. */
+/** State of the worker between rounds; answers wait here while somebody holds the lock. */
 interface Progress {
-  /** Something may wait that was not taken over yet. */
+  /** Documents may wait that were not imported yet. */
   unread: boolean;
   /**
-   * Everything that waited at the start is answered. Before, what an earlier run has taken and not
-   * answered looks like the documents of other doors, and would get a receipt beside its own.
+   * Everything that waited at the start is answered. Before that, documents that an earlier run
+   * imported and did not answer look like those of other channels, and would get a second receipt.
    */
   isCaughtUp: boolean;
-  /** The last receipt whose document was taken over; everything starts again with the file. */
+  /** Last receipt whose document was imported; starts again with the file. */
   takenTo: number;
   answers: ReceiptRow[];
   told: Told | undefined;
-  /** When to look for what is old, on the monotonic clock. */
+  /** Monotonic time of the next deletion of old rows. */
   forgetAt: number;
 }
 
@@ -104,7 +107,7 @@ async function answerOf(
   return [receiptRow(receipt, row.intakeId, row.handedInAt, isoTime(receivedAt))];
 }
 
-/** Takes waiting documents over and answers each; whether there may be more. */
+/** Imports waiting documents and answers each; returns whether there may be more. */
 async function importDocuments(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
@@ -135,7 +138,7 @@ async function importDocuments(
   return rows.length > 0;
 }
 
-/** Receipts that are due, as they are now. */
+/** Due receipts in their current state. */
 interface Told {
   readonly due: readonly { readonly outbox_id: number; readonly receipt_due: number }[];
   readonly receipts: readonly ReceiptRow[];
@@ -147,7 +150,7 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<Told>
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
     .select(['intake.outbox_id', 'receipt_due'])
     .where('receipt_due', '>', 0)
-    // What is on its way has another state in a moment.
+    // A push under way has another state in a moment.
     .where('state', 'not in', ['sending', 'sent'])
     .orderBy('intake.outbox_id')
     .limit(RECEIPTS_PER_ROUND)
@@ -161,13 +164,13 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<Told>
   return { due, receipts };
 }
 
-/** Shows what changed since; gives how many receipts were written. */
+/** Writes due receipts; returns how many. */
 async function publishReceipts(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
   progress: Progress,
 ): Promise<number> {
-  // Read once for however many tries it takes to write them.
+  // Read once, however many tries the write takes.
   progress.told ??= await dueReceipts(deps);
   const { due, receipts } = progress.told;
   if (receipts.length > 0) exchange.writeReceipts(receipts);
@@ -175,7 +178,7 @@ async function publishReceipts(
   if (due.length === 0) return 0;
   await deps.store.transaction(async (tx) => {
     for (const { outbox_id, receipt_due } of due) {
-      // What changed while this was written is still due.
+      // A document that changed meanwhile stays due.
       await tx
         .updateTable('intake')
         .set({ receipt_due: 0, ...(deps.hasCallback ? {} : { callback_due_at: null }) })
@@ -187,10 +190,10 @@ async function publishReceipts(
   return due.length;
 }
 
-/** There from before a new file is made until all documents are due in it. */
+/** Set before a new file is created, until all documents are due in it. */
 const NEW_FILE_KEY = 'exchange_new_file';
 
-/** What a new or an older exchange database does not show is due again. */
+/** Makes receipts due that a new or an older exchange database does not have. */
 async function catchUp(
   { store, clock, log }: ExchangeChannelDeps,
   exchange: Exchange,
@@ -200,7 +203,7 @@ async function catchUp(
     .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
     .executeTakeFirst();
   const restored = await readRestored(store.db);
-  // Another door may have taken documents since the restore; receipts come from here alone.
+  // Other channels may have taken documents since the restore; receipts come from here alone.
   const cutOff = exchange.cutOff(restored?.maxDocumentId ?? newest?.outbox_id ?? 0);
   if (restored && restored.maxDocumentId !== null) {
     await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
@@ -222,7 +225,7 @@ async function catchUp(
   }
 }
 
-/** Some keys that are old enough: months of them may be due at once. Gives how many. */
+/** Deletes some old keys, because months of them may be due at once; returns how many. */
 async function forgetKeys({ db }: Store, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from intake_key where (client, key) in (
     select client, key from intake_key where at < ${before}
@@ -230,7 +233,7 @@ async function forgetKeys({ db }: Store, before: number): Promise<number> {
   return Number(numAffectedRows ?? 0);
 }
 
-/** One round; true when there may be more to do at once. */
+/** Runs one round; returns whether there may be more to do at once. */
 async function round(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
@@ -266,12 +269,12 @@ interface Opened {
   readonly progress: Progress;
 }
 
-/** A worker: serves the exchange database until the signal aborts. */
+/** Creates the worker that serves the exchange database until the signal aborts. */
 export function createExchangeChannel(deps: ExchangeChannelDeps) {
   const { store, path, clock, log } = deps;
 
   const open = async (): Promise<Opened> => {
-    // Before it is there: a try that fails behind that would find it, and take it for an old one.
+    // Noted before the file exists: after a failed try, the next one would take it for an old file.
     if (isWithoutContent(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
     const exchange = openExchange(path, clock);
     try {

@@ -1,14 +1,14 @@
 /**
- * The drop folder: a program renames a file `*.json` into it; the daemon takes its documents over
- * and moves the file to `done/` or `refused/`, with a receipt beside it.
+ * The drop folder: a program renames a file `*.json` into it; the daemon submits its documents and
+ * moves the file to `done/` or `refused/`, with a receipt beside it.
  *
- *   orders.json ── read, handed in ──▶ done/orders.json + done/orders.json.receipt.json
- *               └─ any document refused at the door ──▶ refused/… + receipt
+ *   orders.json ── read, submitted ──▶ done/orders.json + done/orders.json.receipt.json
+ *               └─ any document refused ──▶ refused/… + receipt
  *
- * Every step may be done twice: what a stop leaves half done is in the folder still, and handing
- * it in again gives the same answers. A file of the same name with other content takes the place
- * of the older one, which gets its digest into its name. Reads and writes `intake_file` and
- * `intake_file_document`. A folder that cannot be used ends the worker, which is started again.
+ * Every step may be repeated: after a stop, files are still in the folder, and submitting them
+ * again gives the same answers. A new file of an old name takes its place, and the older one gets
+ * its digest into its name. Reads and writes `intake_file` and `intake_file_document`. An unusable
+ * folder ends the worker, which is started again.
  */
 
 import { lstatSync } from 'node:fs';
@@ -30,13 +30,13 @@ import {
   isAsRead,
   isMissing,
   isToBeTaken,
-  type SkippedFiles,
   orMissing,
   readContent,
   readyFiles,
   type SizeChecks,
+  type SkippedFiles,
 } from './folder-scan.ts';
-import { type Submission, type SubmitResult, type Intake, invalid } from './intake.ts';
+import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
 import { isoTime, readReceipt, refusalReceipt } from './receipt.ts';
 
 export interface FolderChannelDeps extends FolderScan {
@@ -47,10 +47,10 @@ export interface FolderChannelDeps extends FolderScan {
   readonly keepMs: number;
 }
 
-/** Between two looks into the folder. */
+/** Interval between two scans of the folder. */
 const LOOK_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
-/** The receipt of a file whose documents move is written no more often than this. */
+/** Least time between two receipts of a file whose documents move. */
 const RECEIPT_EVERY_MS = 5_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 200;
@@ -58,7 +58,7 @@ const FOLDERS = ['done', 'refused'] as const;
 
 interface Progress {
   readonly sizeChecks: SizeChecks;
-  /** When the receipt of a file was last written (monotonic), by its id. */
+  /** Monotonic time of the last receipt, by file id. */
   readonly written: Map<number, number>;
   readonly skipped: SkippedFiles;
   forgetAt: number;
@@ -70,14 +70,14 @@ function takenFile(row: Selectable<Tables['intake_file']>): TakenFile & { readon
   return { fileId, name, sha256, folder, takenAt, storedAs, due };
 }
 
-/** For the group of the folder. */
+/** Makes the subfolders, writable for the folder's group. */
 function makeFolders(root: string): void {
   withMode(0o770, (mode) => {
     for (const name of FOLDERS) makeFolder(join(root, name), mode);
   });
 }
 
-/** Hands every document in; an answer for each entry, in order. */
+/** Submits every document; returns an answer for each entry, in order. */
 async function submitAll(
   { intake, clock }: FolderChannelDeps,
   name: string,
@@ -96,7 +96,7 @@ async function submitAll(
   });
 }
 
-/** Notes what the file is and what became of it. */
+/** Stores the file and the answers to its documents. */
 async function noteFile(
   { store, clock }: FolderChannelDeps,
   name: string,
@@ -131,7 +131,7 @@ async function noteFile(
   });
 }
 
-/** Whatever lies under this name in `done` or `refused` makes room. */
+/** Moves an older file of this name in `done` or `refused` aside. */
 async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha256: string) {
   const rows = await store.db
     .selectFrom('intake_file')
@@ -147,7 +147,7 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
     const aside = withDigest(name, older.sha256);
     const home = ownFolder(folder, older.folder);
     const [from, to] = [join(home, name), join(home, aside)];
-    // Whoever sees the file finds its receipt.
+    // The receipt moves first, so that whoever sees the file finds its receipt.
     await orMissing(rename(`${from}.receipt.json`, `${to}.receipt.json`));
     await orMissing(rename(from, to));
     await store.db
@@ -158,7 +158,7 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
   }
 }
 
-/** Writes the receipt; what moves meanwhile is still due. */
+/** Writes the receipt; a document that moves meanwhile keeps it due. */
 async function tellFile(
   { store, folder }: FolderChannelDeps,
   file: ReturnType<typeof takenFile>,
@@ -173,8 +173,8 @@ async function tellFile(
 }
 
 /**
- * On its way to `done` or `refused` a file has a name of its own: what a stop leaves under that may
- * be another one that came between the look and the move, and nobody has read it.
+ * Ending of a file's name on its way to `done` or `refused`: after a stop, such a file may be
+ * another one that came between read and move, and nobody has read it.
  */
 const UNDER_WAY = '.under-way';
 
@@ -182,7 +182,10 @@ function asideOf(name: string): string {
   return `.${name}${UNDER_WAY}`;
 }
 
-/** One that has come since takes its place: then it ends its way, or is taken beside it. */
+/**
+ * Moves a file back under its name. If that is taken by a newer file, it goes to its final folder,
+ * or is submitted beside the newer one.
+ */
 async function putBack(deps: FolderChannelDeps, name: string): Promise<void> {
   const { folder, store } = deps;
   const aside = join(folder, asideOf(name));
@@ -198,13 +201,13 @@ async function putBack(deps: FolderChannelDeps, name: string): Promise<void> {
     .where('name', '=', name)
     .where('sha256', '=', content.sha256)
     .executeTakeFirst();
-  // Unread: whoever wrote the other one may have seen none of this name.
+  // Unread: the writer of the newer file may have seen none of this name.
   if (!taken) return rename(aside, join(folder, withDigest(name, content.sha256)));
   const file = takenFile(taken);
   await rename(aside, join(ownFolder(folder, file.folder), file.storedAs));
 }
 
-/** What was taken already is taken once more, which changes nothing. */
+/** Moves back all files that a stop left on their way; submitting them again changes nothing. */
 async function putAllBack(deps: FolderChannelDeps): Promise<void> {
   const found = await readdir(deps.folder, { withFileTypes: true });
   for (const one of found) {
@@ -214,7 +217,9 @@ async function putAllBack(deps: FolderChannelDeps): Promise<void> {
   }
 }
 
-/** One that took its place meanwhile stays, and is taken in the next round. */
+/**
+ * Moves a taken file to its folder; a file that took its place meanwhile stays for the next round.
+ */
 async function moveAway(
   deps: FolderChannelDeps,
   name: string,
@@ -262,13 +267,13 @@ async function hasOpenDocuments({ store }: FolderChannelDeps, fileId: number): P
   return open !== undefined;
 }
 
-/** What stands in the way of one file does not keep the others; any other error goes on. */
+/** Skips a file with a folder in its way; any other error ends the worker. */
 function skip({ skipped }: Progress, name: string, error: unknown): void {
   if (!isFolderInTheWay(error)) throw error;
   skipped.add(name, 'a folder lies where the file or its receipt belongs', { err: error });
 }
 
-/** Writes receipts again whose documents have moved on; an end is shown at once. */
+/** Rewrites receipts whose documents have moved; an end is shown at once. */
 async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Promise<void> {
   const { store, clock } = deps;
   const { written, skipped } = progress;
@@ -289,8 +294,8 @@ async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Pro
 }
 
 /**
- * Deletes files all of whose documents have ended long ago, since their receipts tell of that; the
- * documents stay in the outbox. Gives how many there were.
+ * Deletes old files whose documents have all ended; the documents stay in the outbox. Returns how
+ * many files.
  */
 async function forgetOld(deps: FolderChannelDeps): Promise<number> {
   const { store, folder, keepMs } = deps;
@@ -320,7 +325,7 @@ async function forgetOld(deps: FolderChannelDeps): Promise<number> {
   return old.length;
 }
 
-/** One round: every file that is ready; one that cannot be taken does not keep the others. */
+/** Takes every ready file; one that cannot be taken does not keep the others. */
 async function takeFiles(
   deps: FolderChannelDeps,
   progress: Progress,
@@ -346,7 +351,7 @@ async function takeFiles(
   }
 }
 
-/** A worker: serves the folder until the signal aborts. */
+/** Creates the worker that serves the folder until the signal aborts. */
 export function createFolderChannel(deps: FolderChannelDeps) {
   const { clock, folder } = deps;
   return {
@@ -363,7 +368,7 @@ export function createFolderChannel(deps: FolderChannelDeps) {
         await refreshReceipts(deps, progress);
         if (clock.monotonic() >= progress.forgetAt) {
           const forgotten = await forgetOld(deps);
-          // Months of them may be due at once.
+          // Months of files may be due at once.
           if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
         }
         await clock.sleep(LOOK_MS, signal).catch(() => undefined);
@@ -384,9 +389,9 @@ export interface TakenFile {
   readonly storedAs: string;
 }
 
-/** Documents read between two turns of the event loop. */
+/** Documents that are read between two turns of the event loop. */
 const SLICE = 50;
-/** The ERP's group reads it. */
+/** Mode of receipts: the ERP's group may read them. */
 const FILE_MODE = 0o640;
 
 async function documentsOf(db: Db, fileId: number): Promise<Record<string, unknown>[]> {
@@ -406,13 +411,16 @@ async function documentsOf(db: Db, fileId: number): Promise<Record<string, unkno
   return documents;
 }
 
-/** `orders.0123456789ab.json`: beside another file of its name. */
+/** Returns a name beside another file of this name: `orders.0123456789ab.json`. */
 export function withDigest(name: string, sha256: string): string {
   const { name: stem, ext } = parse(name);
   return `${stem}.${sha256.slice(0, 12)}${ext}`;
 }
 
-/** `done` or `refused`; whoever may write the folder may have put a link to another one there. */
+/**
+ * Returns `done` or `refused`; refuses a link, which anybody who may write the folder can put
+ * there.
+ */
 export function ownFolder(root: string, name: TakenFile['folder']): string {
   const path = join(root, name);
   if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
@@ -422,12 +430,12 @@ export function ownFolder(root: string, name: TakenFile['folder']): string {
 
 const FOLDER_CODES = ['EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST', 'ERR_FS_EISDIR'];
 
-/** Somebody has made a folder where a file of ours belongs. */
+/** Whether somebody has made a folder where our file belongs. */
 export function isFolderInTheWay(error: unknown): boolean {
   return isJsonObject(error) && FOLDER_CODES.includes(String(error.code));
 }
 
-/** Deletes a file and its receipt; a folder that lies there is not ours. */
+/** Deletes a file and its receipt, but no folder of that name. */
 export async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
   const path = join(ownFolder(root, folder), storedAs);
   for (const one of [path, `${path}.receipt.json`]) {
@@ -437,7 +445,7 @@ export async function removeStored(root: string, { folder, storedAs }: TakenFile
   }
 }
 
-/** As a new file: a link that lies there is removed, and not followed. */
+/** Writes a new file: a link of that name is removed, and not followed. */
 async function writeAnew(path: string, text: string): Promise<void> {
   await rm(path, { force: true });
   const file = await open(path, 'wx');
@@ -450,7 +458,7 @@ async function writeAnew(path: string, text: string): Promise<void> {
   }
 }
 
-/** Writes the receipt of a file into the folder that it lies in. */
+/** Writes the receipt of a file beside it. */
 export async function writeFileReceipt(db: Db, root: string, file: TakenFile): Promise<void> {
   const documents = await documentsOf(db, file.fileId);
   const isFinal = documents.every(({ final }) => final === true);

@@ -1,7 +1,7 @@
 /**
- * Looking into the drop folder: which files are ready, and what is in one. Names that begin with a
- * dot or do not end in `.json`, in whatever letters, are left alone, so is a file that still grows.
- * Links are not followed: who may write the folder must not read other files through us.
+ * Scans the drop folder: finds ready files and reads them. Names that begin with a dot or do not
+ * end in `.json` are skipped, and so is a file that still grows. Links are not followed: whoever
+ * may write the folder must not read other files through the daemon.
  */
 import { constants, type Dirent, type Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
@@ -11,40 +11,42 @@ import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, sha256 } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Problem } from '../documents.ts';
-import { readDocuments, readEnvelope, type Envelope } from './envelope.ts';
+import { type Envelope, readDocuments, readEnvelope } from './envelope.ts';
 
 export interface FolderScan {
   readonly folder: string;
   readonly clock: Clock;
-  /** How long a file must have been left alone before it is read, in milliseconds. */
+  /** Time for which a file must be unchanged before it is read, in milliseconds. */
   readonly settleMs: number;
   readonly fileBytesMax: number;
 }
 
-/** What was seen of each file, and since when (monotonic) it is so. */
+/**
+ * Stable-size check: the last mark of each file, and the monotonic time since when it is the same.
+ */
 export type SizeChecks = Map<string, { readonly mark: string; readonly since: number }>;
 
 export interface FileContent {
-  /** Of the file that was read: another one may have its name by now. */
+  /** Mark of the file that was read; another file may have its name by now. */
   readonly mark: string;
   readonly sha256: string;
   readonly entries: readonly FileEntry[];
 }
 
 const FILES_PER_ROUND = 100;
-/** Of a file system, and what names of receipts and of older files have more. */
+/** Longest name of a file system, less the endings of receipts and older files. */
 const NAME_BYTES_MAX = 255 - '.'.length - '.0123456789ab'.length - '.receipt.json.tmp'.length;
 
-/** Some systems write names in capitals, and some programs a space behind them. */
+/** Names may be in capitals, and have trailing spaces. */
 const DOCUMENT_NAME = /\.json\s*$/i;
 const RECEIPT_NAME = /\.receipt\.json\s*$/i;
 
-/** Whether a file of this name is to be taken; what begins with a dot is still being written. */
+/** Whether a file of this name is taken; a leading dot means that it is still being written. */
 export function isToBeTaken(name: string): boolean {
   return DOCUMENT_NAME.test(name) && !name.startsWith('.');
 }
 
-/** Why this is never taken; undefined: it may be. */
+/** Returns why an entry is never taken; undefined: it may be. */
 function obstacleIn(found: Dirent): string | undefined {
   const { name } = found;
   if (found.isDirectory()) return 'it is a folder';
@@ -54,11 +56,11 @@ function obstacleIn(found: Dirent): string | undefined {
     return `its name has ${bytes} bytes; ${NAME_BYTES_MAX} are the most`;
   }
   if (RECEIPT_NAME.test(name)) return 'it is named like a receipt';
-  // What is no UTF-8 cannot be named again, not even to open it.
+  // A name that is no UTF-8 cannot be passed on, not even to open the file.
   return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
 }
 
-/** Undefined when the file has gone. */
+/** Returns undefined when the file is gone. */
 export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
@@ -76,23 +78,25 @@ export async function isMissing(path: string): Promise<boolean> {
   return (await orMissing(stat(path))) === undefined;
 }
 
-/** Whether the file of this name is the one that was read, as it was then. */
+/** Whether the file of this name is still the one that was read. */
 export async function isAsRead(path: string, { mark }: FileContent): Promise<boolean> {
   const info = await orMissing(stat(path));
   return info !== undefined && markOf(info) === mark;
 }
 
-/** What may be read; or, with an obstacle, what is never taken and need not even be found. */
+/** A file that may be read; or, with an obstacle, one that is never taken. */
 interface Ready {
   readonly name: string;
   readonly obstacle?: string;
 }
 
-/** What is renamed in time is only being written under another name. */
+/** Age at which a file with another ending is reported; a younger one may still be written. */
 export const STRANGER_MS = 10_000;
 const STRANGERS_PER_ROUND = 20;
 
-/** Files that will never be taken because of their names, once nobody writes them any more. */
+/**
+ * Lists files that will never be taken because of their names, once nobody writes them any more.
+ */
 async function strangers(
   { clock, folder }: FolderScan,
   found: readonly Dirent[],
@@ -114,7 +118,7 @@ async function strangers(
   return ready;
 }
 
-/** Files that nobody writes any more, in order, but those that are left alone. */
+/** Lists files that nobody writes any more, in order, without skipped ones. */
 export async function readyFiles(
   look: FolderScan,
   sizeChecks: SizeChecks,
@@ -141,19 +145,19 @@ export async function readyFiles(
     const seen = sizeChecks.get(name);
     const since = seen?.mark === mark ? seen.since : clock.monotonic();
     sizeChecks.set(name, { mark, since });
-    // A renamed file is older than our first sight of it; a clock that is ahead says nothing.
+    // A renamed file is older than our first check of it; a clock that is ahead says nothing.
     const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
     if (restedMs >= settleMs) ready.push({ name });
   }
   return [...ready, ...(await strangers(look, found, isSkipped))];
 }
 
-/** Its bytes, or none when they are more than there may be; undefined: it is a file no more. */
+/** Reads a file, without its bytes if they are too many; undefined: it is no file any more. */
 async function readBytes(path: string, bytesMax: number) {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const info = await file.stat();
-    // A pipe has no size, and no end.
+    // A pipe has neither size nor end.
     if (!info.isFile()) return undefined;
     const bytes = info.size > bytesMax ? undefined : await file.readFile();
     return { mark: markOf(info), size: info.size, bytes };
@@ -162,7 +166,7 @@ async function readBytes(path: string, bytesMax: number) {
   }
 }
 
-/** What is in a file; undefined when it has gone, or is none any more. */
+/** Reads the documents of a file; undefined when it is gone or no file any more. */
 export async function readContent(
   { folder, fileBytesMax }: FolderScan,
   name: string,
@@ -184,16 +188,16 @@ export async function readContent(
 // Content: the documents of a file, with their kind beside them.
 
 export interface FileEntry {
-  /** From 1; where the document begins. */
+  /** First line of the document, from 1. */
   readonly line: number;
   readonly kind: string | null;
   readonly reference: string | undefined;
-  /** Undefined when it is no document at all, for these problems. */
+  /** Undefined when the entry is no document, for these problems. */
   readonly envelope: Envelope | undefined;
   readonly problems: readonly Problem[];
 }
 
-/** By what people will know a document that is no good. */
+/** Kind and reference by which people recognise an invalid document. */
 const headSchema = z
   .object({
     kind: z.string().nullable().catch(null),
@@ -206,7 +210,7 @@ export function broken(line: number, problems: readonly Problem[], value?: unkno
   return { line, kind, reference, envelope: undefined, problems };
 }
 
-/** Every document of the text with the line it begins in, or one entry that says what is wrong. */
+/** Lists every document with its first line, or one entry that says what is wrong. */
 export function readEntries(text: string): FileEntry[] {
   return readDocuments(text).map(({ line, value, problems }) => {
     if (problems.length > 0) return broken(line, problems);
@@ -224,7 +228,7 @@ export interface SkippedFiles {
   has(name: string): boolean;
   add(name: string, why: string, fields?: object): void;
   taken(name: string): void;
-  /** Lets go of those whose time is over. */
+  /** Releases files whose minute is over. */
   lookAgain(): void;
 }
 
@@ -236,9 +240,9 @@ export function createSkippedFiles(deps: {
   readonly log: Logger;
 }): SkippedFiles {
   const { clock, log } = deps;
-  /** Until when (monotonic). */
+  /** Monotonic end of each skip. */
   const left = new Map<string, number>();
-  /** What was told of it, and when. */
+  /** Logged reason and its time, by name. */
   const told = new Map<string, { readonly why: string; readonly at: number }>();
   return {
     has: (name) => left.has(name),

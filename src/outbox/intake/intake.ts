@@ -1,11 +1,9 @@
 /**
- * The one way in behind all doors. A document goes into the outbox together with a row of `intake`
- * that says where it came from; handing the same one in again, by whatever door, changes nothing
- * and gives the first receipt; another one under the same reference is refused with both on show,
- * unless the first was refused or called off and never sent: then it is corrected.
- *
- * Reads and writes `intake` and `intake_key`, writes `outbox` through its door. Every call may be
- * repeated after a stop at any point.
+ * Intake: the one path behind all channels. A document enters the outbox together with a row of
+ * `intake` that says where it came from. Submitting the same one again, by whatever channel,
+ * returns the first receipt; another one under the same reference is refused with both shown,
+ * unless it corrects a refused or canceled document that was never sent. Every call may be repeated
+ * after a stop at any point.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
@@ -26,15 +24,15 @@ type Door = 'sql' | 'folder' | 'http' | 'cli';
 
 export interface Submission extends Envelope {
   readonly door: Door;
-  /** Which row, file and line, client or person. */
+  /** Row, file and line, client or person. */
   readonly source: string;
   /** Epoch milliseconds. */
   readonly receivedAt: number;
-  /** What the client of the HTTP door calls this request. */
+  /** Idempotency-Key of an HTTP client. */
   readonly idempotencyKey?: { readonly client: string; readonly key: string } | undefined;
 }
 
-/** Refused at the door: nothing of it is kept, and its reference stays free. */
+/** Refused at submission: nothing is kept, and the reference stays free. */
 export interface Refusal {
   readonly ok: false;
   readonly code: 'invalid' | 'conflict' | 'key_reused';
@@ -50,19 +48,19 @@ export type SubmitResult =
 
 export interface Intake {
   /**
-   * Documents in the order in which they came; the answers are in the same order. Throws a
-   * RetryLaterError, and takes nothing more, while the disk is too full.
+   * Submits documents in order; the answers have the same order. Throws a RetryLaterError, and
+   * takes nothing more, while the disk is too full.
    */
   submit(delivered: readonly Submission[]): Promise<readonly SubmitResult[]>;
 }
 
 export interface IntakeDeps {
   readonly store: Store;
-  /** Something new waits in the outbox. */
+  /** Called when new documents wait in the outbox. */
   readonly onTaken: () => void;
   /** Whether there is room on the disk for what comes in. */
   readonly hasRoom: () => boolean;
-  /** Why a document is not taken, whatever it says; undefined: it is. */
+  /** Returns why a kind of document is not taken at all; undefined: it is. */
   readonly whyOff: (kind: string, document: JsonObject) => Problem | undefined;
 }
 
@@ -101,7 +99,7 @@ function turnedOff(reference: string, problem: Problem): Refusal {
   return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
 
-/** What a key stands for already; undefined when it is free or stands for this reference. */
+/** Returns the other document of an Idempotency-Key; undefined: the key is free or of this one. */
 async function keyHolder(tx: Tx, one: Submission, sound: Sound): Promise<number | undefined> {
   if (one.idempotencyKey === undefined) return undefined;
   const row = await tx
@@ -116,7 +114,7 @@ async function keyHolder(tx: Tx, one: Submission, sound: Sound): Promise<number 
   return same ? undefined : row.outbox_id;
 }
 
-/** A document that is queued once more came with this hand-in. */
+/** Records where a document came from; a reopened one came with this submission. */
 async function remember(
   tx: Tx,
   outboxId: number,
@@ -146,7 +144,7 @@ async function remember(
     .execute();
 }
 
-/** Whether anything would be sent because of it. */
+/** Whether the submission would send anything. */
 async function isNewWork(tx: Tx, { kind, reference, document }: Sound): Promise<boolean> {
   const existing = await onFile(tx, kind, reference);
   if (!existing) return true;

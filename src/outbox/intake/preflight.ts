@@ -1,6 +1,6 @@
 /**
- * The dry run of a hand-in: everything that would be checked, at the door and before the sending,
- * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
+ * Dry run of a submission: makes every check, at intake and before sending, and keeps nothing.
+ * Reads the mirror, and the service where the sending would.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
@@ -10,14 +10,14 @@ import { meetingOf } from '../corrections.ts';
 import type { Problem } from '../documents.ts';
 import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
-import { readReceipt } from './receipt.ts';
 import { checkEnvelope, conflictOf, type Envelope } from './envelope.ts';
+import { readReceipt } from './receipt.ts';
 
 interface Checkup {
   readonly reference: string | null;
   /**
-   * `fit`: it would be sent. `repeated`: it was handed in before; where that came to a bad end,
-   * `refused`, as a hand-in would show. `unclear`: could not be told now.
+   * `fit`: it would be sent. `repeated`: it was submitted before; if that ended badly, `refused`,
+   * as a submission would show. `unclear`: cannot be told now.
    */
   readonly verdict: 'fit' | 'repeated' | 'refused' | 'unclear';
   readonly documentId: number | null;
@@ -52,7 +52,7 @@ function itemOf(kind: string, reference: string, body: JsonObject, now: number):
   };
 }
 
-/** Why a refund would wait for the order that it names; undefined: it would not. */
+/** Returns why a refund would wait for its order; undefined: it would not. */
 async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   const { orderReference } = document;
   if (kind !== 'pending_refund' || typeof orderReference !== 'string') return undefined;
@@ -61,7 +61,7 @@ async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   return `its order, document ${order.outboxId}, is on its way (${order.state}) and goes first`;
 }
 
-/** SubmitResult in before; what then became of it counts now, too. */
+/** Answers for a repeated document, whose earlier end counts. */
 async function repeated({ db }: Store, reference: string, documentId: number): Promise<Checkup> {
   const receipt = await readReceipt(db, documentId);
   if (!receipt || !BAD_ENDS.has(receipt.state)) {
@@ -104,7 +104,7 @@ export function createPreflight(
       const item = itemOf(kind, reference, document, clock.now());
       return verdictOf(reference, await sender.clear(item, signal));
     } catch (error) {
-      // What the service would not tell about one says nothing about the others.
+      // An error of the service about one document says nothing about the others.
       const isOurs = error instanceof BugError || isStoreUnusable(error);
       if (isOurs || !(error instanceof SelvedgeError)) throw error;
       const problems = [{ path: '', message: error.message }];

@@ -1,10 +1,10 @@
 /**
- * `order`: a new order of the ERP. The service may take a second one with the same reference, so
- * that nothing is sent twice without proof: before the first sending the mirror is searched, and
- * the highest order id is written down; in doubt the list is walked down to it.
+ * `order`: creates an order. The service may take a second one with the same reference, so nothing
+ * is resent without proof: before the first attempt the mirror is searched and the highest order id
+ * is stored; while the outcome is unknown, the order list is walked down to that id.
  *
- * After success the order is read back with its deliveries, which brings it into the mirror, and
- * compared; what was sold is told to whoever keeps the stock fresh.
+ * A created order is read back with its deliveries, which brings it into the mirror, and compared;
+ * the stock of its articles is refreshed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -30,9 +30,9 @@ import {
 } from '../evidence/candidates.ts';
 import {
   compareOrder,
+  describeOrder,
   type OrderDifferences,
   piecesOf,
-  describeOrder,
 } from '../evidence/compare.ts';
 import type { OrderFinder } from '../evidence/find-order.ts';
 import { fitOf, isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
@@ -63,17 +63,17 @@ export interface OrderKindDeps {
   readonly newest: NewestOrders;
   /** {@link ClockGuard.watchedSince} */
   readonly processStartedAt: () => number;
-  /** These were ordered: what is in stock of them has changed. */
+  /** Called with ordered barcodes, whose stock has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
 
 /**
- * What was made so long after the last attempt is not of it. Longer than any quiet time, and than
- * clocks and time zones are apart: what is left out wrongly would be ordered twice.
+ * Orders made this long after the last attempt are not ours. Longer than any settlement delay and
+ * than clocks and time zones differ: an order left out wrongly would be doubled.
  */
 const WINDOW_MS = 172_800_000;
 
-/** The order as it is sent. */
+/** Converts the row to the order that is sent. */
 async function orderOf(db: Db, item: OutboxItem) {
   const document = await orderAsSpelt(db, readBody.order(item.body));
   return { document, order: newOrderOf(item.reference, document) };
@@ -84,7 +84,7 @@ async function soughtFor(db: Db, item: OutboxItem): Promise<SoughtOrder> {
   return { item, order, pieces: piecesOf(order.lines), known: await knownSpellings(db, item.kind) };
 }
 
-/** The highest order id that is there now: from the mirror, else from the list. */
+/** Returns the highest existing order id, from the mirror or else from the list. */
 async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<number> {
   const row = await deps.store.db
     .selectFrom('sales_order')
@@ -106,7 +106,7 @@ interface Seen {
   readonly detail: JsonObject;
 }
 
-/** Orders above the floor that may be it, of the service's list and of the mirror. */
+/** Lists orders above the floor that may be the document, from the service and the mirror. */
 async function seenAbove(
   { store: { db }, finder }: OrderKindDeps,
   sought: SoughtOrder,
@@ -120,14 +120,14 @@ async function seenAbove(
     mayBe: (reference: string | undefined) => !isUnlike(known, item.reference, reference),
   };
   const { orders, complete, pages, walkedTo } = await finder.find(search, floor, signal);
-  // Many may have walked together; each takes its own turn at the database.
+  // Many lookups may share one walk; each takes its own turn at the database.
   await nextTurn();
-  // What an event told of may not be listed yet.
+  // An order that an event brought may not be listed yet.
   const mirrored = await mirroredWithLines(db, order.lines, floor);
   return { orders: [...mirrored, ...orders], complete, detail: { pages, walkedTo } };
 }
 
-/** Orders that the mirror has under our reference, however old they are. */
+/** Lists mirrored orders with our reference, however old they are. */
 async function seenByReference(db: Db, { item, known }: SoughtOrder): Promise<SeenOrder[]> {
   const found: SeenOrder[] = [];
   for (const id of await mirroredOrders(db, item.reference, textsFor(known, item.reference))) {
@@ -162,7 +162,7 @@ async function lookUp(
   const seen = await seenAbove(deps, sought, floor, signal);
   const orders = [...(await seenByReference(db, sought)), ...seen.orders];
   const window: Window = {
-    // Where nobody knows which orders were there before, their times must tell.
+    // Without a floor, only the times of orders can exclude old ones.
     ...(maxOrderId === undefined ? { since: (firstAt ?? item.createdAt) - WINDOW_MS } : {}),
     ...(lastAt === undefined ? {} : { until: lastAt + WINDOW_MS }),
   };
@@ -174,8 +174,8 @@ async function lookUp(
 }
 
 /**
- * Orders that a restored mirror may not know: they were made since the backup. None are searched
- * for once all orders have been read again.
+ * Lists orders made since the backup, which a restored mirror may not know. Skipped once all orders
+ * have been read again.
  */
 async function madeSinceBackup(
   deps: OrderKindDeps,
@@ -195,9 +195,9 @@ async function madeSinceBackup(
 }
 
 /**
- * The same for what waited before this process began: where a snapshot of the machine was put back,
- * it may have been sent since, and nothing tells so. It is looked for as far as can be seen: no
- * restart is to keep an order back for good.
+ * Lists orders made since the document was queued, if that was before this process started: after a
+ * machine snapshot was restored, it may have been sent since, and nothing tells. It looks as far as
+ * it can, because no restart may hold an order back for good.
  */
 async function madeBeforeStart(
   deps: OrderKindDeps,
@@ -209,7 +209,7 @@ async function madeBeforeStart(
   const startedAt = deps.processStartedAt();
   const readAt = await ordersReadAt(db);
   if (createdAt >= startedAt || readAt >= startedAt) return [];
-  // What an earlier start has seen since may be the newest alone.
+  // An earlier start may have read only the newest orders since.
   const newest = await db
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
@@ -222,7 +222,7 @@ async function madeBeforeStart(
   return orders.filter(({ orderId }) => orderId > floor);
 }
 
-/** What is there before the document is sent for the first time, or again. */
+/** Looks for the document before it is sent for the first time, or again. */
 async function foundBefore(
   deps: OrderKindDeps,
   sought: SoughtOrder,
@@ -236,7 +236,7 @@ async function foundBefore(
   const { item, known } = sought;
   const texts = [item.reference, ...textsFor(known, item.reference)];
   orders.push(...(await deps.newest.withReference(texts, signal)));
-  // Last: what they leave to the mirror was read into it before they looked.
+  // Last, because the lookups above leave some orders to the mirror.
   orders.push(...(await seenByReference(db, sought)));
   const lookup = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
   if (lookup?.outcome === 'possible') return { ...lookup, outcome: 'ambiguous' };
@@ -261,7 +261,7 @@ async function clear(
   return { send: true, baseline: { maxOrderIdBefore }, warnings: problems };
 }
 
-/** The same for every attempt at this document, and for no other one. */
+/** Key that is the same for every attempt at this document, and for no other document. */
 function idempotencyKey({ kind, reference }: OutboxItem): string {
   return sha256(`selvedge ${kind} ${referenceKey(reference)}`);
 }
@@ -307,16 +307,16 @@ export interface SoughtOrder extends Sought {
   readonly order: NewOrder;
 }
 
-/** When an order may have been made that is ours; epoch milliseconds. */
+/** Period in which the order can have been made; epoch ms. */
 export interface Window {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 }
 
-/** Orders that are read for a person to compare. */
+/** Orders that are read so that a person can compare them. */
 const SHOWN_MAX = 5;
 
-/** What is kept of an order that the service has, whoever told of it. */
+/** Result that a row keeps of its order, whether an answer or a lookup showed it. */
 export function orderResult(
   orderId: number,
   orderNo: string | null | undefined,
@@ -362,13 +362,16 @@ async function confirmed(
     detail: { orderId, orderNo: orderNo ?? null, reference: shown.reference ?? null, differences },
     ...{ differences, holds },
     result: orderResult(orderId, orderNo, deliveries),
-    // An answer with other pieces may be that to another order.
+    // An answer with other pieces may belong to another order.
     ...(isAlike || item.result === null ? { shownReference: shown.reference ?? '' } : {}),
     ...(order.seasonName === undefined ? {} : { seasonSeen: !found.isSeasonUnseen }),
   };
 }
 
-/** What the service itself answered with is ours, however it looks, unless it is another's. */
+/**
+ * Judges the order that the service answered with: it is ours, however it looks, unless it is
+ * another document's.
+ */
 export async function judgeAnswered(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -387,13 +390,13 @@ export async function judgeAnswered(
   const { item, known, order } = sought;
   const sent = item.reference;
   const text = shown.reference ?? '';
-  // How it spells references is learned from this one; what is no spelling of ours is told.
+  // An unknown spelling teaches; a reference that is no spelling of ours is reported.
   const isOurs = fitOf(known, sent, text) !== 'no' || isPlausible({ sent, shown: text });
   const reference = isOurs ? [] : [`reference: shown ${text}`];
   return confirmed(deps, sought, read, compareOrder(order, shown), reference);
 }
 
-/** Reads the only one that bears our reference, and holds it against what was sent. */
+/** Reads the only order with our reference and compares it with the document. */
 async function judgeFound(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -418,7 +421,7 @@ async function judgeFound(
   return { outcome: 'ambiguous', reason, detail };
 }
 
-/** Into the mirror with them, so that a person can hold them against each other. */
+/** Reads orders into the mirror, so that a person can compare them. */
 async function mirror(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -450,7 +453,7 @@ async function several(
   return { outcome: 'ambiguous', reason, detail: { orderIds } };
 }
 
-/** What cannot be told from ours. */
+/** Judges orders that cannot be told from ours. */
 async function possible(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -474,7 +477,7 @@ async function possible(
   return { outcome: 'possible', reason, detail: { orderIds } };
 }
 
-/** What a survey leads to; undefined: nothing that was seen can be the document. */
+/** Draws the result from a survey; undefined: nothing seen can be the document. */
 export async function conclude(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -484,7 +487,7 @@ export async function conclude(
 ): Promise<LookupResult | undefined> {
   const [first, second] = ours;
   if (second) return several(deps, sought, ours, signal);
-  // Where letters of ours are lost in it, it must be the only one that can be meant.
+  // A reference with lost letters must be the only candidate.
   const isAlone = first && (first.fit !== 'lossy' || perhaps.length === 0);
   if (!isAlone) return possible(deps, sought, [...ours, ...perhaps], window, signal);
   if (!first.isBefore) return judgeFound(deps, sought, first, signal);
@@ -499,11 +502,11 @@ export async function conclude(
 // orders that are due within a second. A request that fails or takes long is done without.
 
 export interface NewestOrders {
-  /** Those with one of these references, whatever its letters. */
+  /** Lists orders with one of these references, ignoring case. */
   withReference(references: readonly string[], signal: AbortSignal): Promise<readonly SalesOrder[]>;
 }
 
-/** A page whose read began so long ago at the most counts as the newest. */
+/** Age up to which a page counts as the newest. */
 const FRESH_MS = 1_000;
 const WAIT_MS_MAX = 5_000;
 

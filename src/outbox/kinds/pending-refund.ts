@@ -1,8 +1,7 @@
 /**
- * `pending_refund`: asks the service for a refund of an order. It is found again in the order's
- * own short list: by its reference, or, where the service does not keep that, by its lines and by
- * how many like it were there before. What has been asked for already is never asked for again
- * beyond what was ordered.
+ * `pending_refund`: asks for a refund of an order. It is found again in the order's short list: by
+ * its reference, or, where the service does not keep that, by its lines and the number of equal
+ * ones before. Nothing is asked for twice beyond what was ordered.
  */
 import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -35,7 +34,7 @@ import {
 } from '../evidence/known-spellings.ts';
 import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
 import { disowned, knownBefore } from '../evidence/records.ts';
-import type { Clearance, LookupResult, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
+import type { Clearance, FlightProblem, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import { refundAsSpelt } from '../preflight/spelling.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
@@ -49,13 +48,13 @@ export interface PendingRefundKindDeps {
   readonly levels: Levels;
 }
 
-/** `ordered`: barcodes of its order, as the service spells them. */
+/** @param ordered barcodes of its order, as the service spells them. */
 function refundOf(item: OutboxItem, ordered: readonly string[] = []) {
   const document = refundAsSpelt(readBody.pendingRefund(item.body), ordered);
   return { document, refund: newPendingRefundOf(item.reference, document) };
 }
 
-/** As far as the mirror has the order. */
+/** Lists the mirrored barcodes of the order. */
 async function orderedIn({ db }: Store, orderId: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('sales_order_line')
@@ -66,8 +65,8 @@ async function orderedIn({ db }: Store, orderId: number): Promise<readonly strin
 }
 
 /**
- * The order's id: given, or of the order that was handed in or mirrored under this reference. Once
- * it was found it stays: another one that has the reference later knows nothing of the refund.
+ * Returns the order's id: given, or of the order that was submitted or mirrored under this
+ * reference. Once found it stays: a later order with the same reference is another one.
  */
 async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
   const { orderId, orderReference } = readBody.pendingRefund(item.body);
@@ -81,17 +80,17 @@ async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefi
 }
 
 interface Listed {
-  /** There is no list of pending refunds at all. */
+  /** The account has no list of pending refunds at all. */
   readonly isNone: boolean;
-  /** Whether a row of them cannot be read: what is not there may be that one. */
+  /** A row cannot be read: a refund that is not found may be that row. */
   readonly isPartial: boolean;
   readonly pending: readonly PendingRefund[];
   readonly refunds: readonly SalesOrderRefund[];
 }
 
 /**
- * Both lists of the order. One after the other: what the service confirms between them must stand
- * in one of them, and may in both.
+ * Reads both lists of the order, one after the other: a refund that is confirmed meanwhile stands
+ * in at least one of them.
  */
 async function listed(
   { v1 }: PendingRefundKindDeps,
@@ -104,12 +103,12 @@ async function listed(
   if (!refunds) return undefined;
   const isUnread = [...pending.rows, ...refunds.rows].some((row) => unreadIn(row).length > 0);
   const isPartial = pending.rejects.length + refunds.rejects.length > 0 || isUnread;
-  // Where a list without rows is no 404, one that is has no address.
+  // An order without refunds has an empty list, so a 404 means that the list does not exist.
   const isNone = pending.isUnknown === true && !refunds.isUnknown && refunds.rows.length === 0;
   return { pending: pending.rows, refunds: refunds.rows, isPartial, isNone };
 }
 
-/** Without those of which a person has said that they are not ours. */
+/** Drops those that a person has disowned. */
 async function candidates(
   { store }: PendingRefundKindDeps,
   item: OutboxItem,
@@ -119,10 +118,10 @@ async function candidates(
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
 }
 
-/** What tells whose the refunds of an order are. */
+/** Facts that tell whose the refunds of an order are. */
 interface Around {
   readonly references: RefundReferences;
-  /** What other documents have become, or bear the reference of. */
+  /** Refunds of other documents, by result or by reference. */
   readonly others: ReadonlyMap<unknown, Owner>;
 }
 
@@ -143,12 +142,12 @@ async function aroundOf(
   return { references, others };
 }
 
-/** What is left of a reference by a cut may be that of another refund of the order. */
+/** Whether the reference decides: one that was cut may be that of another refund. */
 function tells(fit: Fit): boolean {
   return fit === 'equal' || fit === 'spelt' || fit === 'no';
 }
 
-/** Those with this reference; where those that are shown tell nothing at all, undefined. */
+/** Lists refunds with our reference; undefined when no shown reference tells anything. */
 function byReference(
   pending: readonly PendingRefund[],
   item: OutboxItem,
@@ -176,7 +175,7 @@ function judge(item: OutboxItem, found: PendingRefund, references: RefundReferen
     const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;
     return { outcome: 'ambiguous', reason, detail };
   }
-  // That of the order says of ours that none is shown.
+  // A refund shown with the order's reference shows none of ours.
   const isBlank = refundFit(references, item.reference, reference) === 'blank';
   const shownReference = isBlank ? '' : (reference ?? '');
   const teaches = lines.length === 0 ? { shownReference } : {};
@@ -195,7 +194,7 @@ function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Loo
   return { outcome: 'ambiguous', reason, detail: { pendingRefundId } };
 }
 
-/** Whether one like ours may be ours by its reference. */
+/** Whether an equal refund may be ours by its reference. */
 function mayBeOurs(
   item: OutboxItem,
   { reference, pendingRefundId }: PendingRefund,
@@ -206,7 +205,7 @@ function mayBeOurs(
   return fit !== 'no' || references.known.now === undefined;
 }
 
-/** What the list says; `countBefore` undefined: only a reference can tell. */
+/** Searches the list; without `countBefore`, only a reference can tell. */
 function findIn(
   item: OutboxItem,
   pending: readonly PendingRefund[],
@@ -244,7 +243,7 @@ function findIn(
   return { outcome: 'ambiguous', reason, detail: { ...detail, pendingRefundIds: ids } };
 }
 
-/** Confirmed ones that the list does not show any more, as far as their refunds tell them. */
+/** Rebuilds confirmed refunds that left the list, as far as their refunds tell. */
 function unlisted({ pending, refunds }: Listed): PendingRefund[] {
   const shown = new Set(pending.map(({ pendingRefundId }) => pendingRefundId));
   return refunds.flatMap(({ pendingRefundId, orderId, refundedLineItems: lines }) =>
@@ -260,7 +259,7 @@ function unlisted({ pending, refunds }: Listed): PendingRefund[] {
   );
 }
 
-/** Whether one like it that was mirrored is listed no more: canceled ones have no refund either. */
+/** Whether an equal mirrored one has left the list; canceled ones have no refund either. */
 async function hasLeft(
   { store }: PendingRefundKindDeps,
   orderId: number,
@@ -280,7 +279,7 @@ async function hasLeft(
   return false;
 }
 
-/** What both lists say: one that was confirmed since may stand among the refunds only. */
+/** Searches both lists: a refund that was confirmed since may stand among the refunds only. */
 async function findInBoth(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
@@ -299,7 +298,7 @@ async function findInBoth(
   const idsOf = (rows: readonly PendingRefund[]): number[] =>
     rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
   const goneIds = idsOf(gone);
-  // One that was counted may have gone: then the number of those that are left tells nothing.
+  // A counted one may have left: then the number of the others tells nothing.
   const left = alike(pending, refund).filter((one) => mayBeOurs(item, one, around));
   const ids = [...goneIds, ...idsOf(left)];
   if (ids.length === 0) return lookup;
@@ -351,8 +350,8 @@ function unfit(path: string, message: string): Clearance {
 }
 
 /**
- * A page in place of the lists of an order that was answered just now: once it is sure that the
- * account has none, undefined; until then it is asked again.
+ * Handles a web page in place of the lists: undefined once it is certain that the account has none;
+ * until then the push is retried.
  */
 async function noLists(
   { levels }: PendingRefundKindDeps,
@@ -430,7 +429,7 @@ export interface Owner {
   readonly reference: string;
 }
 
-/** The other one with this reference: what carries it is what that one has become. */
+/** Finds another document with this reference; a refund that shows it belongs there. */
 export async function ownerOf(
   { db }: Store,
   { kind, outboxId }: OutboxItem,
@@ -445,7 +444,7 @@ export async function ownerOf(
     .executeTakeFirst();
 }
 
-/** What other documents of this order have become, by the id of the pending refund. */
+/** Maps pending refunds to the other documents of this order that have become them. */
 export async function claimed(
   { db }: Store,
   { outboxId, orderingKey }: OutboxItem,
@@ -465,7 +464,7 @@ export async function claimed(
 
 const OVER = new Set(['rejected', 'canceled']);
 
-/** An order may spell a barcode otherwise than the ERP, or than its own refunds. */
+/** Barcodes are compared by key: the order, its refunds and the ERP may spell them differently. */
 function add(counts: Map<string, number>, barcode: string, quantity: number): void {
   const key = nameKey(barcode);
   counts.set(key, (counts.get(key) ?? 0) + quantity);
@@ -476,14 +475,14 @@ interface ShownLine {
   readonly quantity: number | null;
 }
 
-/** The lines that can be read: what cannot is asked for before (`isPartial`). */
+/** Keeps the readable lines; unreadable ones are refused before (`isPartial`). */
 function readable(lines: readonly ShownLine[] | null) {
   return (lines ?? []).flatMap(({ barcode, quantity }) =>
     barcode === null || quantity === null ? [] : { barcode, quantity },
   );
 }
 
-/** Ordered, less what is refunded, less what is asked for already; by barcode. */
+/** Quantities left to refund, by barcode: ordered, less refunded, less already asked for. */
 function refundable(
   order: SalesOrder,
   lists: {
@@ -502,7 +501,7 @@ function refundable(
   }
   const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
   for (const pending of lists.pending) {
-    // A confirmed one stands among the refunds, also where it was read before it was.
+    // A confirmed one is counted among the refunds, also if the list still shows it as pending.
     if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
     for (const { barcode, quantity } of readable(pending.refundLineItems))
       add(left, barcode, -quantity);

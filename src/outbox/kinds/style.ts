@@ -1,8 +1,7 @@
 /**
  * `style`: base data of a style in V2. With a `styleId` an existing style is changed, which may be
- * repeated without harm and ends when the service shows every given member; without one a new
- * style is made, which is found again by its number. Off unless the configuration says otherwise.
- * What is confirmed stands in the mirror at once, and not with the next pull.
+ * repeated without harm; without one a new style is created, which is found again by its number.
+ * Off by default. A confirmed style enters the mirror at once.
  */
 import type { V2Client } from '../../client/v2/client.ts';
 import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
@@ -50,14 +49,14 @@ function inputOf(document: StyleDocument) {
   return { attributes, ...(hasRelations ? { relationships } : {}) };
 }
 
-/** The id that a to-one relationship points to, null: to none; undefined: its form is unknown. */
+/** Returns the id of a to-one relationship, null for none, undefined for an unknown form. */
 function idIn(relationship: unknown): string | null | undefined {
   const data = isJsonObject(relationship) ? relationship.data : relationship;
   if (data === undefined || data === null) return null;
   return isJsonObject(data) && typeof data.id === 'string' ? data.id : undefined;
 }
 
-/** Given members that the service shows otherwise, and those of which nobody can tell. */
+/** Lists given members that the service shows otherwise, and those that cannot be compared. */
 function differences(document: StyleDocument, shown: Style) {
   const attributes = ATTRIBUTES.filter(
     (name) => document[name] !== undefined && document[name] !== shown.attributes[name],
@@ -71,7 +70,7 @@ function differences(document: StyleDocument, shown: Style) {
   return { different: [...attributes, ...membersOf(false)], unknown: membersOf(true) };
 }
 
-/** As the pull asks for them: other members would make another row of it. */
+/** Members as the pull asks for them: others would make another row of the style. */
 const FIELDS = { style: modelledFields('style') };
 
 function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupResult {
@@ -89,10 +88,10 @@ function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupR
   return { outcome: 'ambiguous', reason, detail };
 }
 
-/** More of those that cannot be read tell a person nothing more. */
+/** Unreadable styles that are reported; more would not help a person. */
 const SHOWN_MAX = 5;
 
-/** Of a row that cannot be read: whether it may be the style with this number. */
+/** Whether an unreadable row may be the style with this number. */
 function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   const attributes = isJsonObject(raw) ? raw.attributes : undefined;
   if (!isJsonObject(attributes)) return true;
@@ -100,18 +99,18 @@ function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   return typeof given === 'object' ? given !== null : String(given) === styleNo;
 }
 
-/** It is there in a form that cannot be read. */
+/** Whether an attribute exists in a form that cannot be read. */
 function isOdd({ attributes }: Style, name: (typeof ATTRIBUTES)[number]): boolean {
   return (attributes[name] ?? null) === null && asItCame(attributes)?.[name] !== undefined;
 }
 
 interface Search {
   readonly styles: readonly Style[];
-  /** Those that may be it and cannot be read, by what they say of themselves. */
+  /** Unreadable rows that may be it, described. */
   readonly unreadable: readonly string[];
 }
 
-/** Every style with this number; the whole collection where the service has no such filter. */
+/** Lists styles with this number; walks the whole collection where the filter is unknown. */
 async function withNumber(
   v2: NonNullable<StyleKindDeps['v2']>,
   styleNo: string,
@@ -147,7 +146,7 @@ async function withNumber(
 
 interface Judged {
   readonly lookup: LookupResult;
-  /** What the lookup rests on, when that is one style. */
+  /** The style behind the lookup, when it is exactly one. */
   readonly style?: Style;
 }
 
@@ -209,7 +208,7 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
     off: () => (enabled && v2 ? undefined : { path: 'kind', message: OFF }),
     creates: (item) => readBody.style(item.body).styleId === undefined,
     async clear(item, signal): Promise<Clearance> {
-      // One of before waits: refused, its reference would be gone for good.
+      // A document of before waits: refused, its reference would be lost for good.
       if (!enabled || !v2) throw new RetryLaterError('outbox.styles_off', OFF);
       const lookup = await lookUp(deps, v2, item, signal);
       if (lookup.outcome === 'not_found' && lookup.complete === false) {

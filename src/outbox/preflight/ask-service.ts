@@ -1,8 +1,8 @@
 /**
  * Asks the service for articles that the mirror does not know: they may be new, or back, since the
- * last pull. What the service has goes into the mirror; only its own "there is no such barcode" is
- * an absence. One check asks for a bounded number; beyond that, and where the service does not
- * answer for single articles, the list counts that was pulled after the order came.
+ * last pull. Found ones enter the mirror; only the answer "there is no such barcode" is an absence.
+ * One check asks for a limited number; beyond it, and where the service does not answer for single
+ * articles, the list that was pulled after the order came decides.
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
@@ -25,23 +25,23 @@ export interface ArticlesDeps {
   readonly clock: Clock;
   readonly v1: Pick<V1Client, 'stockVariant' | 'seasonVariant'>;
   readonly sequence: ReadSequence;
-  /** As the pulls ask: less would empty columns. */
+  /** Detail of the pulls: less would empty columns. */
   readonly levels: { readonly stock: StockLevel; readonly season: VariantLevel };
-  /** Has the stream pulled soon, unless that was just done. */
+  /** Requests a pull of the stream, unless one has just ended. */
   readonly requestRun: (stream: 'stock' | 'season') => Promise<void>;
 }
 
 export interface Asked {
-  /** The service has them, whether or not a row could be written of it: what it said. */
+  /** Answers for articles that the service has, even if their rows could not be read. */
   readonly vouched: ReadonlyMap<string, string>;
-  /** Nobody could be asked about them yet, and why. */
+  /** Reasons for articles that could not be asked for yet. */
   readonly open: ReadonlyMap<string, string>;
 }
 
 export interface Articles {
   /**
-   * `since`: when the order came; what was seen before it proves nothing. Rejects when the
-   * service cannot be reached.
+   * Asks for articles. Absences that were seen before `since`, when the order came, prove nothing.
+   * Rejects when the service cannot be reached.
    */
   ask(
     barcodes: readonly string[],
@@ -54,7 +54,7 @@ export interface Articles {
 /** Articles that one check asks for. */
 export const ASKED_MAX = 200;
 const BATCH = 10;
-/** An absence that is so young counts for whatever comes. */
+/** Age up to which an absence counts for any order. */
 export const FRESH_MS = 5_000;
 const ABSENCES_MAX = 10_000;
 const SOURCE = 'refresh:preflight';
@@ -64,7 +64,7 @@ type Answer =
   | { readonly barcode: string; readonly is: 'absent' }
   | { readonly barcode: string; readonly is: 'untold'; readonly why: string };
 
-/** Absences that the service has told of, by season and barcode, with the start of the read. */
+/** Absences that the service has stated, by season and barcode, with the start of the read. */
 function createAbsences(clock: Clock) {
   const told = new Map<string, number>();
   const keyOf = (barcode: string, seasonName: string | undefined): string =>
@@ -86,7 +86,9 @@ function createAbsences(clock: Clock) {
   };
 }
 
-/** An answer that is no absence and holds no article: another one like it would say no more. */
+/**
+ * Whether the service answered with neither an article nor an absence; asking again would not help.
+ */
 function isUntold(error: unknown): boolean {
   const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
   return isBroken || error instanceof RefusedError;
@@ -194,11 +196,14 @@ export interface ShortListsDeps {
 }
 
 export interface ShortLists {
-  /** Rejects when the service cannot be reached. `since`: when the order came. */
+  /**
+   * Reads a list unless it was read after `since`, when the order came. Rejects when the service
+   * cannot be reached.
+   */
   refresh(name: ShortListName, since: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Gives up waiting, with the reason of the signal, once that aborts. */
+/** Stops waiting, with the reason of the signal, once that aborts. */
 async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
@@ -233,7 +238,7 @@ export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps)
         return at >= Math.min(since, clock.now() - FRESH_MS);
       };
       while (!isFresh()) {
-        // It has no signal: whoever gives up must not take the read from the others.
+        // The shared read has no signal: one order that gives up must not end it for the others.
         const shared = reading.get(name) ?? read(name).finally(() => reading.delete(name));
         reading.set(name, shared);
         await unlessAborted(shared, signal);

@@ -1,7 +1,7 @@
 /**
- * The check of an order before it is sent. First by the mirror alone; where that would refuse it
- * for something that the mirror does not know, the service is asked before anything is refused: an
- * article, season or freight that was made a minute ago is no mistake of the order.
+ * Checks an order before it is sent: first by the mirror alone. If that would refuse it for
+ * something that the mirror does not know, the service is asked first: an article, season or
+ * freight that was made a minute ago is no mistake of the order.
  */
 
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
@@ -27,7 +27,7 @@ export interface OrderCheckDeps {
 }
 
 /**
- * Everything that is wrong or odd with the order, errors first. Throws RetryLaterError when the
+ * Lists everything wrong or odd with the order, errors first. Throws RetryLaterError when the
  * service has to be asked and cannot be. `since`: when the order came.
  */
 export type OrderCheck = (
@@ -42,7 +42,7 @@ function errorsOf(problems: readonly FlightProblem[]): readonly FlightProblem[] 
   return problems.filter(({ severity }) => severity === 'error');
 }
 
-/** The line that a problem is about, if it is about this member of it. */
+/** Returns the line of a problem, if the problem is about this member. */
 function lineOf(
   { lines }: OrderDocument,
   { path }: FlightProblem,
@@ -52,7 +52,7 @@ function lineOf(
   return name === member ? lines[Number(index)] : undefined;
 }
 
-/** Those of the barcodes that the mirror has in no row, or in deleted ones only. */
+/** Lists barcodes that the mirror does not have, or only as deleted. */
 async function unknownOf(db: Db, barcodes: readonly string[]): Promise<readonly string[]> {
   const known = new Set<string>();
   for (const table of ['stock_variant', 'season_variant'] as const) {
@@ -67,7 +67,7 @@ async function unknownOf(db: Db, barcodes: readonly string[]): Promise<readonly 
   return barcodes.filter((barcode) => !known.has(barcode));
 }
 
-/** An error that a fresh answer of the service may take away. */
+/** Whether a fresh list of seasons may remove the error. */
 function isAboutSeason(document: OrderDocument, problem: FlightProblem): boolean {
   if (document.seasonName === undefined) return false;
   const named = lineOf(document, problem, 'deliveryName')?.deliveryName;
@@ -88,7 +88,7 @@ async function askForArticles(
   );
   const unknown = await unknownOf(store.db, [...new Set(named)]);
   if (unknown.length === 0) return NOTHING_ASKED;
-  // Of a season that is not there nothing can be asked.
+  // Articles of an unknown season cannot be asked for.
   if (errorsOf(problems).some(({ path }) => path === 'seasonName')) {
     const why = 'its season is not known';
     return { vouched: new Map(), open: new Map(unknown.map((one) => [one, why])) };
@@ -96,7 +96,7 @@ async function askForArticles(
   return articles.ask(unknown, document.seasonName, since, signal);
 }
 
-/** What the service vouches for, or was not asked about, is no error of the order. */
+/** Turns errors into warnings for articles that the service has, or was not asked for. */
 function withoutUntold(
   document: OrderDocument,
   problems: readonly FlightProblem[],
@@ -151,14 +151,14 @@ export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
 
 export interface OrderRules {
   readonly freight: 'learned' | 'required' | 'optional';
-  /** Of the account's V1, such as `1.4.14`. */
+  /** Level of the account's V1, such as `1.4.14`. */
   readonly level: string;
 }
 
-/** Set by the first order that the service refused for want of freight. */
+/** Set by the first order that the service refused for missing freight. */
 export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
 
-/** More warnings than these help nobody. */
+/** Warnings that are reported; more help nobody. */
 const WARNINGS_MAX = 50;
 
 function error(path: string, message: string): FlightProblem {
@@ -169,7 +169,7 @@ function warning(path: string, message: string): FlightProblem {
   return { path, message, severity: 'warning' };
 }
 
-/** Streams that were pulled completely at least once. */
+/** Lists streams that were pulled completely at least once. */
 async function knownStreams(db: Db): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom('stream_state')
@@ -183,10 +183,10 @@ const UNREADABLE = 'the service has it in a row that cannot be read';
 
 interface Variant {
   readonly deleted: boolean;
-  /** In stock; null for one that can only be ordered ahead. */
+  /** Quantity in stock; null for a variant that can only be ordered ahead. */
   readonly quantity: number | null;
   readonly wholesale: number | null;
-  /** What the service asks of this very key; null where it does not say. */
+  /** Price that the service asks of this very key; null where it does not say. */
   readonly net: number | null;
   readonly currency: string | null;
   readonly hidden: boolean;
@@ -195,14 +195,17 @@ interface Variant {
 
 const PRICED = ['wsp_price', 'currency', 'net_price', 'net_currency'] as const;
 
-/** Its own price in another currency says nothing about a price in that of the list. */
+/** Drops the own price in another currency: it cannot be compared with the list's. */
 function pricesOf(row: Pick<Tables['stock_variant'], (typeof PRICED)[number]>) {
   const isSame = currencyOf(row.net_currency ?? row.currency) === currencyOf(row.currency);
   const net = isSame ? row.net_price : null;
   return { wholesale: row.wsp_price, net, currency: row.currency };
 }
 
-/** Prices of a pre-order are those of its season, also where the stock has the variant. */
+/**
+ * Reads variants by barcode; a pre-order has the prices of its season, also where the stock has the
+ * variant.
+ */
 async function variantsOf(
   db: Db,
   barcodes: readonly string[],
@@ -234,7 +237,7 @@ async function variantsOf(
   for (const row of stock) {
     const ahead = variants.get(row.barcode);
     const alive = row.deleted_at === null;
-    // What is gone from the stock says nothing about what a season has.
+    // A variant that is gone from the stock may still be in a season.
     if (!alive && ahead && !ahead.deleted) continue;
     variants.set(row.barcode, {
       deleted: !alive,
@@ -264,7 +267,7 @@ function priceProblem(path: string, price: string, variant: Variant): FlightProb
   return isFar ? [warning(path, `is far from ${which} of ${shown}`)] : [];
 }
 
-/** Whether all that such an order can be of was pulled: the stock, ahead of time a season. */
+/** Whether the list that such an order is made from was pulled: the stock, or the season. */
 function isOffered({ seasonName }: OrderDocument, known: ReadonlySet<string>): boolean {
   return known.has(seasonName === undefined ? 'stock' : 'season');
 }
@@ -306,7 +309,7 @@ function lineProblems(
   });
 }
 
-/** One currency for the whole order: that of the prices which the service shows. */
+/** Checks that all prices have one currency, and the order's. */
 function currencyProblems(
   document: OrderDocument,
   variants: ReadonlyMap<string, Variant>,
@@ -364,7 +367,7 @@ async function seasonProblems(
     .where('deleted_at', 'is', null)
     .execute();
   const names = seasons.map((row) => row.season_name);
-  // What was read of it earlier may lack the delivery that it has now.
+  // An older row of the season may lack a delivery that it has now.
   if ((await putAside(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
     return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
   }
@@ -384,7 +387,8 @@ async function seasonProblems(
     .where('season_name', '=', seasonName)
     .execute();
   const deliveries = rows.map((row) => row.delivery_name);
-  // Names that cannot be read leave none; a season that truly has none is the service's to refuse.
+  // Unreadable names look like no deliveries; a season that truly has none is refused by the
+  // service.
   if (deliveries.length === 0) {
     const message = `not checked: no delivery of ${seasonName} can be read`;
     return [...missing, warning('seasonName', message)];
@@ -435,7 +439,7 @@ function capped(problems: readonly FlightProblem[]): FlightProblem[] {
   return [...errors, ...warnings.slice(0, WARNINGS_MAX), ...more];
 }
 
-/** Everything that is wrong or odd with the order, errors first. */
+/** Lists everything wrong or odd with the order by the mirror, errors first. */
 export async function checkOrder(
   db: Db,
   document: OrderDocument,

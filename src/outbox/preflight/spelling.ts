@@ -1,7 +1,6 @@
 /**
- * Names of a document as the service spells them: a space that its list has behind a name, or the
- * other Unicode form of a letter, is nothing that the ERP must know. What the mirror does not have
- * stays as it was handed in.
+ * Spells names of a document as the service does: the ERP need not know a trailing space of the
+ * list, or the other Unicode form of a letter. Unknown names stay as they are.
  */
 import { spellingIn } from '../../lib/text/same-name.ts';
 import { byBarcode } from '../../mirror/catalog/spelt.ts';
@@ -9,7 +8,7 @@ import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OrderDocument, PendingRefundDocument } from '../documents.ts';
 
-/** How the mirror spells barcodes that can be sold; those of the stock count before a season's. */
+/** Maps barcodes to their mirrored spelling; the stock counts before a season. */
 async function barcodesIn(db: Db, barcodes: readonly string[]): Promise<Map<string, string>> {
   const spelt = new Map<string, string>();
   for (const table of ['season_variant', 'stock_variant'] as const) {
@@ -87,7 +86,7 @@ export async function orderAsSpelt(db: Db, document: OrderDocument): Promise<Ord
   };
 }
 
-/** `ordered`: barcodes of the order that is refunded. */
+/** @param ordered barcodes of the order that is refunded. */
 export function refundAsSpelt(
   document: PendingRefundDocument,
   ordered: readonly string[],

@@ -20,9 +20,9 @@ import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
 import { noteLost } from '../watch/lost.ts';
 import { noteRecognised, requireUnclaimed } from './confirmation.ts';
 import {
-  type ReviewRow,
   type Done,
   inSlices,
+  type ReviewRow,
   type Selection,
   select,
   selected,

@@ -1,11 +1,8 @@
 /**
- * Watches whether the account goes on as we left it: that the service was not put back to an
- * earlier state (`put-back.ts`), and that no other daemon works on it (`another-daemon.ts`). It
- * follows the change feed of the mirror and the walks over the orders, each minute and after each
- * pull.
- *
- * Writes `outbox_lost`, its place in the feed and two kinds of incidents. It sends nothing, and
- * asks the service only for orders that a walk has missed.
+ * Watches the account for two faults: the service was restored to an earlier state, or another
+ * daemon works on it (`another-daemon.ts`). Follows the mirror's change feed and the walks over the
+ * orders, each minute and after each pull. Writes `outbox_lost`, its place in the feed and two
+ * kinds of incidents; it sends nothing, and reads only orders that a walk has missed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -24,30 +21,30 @@ import { addLost, dropReturned, hasLost, type NewLost, reportLost } from './lost
 
 export interface AccountWatchDeps extends PutBackDeps {
   readonly log: Logger;
-  /** Has the orders walked to the first one soon: more of them may be gone. */
+  /** Requests a walk over all orders: more of them may be gone. */
   readonly requestWalk: () => Promise<void>;
 }
 
 export interface AccountWatch {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** Orders were read. */
+  /** Call it when orders were read. */
   wakeUp(): void;
 }
 
 const ROUND_MS = 60_000;
-/** Entries of the feed that are looked through at once. */
+/** Feed entries per slice. */
 const FEED_SLICE = 20_000;
 const CURSOR_KEY = 'outbox_feed_seq';
 const NAMED_IN_LOG = 5;
-/** What ended so long before a round is looked at by it once more: it may have been seen late. */
+/** Overlap of a round with the last one: an end may have been written late. */
 const AGAIN_MS = 60_000;
-/** What ended so long before the start is looked at by the first round. */
+/** Time before the start that the first round covers. */
 const BEFORE_START_MS = 600_000;
-/** Walks that are remembered as gone through; there are two kinds. */
+/** Walks that are remembered as followed; there are two kinds. */
 const WALKS_MAX = 4;
 
-/** The last entry of the slice behind this one, by rows: after a restore numbers leave a gap. */
+/** Returns the last entry of the next slice, by rows: numbers have gaps after a restore. */
 async function endOfSlice(db: Db, after: number): Promise<number | undefined> {
   const { rows } = await sql<{ readonly seq: number | null }>`select max(seq) seq from (
     select seq from change where seq > ${after} order by seq limit ${FEED_SLICE})`.execute(db);
@@ -65,7 +62,7 @@ interface Seen {
   readonly evidence: readonly Evidence[];
 }
 
-/** What the feed tells since the last look; nothing of what was there before the first one. */
+/** Reads the feed since the last round; the first round skips everything older. */
 async function followFeed({ store, clock }: AccountWatchDeps, signal: AbortSignal): Promise<Seen> {
   const { db } = store;
   const known = await readState(db, CURSOR_KEY);
@@ -117,11 +114,11 @@ async function announceLost(
 export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
   const { clock, log, store } = deps;
   let wake = new AbortController();
-  /** The starts of walks that were gone through. */
+  /** Start numbers of walks that were followed. */
   const walked = new Set<number>();
   let lookedAt = clock.now() - BEFORE_START_MS;
 
-  /** Confirmed orders that the last walks should have met; whether some are gone. */
+  /** Asks for confirmed orders that the last walks have missed; returns how many are gone. */
   const followWalks = async (signal: AbortSignal): Promise<number> => {
     let found = 0;
     for (const walk of await readWalks(store.db)) {
@@ -143,7 +140,7 @@ export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
       if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
       log.debug({ err: error }, 'missed orders could not be asked for; the next round does');
     }
-    // What was asked for may have come as another order.
+    // An order that was asked for may have come as another order.
     const after = await followFeed(deps, signal);
     await announceLost(deps, before.lost + gone + after.lost > 0);
     const since = lookedAt - AGAIN_MS;
@@ -176,7 +173,7 @@ export interface PutBackDeps {
   readonly readOrder: ReadOrder;
 }
 
-/** A list may lag behind what its service has just confirmed. */
+/** Time by which a list may lag behind a confirmation. */
 const LAG_MS = 30_000;
 
 interface Changed {
@@ -188,13 +185,13 @@ interface Changed {
   readonly read_seq: number;
 }
 
-/** [before, after] of a member in a diff. */
+/** Returns [before, after] of a member in a diff. */
 function pairIn(diff: string, member: string): readonly [unknown, unknown] | undefined {
   const pair = parseJsonObject(diff)[member];
   return Array.isArray(pair) && pair.length === 2 ? [pair[0], pair[1]] : undefined;
 }
 
-/** Of lines, what makes them an order's own: an order that was edited keeps its reference. */
+/** Whether the lines are another order's; an edited order keeps its reference. */
 function isOther(pair: readonly [unknown, unknown] | undefined): boolean {
   const key = (value: unknown): string => {
     const lines = Array.isArray(value) ? value.filter(isJsonObject) : [];
@@ -203,14 +200,14 @@ function isOther(pair: readonly [unknown, unknown] | undefined): boolean {
   return pair !== undefined && key(pair[0]) !== key(pair[1]);
 }
 
-/** Whether a row has become another order: its reference changed, and what it holds did, too. */
+/** Whether a row has become another order: its reference changed, and its content, too. */
 function becameAnother({ diff }: Changed): boolean {
   const hasOtherLines = isOther(pairIn(diff, 'lines'));
   const created = pairIn(diff, 'created_at') ?? [];
-  // A time that was not known before is no other one.
+  // A time that was unknown before is no change.
   const hasOtherTime = created.length > 0 && created.every((at) => typeof at === 'number');
   if (pairIn(diff, 'reference') !== undefined) return hasOtherLines || hasOtherTime;
-  // Where the service keeps no reference, the time and the lines have to differ both.
+  // Without references, both the time and the lines must differ.
   return hasOtherLines && hasOtherTime;
 }
 
@@ -236,7 +233,7 @@ async function changesBetween(db: Db, after: number, to: number): Promise<readon
   return rows;
 }
 
-/** Orders that entries of the feed, those behind `after` up to `to`, tell to be gone. */
+/** Lists orders that feed entries after `after` up to `to` show as gone. */
 export async function lostBetween(db: Db, after: number, to: number): Promise<NewLost[]> {
   return (await changesBetween(db, after, to)).flatMap(lostIn);
 }
@@ -248,7 +245,9 @@ interface Missed {
   readonly read_seq: number;
 }
 
-/** Confirmed orders that a walk should have met and no read since its start has. */
+/**
+ * Lists confirmed orders that a walk should have met, and that no read since its start has shown.
+ */
 export async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
   const missed: Missed[] = [];
   for await (const { from, before } of orderSlices(db, walk.bottom)) {
@@ -270,7 +269,10 @@ function isUnreadable(error: unknown): boolean {
   return isBroken || (error instanceof RefusedError && !isNotFound(error));
 }
 
-/** Asks for each by its own address: what is read into the mirror is followed by the feed. */
+/**
+ * Reads each missed order by its own address; changes then follow from the feed. Returns how many
+ * are gone.
+ */
 export async function askForMissed(
   { store, clock, readOrder }: PutBackDeps,
   missed: readonly Missed[],
@@ -281,7 +283,7 @@ export async function askForMissed(
     try {
       await readOrder(orderId, { cause: 'put-back', priority: 'pull', signal });
     } catch (error) {
-      // It is answered for, though not so that it can be read.
+      // An unreadable answer still means that the order exists.
       if (isUnreadable(error)) continue;
       if (!isNotFound(error)) throw error;
       const lost = { outboxId, orderId, reference, readSeq };

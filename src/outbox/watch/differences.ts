@@ -1,7 +1,7 @@
 /**
- * Incidents about documents that the service took in otherwise than they were sent (`push_differs`)
- * end when the mirror shows them as they were sent: somebody has put it right. What stays different
- * is for a person to note (`outbox resolve --as noted`).
+ * Incidents about documents that the service has otherwise than they were sent (`push_differs`).
+ * They end when the mirror shows them as sent, or when a person notes the difference (`outbox
+ * resolve --as noted`).
  */
 
 import { z } from 'zod';
@@ -22,7 +22,7 @@ import { seasonsShown } from '../evidence/seasons.ts';
 import { isPlausible } from '../evidence/spelling.ts';
 import type { OutboxItem } from '../item.ts';
 
-/** The keys are those of the outbox. */
+/** Incidents have the outbox id as their key. */
 export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
@@ -34,7 +34,7 @@ interface Pushed {
   readonly result: string | null;
 }
 
-/** Whether the reference that is shown is ours, as far as is known how it is shown. */
+/** Whether the shown reference is ours, as far as its spelling is known. */
 async function bearsReference(
   db: Db,
   { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
@@ -55,7 +55,7 @@ async function bearsRefundReference(
   return isRefundReference(references, reference, shown);
 }
 
-/** Whether the mirror shows what was sent; what it does not have says nothing. */
+/** Whether the mirror shows the document as sent; members that it does not have are ignored. */
 async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
   const document = parseJsonObject(body);
   const { orderId, pendingRefundId } = readResult(result);
@@ -79,13 +79,13 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
 interface TakenOtherwise {
   readonly orderId: unknown;
   readonly differences: readonly string[];
-  /** Nothing of it must be delivered before a person has looked. */
+  /** No delivery may be accepted before a person has looked. */
   readonly holds: boolean;
-  /** It is a pre-order, and nothing shows that it is one. */
+  /** The document is a pre-order, and nothing shows that it is one. */
   readonly isSeasonUnseen: boolean;
 }
 
-/** It is there, but not as it was sent: nothing to repeat, something to know. */
+/** Opens an incident: nothing is sent again, but a person should know. */
 export async function reportDifferences(
   tx: Tx,
   { outboxId, kind, reference }: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
@@ -97,7 +97,7 @@ export async function reportDifferences(
   const compare = `compare: selvedge outbox show ${outboxId}`;
   const held = holds ? '; until then its deliveries are not accepted' : '';
   const isLearned = isSeasonUnseen && (await seasonsShown(tx)) === 'unknown';
-  // Said of two, it holds of the account.
+  // Two notes teach it for the whole account.
   const twice = isLearned ? ' (said of two, no further pre-order is held for this)' : '';
   const hint = `${compare}; then: ${resolve}${twice}${held}`;
   const detail = { kind, reference, orderId, differences, holds, isSeasonUnseen, hint };
@@ -106,7 +106,7 @@ export async function reportDifferences(
 
 const detailSchema = z.object({ isSeasonUnseen: z.boolean() });
 
-/** Whether the open incident of a document is about a pre-order that is shown as a plain order. */
+/** Whether the open incident is about a pre-order that is shown as a plain order. */
 export async function isSeasonUnseen(tx: Tx, outboxId: number): Promise<boolean> {
   const row = await tx
     .selectFrom('incident')
@@ -120,7 +120,7 @@ export async function isSeasonUnseen(tx: Tx, outboxId: number): Promise<boolean>
   return parsed.success && parsed.data.isSeasonUnseen;
 }
 
-/** Keys of open incidents whose difference is gone. */
+/** Lists keys of open incidents whose difference is gone. */
 export async function endedDifferences(db: Db): Promise<string[]> {
   const open = await db
     .selectFrom('incident')

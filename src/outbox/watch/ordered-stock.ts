@@ -1,7 +1,6 @@
 /**
- * Reads the stock of what was just ordered, at once and not with the next pull. Best effort: what
- * does not fit the queue, or is lost with the process, the next pull of the stock brings. A variant
- * that the service does not list any more is left to that pull too, which can tell why.
+ * Reads the stock of ordered articles at once instead of with the next pull. Best effort: the next
+ * pull brings what does not fit the queue, is lost with the process, or is not listed any more.
  */
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -20,7 +19,7 @@ export interface OrderedStockDeps {
   readonly log: Logger;
   readonly v1: Pick<V1Client, 'stockVariant'>;
   readonly sequence: ReadSequence;
-  /** As the pull of the stock asks: less would empty columns. */
+  /** Detail of the stock's pull: less would empty columns. */
   readonly level: StockLevel;
 }
 

@@ -1,8 +1,8 @@
 /**
- * What a person should hear of: pushes that are left to a person, that gave up or have waited too
- * long, pending refunds that the service does not confirm, effects that come later than the quiet
- * time allows for, and orders of which the service has two with one reference (which no protocol
- * can prevent). All of it follows from the tables, so that an incident ends when its reason does.
+ * Incidents of the outbox: pushes that need a person, gave up or wait too long, pending refunds
+ * that the service does not confirm, effects that come later than the settlement delay allows for,
+ * and two orders with one reference (which no protocol can prevent). All of them follow from
+ * tables, so an incident ends when its reason does.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -25,7 +25,7 @@ export interface WatchDeps {
     readonly alertAfterMs: number;
     readonly refundAlertAfterMs: number;
     readonly auditEveryMs: number;
-    /** As configured. */
+    /** Settlement delay as configured. */
     readonly reconcileAfterMs: number;
   };
 }
@@ -37,7 +37,7 @@ export interface Watch {
 }
 
 const ROUND_MS = 60_000;
-/** What moves within this time after the first is looked at together. */
+/** Delay that joins the changes of a burst into one round. */
 const GATHER_MS = 250;
 const ROWS_MAX = 1_000;
 const SLICE = 2_000;
@@ -46,7 +46,7 @@ const KINDS = ['push_in_doubt', 'push_dead', 'push_late'] as const;
 const REFUND_KIND = 'refund_unconfirmed';
 const QUIET_KIND = 'quiet_time_short';
 const DUPLICATE_KIND = 'duplicate_reference';
-/** A pending refund that was not confirmed for so long is not watched any more. */
+/** Age at which an unconfirmed pending refund is not watched any more. */
 const REFUND_WATCH_MS = 180 * 86_400_000;
 
 async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
@@ -60,7 +60,7 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
         eb('created_at', '<=', now - limits.alertAfterMs),
       ]),
     )
-    // What is for a person must be told, however many are late behind an outage.
+    // Rows that need a person come first, however many others are late in an outage.
     .orderBy(sql`blocked_reason is null`)
     .orderBy('outbox_id')
     .limit(ROWS_MAX)
@@ -127,17 +127,17 @@ function shortQuietTime(latenessMs: number, reconcileAfterMs: number): Incident[
 }
 
 /**
- * Whether each of these orders is what another document of ours has become: then the service cuts
- * references, and nothing is there twice.
+ * Whether each of these orders belongs to a document of its own: then the service cuts references,
+ * and no order is doubled.
  */
 async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolean> {
   return (await claimsOf(db, orderIds)).size === orderIds.length;
 }
 
-/** References that more than one order has; in slices, so that nobody waits for long. */
+/** Lists references of more than one order, in slices, so that nobody waits for long. */
 async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   const found: Incident[] = [];
-  // Letters make no difference; NOCASE knows those of ASCII.
+  // Case is ignored; NOCASE knows ASCII letters.
   const letters = sql<string>`reference collate nocase`;
   const known = await knownSpellings(db, 'order');
   let after = '';
@@ -201,7 +201,7 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   for (const { kind, key, detail } of fresh) log.warn({ kind, key, detail }, 'incident');
   const audited = Number((await readState(store.db, AUDITED_KEY)) ?? 0);
   const since = now - audited;
-  // One in a time to come was made before the clock was set back.
+  // A future time is from before the clock was set back.
   if (since < 0 || since >= limits.auditEveryMs) await auditDuplicates(deps, signal);
 }
 
@@ -217,7 +217,7 @@ export function createWatch(deps: WatchDeps): Watch {
         await deps.clock
           .sleep(ROUND_MS, AbortSignal.any([signal, wake.signal]))
           .catch(() => undefined);
-        // A burst of documents is one round.
+        // Joins a burst of documents into one round.
         await deps.clock.sleep(GATHER_MS, signal).catch(() => undefined);
       }
     },
