@@ -1138,7 +1138,7 @@ CREATE TABLE outbox_revision (
   body TEXT NOT NULL,
   -- Where it came from.
   cause TEXT NOT NULL,
-  handed_in_at INTEGER NOT NULL,
+  submitted_at INTEGER NOT NULL,
   state TEXT NOT NULL,
   problems TEXT NOT NULL,
   last_error TEXT,
@@ -1182,14 +1182,14 @@ CREATE UNIQUE INDEX reference_spelling_now ON reference_spelling (kind) WHERE en
 
 -- ---- Documents from the ERP (outbox/intake/) -------------------------------------------------
 
--- Documents that the ERP handed in, by which door, and how far it has been told about them.
+-- Documents that the ERP submitted, their intake channel, and which receipts are due.
 CREATE TABLE intake (
   outbox_id INTEGER PRIMARY KEY,
-  door TEXT NOT NULL CHECK (door IN ('sql', 'folder', 'http', 'cli')),
+  channel TEXT NOT NULL CHECK (channel IN ('sql', 'folder', 'http', 'cli')),
   -- Which row, file and line, client or person.
   source TEXT NOT NULL,
   received_at INTEGER NOT NULL,
-  -- The same document again, by whatever door.
+  -- The same document again, by whatever channel.
   repeats INTEGER NOT NULL DEFAULT 0,
   last_repeat_at INTEGER,
   -- Changes that the row in exchange.db does not show yet.
@@ -1221,7 +1221,7 @@ CREATE TABLE intake_file_document (
   file_id INTEGER NOT NULL,
   line INTEGER NOT NULL,
   outbox_id INTEGER,
-  -- In its place, the receipt of a document that was refused at the door (JSON).
+  -- In its place, the receipt of a document that was refused at submission (JSON).
   refusal TEXT,
   PRIMARY KEY (file_id, line)
 ) STRICT, WITHOUT ROWID;

@@ -18,14 +18,14 @@ import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 import { DOCUMENT_KINDS } from '../outbox/documents.ts';
 import { onFile } from '../outbox/enqueue.ts';
-import { type SubmitResult, type Intake, invalid } from '../outbox/intake/intake.ts';
-import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import {
   DOCUMENT_BYTES_MAX,
+  type Envelope,
   parsePayload,
   readEnvelope,
-  type Envelope,
 } from '../outbox/intake/envelope.ts';
+import { type Intake, invalid, type SubmitResult } from '../outbox/intake/intake.ts';
+import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -114,7 +114,7 @@ async function submit(
   const receivedAt = deps.clock.now();
   const delivered = {
     ...envelope,
-    door: 'http' as const,
+    channel: 'http' as const,
     source: client,
     receivedAt,
     idempotencyKey,

@@ -50,7 +50,7 @@ export function pushRoutes({ store, intake, preflight, clock }: PushRouteDeps): 
       app.post('/api/intake/push', options, async ({ body }) => {
         const { actor, kind, source, payloads: given } = pushBody.parse(body);
         const receivedAt = clock.now();
-        const where = { door: 'cli', source: `${actor}: ${source}`, receivedAt } as const;
+        const where = { channel: 'cli', source: `${actor}: ${source}`, receivedAt } as const;
         const handed = await intake.submit(
           given.map((payload) => ({ kind, reference: undefined, payload, ...where })),
         );

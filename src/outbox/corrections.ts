@@ -57,10 +57,10 @@ async function keepRevision(tx: Tx, outboxId: number, now: number): Promise<void
     .where('outbox_id', '=', outboxId)
     .executeTakeFirst();
   const revision = (last?.revision ?? 0) + 1;
-  const { created_at: handed_in_at, ...rest } = row;
+  const { created_at: submitted_at, ...rest } = row;
   await tx
     .insertInto('outbox_revision')
-    .values({ outbox_id: outboxId, revision, ...rest, handed_in_at, replaced_at: now })
+    .values({ outbox_id: outboxId, revision, ...rest, submitted_at, replaced_at: now })
     .execute();
   await tx
     .deleteFrom('outbox_revision')
@@ -88,21 +88,27 @@ export async function reopen(
   if (!existing.isSame(content)) {
     await keepRevision(tx, outboxId, now);
     const act = { actor: cause, action: 'outbox.correct', subject: `outbox:${outboxId}` };
-    const reason = `handed in again with other content; before it was ${state}`;
+    const reason = `submitted again with other content; before it was ${state}`;
     await writeAudit(tx, { ...act, reason }, now);
   }
   await tx
     .updateTable('outbox')
     .set({
-      ...{
-        state: 'queued',
-        body,
-        body_hash: sha256(body),
-        ordering_key: orderingKey,
-        expected_from: expectedFrom,
-      },
-      ...{ cause, created_at: now, due_at: now, ended_at: null, in_doubt_since: null },
-      ...{ last_error: null, blocked_reason: null, result: null, order_id: null, problems: '[]' },
+      state: 'queued',
+      body,
+      body_hash: sha256(body),
+      ordering_key: orderingKey,
+      expected_from: expectedFrom,
+      cause,
+      created_at: now,
+      due_at: now,
+      ended_at: null,
+      in_doubt_since: null,
+      last_error: null,
+      blocked_reason: null,
+      result: null,
+      order_id: null,
+      problems: '[]',
     })
     .where('outbox_id', '=', outboxId)
     .where('state', '=', state)
@@ -120,7 +126,7 @@ export interface Revision {
   readonly revision: number;
   readonly document: JsonObject;
   readonly cause: string;
-  readonly handedInAt: number;
+  readonly submittedAt: number;
   readonly state: string;
   readonly lastError: string | null;
   readonly replacedAt: number;
@@ -134,9 +140,12 @@ export async function revisionsOf(db: Db, outboxId: number): Promise<Revision[]>
     .where('outbox_id', '=', outboxId)
     .orderBy('revision')
     .execute();
-  return rows.map(({ revision, body, cause, state, ...row }) => ({
-    ...{ revision, document: parseJsonObject(body), cause, state },
-    handedInAt: row.handed_in_at,
+  return rows.map((row) => ({
+    revision: row.revision,
+    document: parseJsonObject(row.body),
+    cause: row.cause,
+    state: row.state,
+    submittedAt: row.submitted_at,
     lastError: row.last_error,
     replacedAt: row.replaced_at,
   }));

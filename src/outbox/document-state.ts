@@ -94,17 +94,17 @@ async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<nu
 /** Returns the answer's deliveries with their mirrored status. */
 async function deliveriesOf(
   db: Db | Tx,
-  told: NonNullable<z.output<typeof resultSchema>['deliveries']>,
+  answered: NonNullable<z.output<typeof resultSchema>['deliveries']>,
 ): Promise<DocumentState['deliveries']> {
-  if (told.length === 0) return [];
-  const ids = told.map(({ orderDeliveryId }) => orderDeliveryId);
+  if (answered.length === 0) return [];
+  const ids = answered.map(({ orderDeliveryId }) => orderDeliveryId);
   const rows = await db
     .selectFrom('delivery')
     .select(['order_delivery_id', 'status'])
     .where('order_delivery_id', 'in', ids)
     .execute();
   const now = new Map(rows.map((row) => [row.order_delivery_id, row.status]));
-  return told.map(({ orderDeliveryId, deliveryNo, status }) => ({
+  return answered.map(({ orderDeliveryId, deliveryNo, status }) => ({
     orderDeliveryId,
     deliveryNo: deliveryNo ?? null,
     status: now.get(orderDeliveryId) ?? status ?? null,
@@ -155,21 +155,32 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   const { kind, reference, state, attempts } = row;
   const lost = await lostOf(db, row);
   return {
-    ...{ outboxId: row.outbox_id, kind, reference, state, attempts, orderId },
+    outboxId: row.outbox_id,
+    kind,
+    reference,
+    state,
+    attempts,
+    orderId,
     ended: row.ended_at !== null,
     createdAt: row.created_at,
     endedAt: row.ended_at,
     orderNo: result.orderNo ?? null,
     deliveries: await deliveriesOf(db, result.deliveries ?? []),
-    ...{ pendingRefundId, orderRefundId },
+    pendingRefundId,
+    orderRefundId,
     styleId: result.styleId ?? null,
     problems: [...readProblems(row.problems), ...lostProblems(lost)],
     lost,
     blockedReason: row.blocked_reason,
     lastError: row.last_error,
     nextAction: nextAction({
-      ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
-      ...{ blockedReason: row.blocked_reason, pendingRefundId, orderRefundId },
+      outboxId: row.outbox_id,
+      kind,
+      state,
+      lastError: row.last_error,
+      blockedReason: row.blocked_reason,
+      pendingRefundId,
+      orderRefundId,
       refusedWith: await refusalOf(db, row),
       lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
@@ -222,8 +233,8 @@ const MADE: Readonly<Record<string, string>> = {
 function inDoubt({ outboxId, kind, blockedReason }: Situation): string {
   if (blockedReason === null) {
     return (
-      'wait: it is being looked for at the service and is sent again only when it is proved not ' +
-      'to be there; do not hand it in again under another reference'
+      'wait: it is being looked up at the service and is sent again only when it is proved not ' +
+      'to be there; do not submit it again under another reference'
     );
   }
   const made = MADE[kind];
@@ -231,7 +242,7 @@ function inDoubt({ outboxId, kind, blockedReason }: Situation): string {
   return (
     `decide: compare both sides with "selvedge outbox show ${outboxId}", then: selvedge outbox ` +
     `resolve ${outboxId} --as ${confirmed} --reason "…", or the same with --as absent, which ` +
-    `sends it again; if it could not be looked for: selvedge outbox retry ${outboxId} --reason "…"`
+    `sends it again; if it could not be looked up: selvedge outbox retry ${outboxId} --reason "…"`
   );
 }
 
@@ -240,7 +251,7 @@ function confirmed({ outboxId, lost, differs, ...situation }: Situation): string
   const noted = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
   if (lost !== null) {
     return (
-      `decide: ${lost}; it is not sent again by itself: hand it in under a new reference if it ` +
+      `decide: ${lost}; it is not sent again by itself: submit it under a new reference if it ` +
       `is still wanted, then: ${noted}`
     );
   }
@@ -257,27 +268,29 @@ function confirmed({ outboxId, lost, differs, ...situation }: Situation): string
     : `nothing: the service confirmed it as refund ${orderRefundId}`;
 }
 
-const CORRECT = 'correct what its problems name and hand it in under a new reference';
+const CORRECT = 'correct what its problems name and submit it under a new reference';
 const CORRECT_IT =
-  'correct it where its problems say, and hand it in again under the same reference: it was ' +
-  'never sent. Handed in again as it is, it is checked once more';
+  'correct it where its problems say, and submit it again under the same reference: it was ' +
+  'never sent. Submitted again unchanged, it is checked once more';
 
 /** Next step by error code of the refusal; any other code means a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {
   'service.forbidden':
-    'have the key allowed at the service to do this, then hand it in under a new reference',
+    'have the key allowed at the service to do this, then submit it under a new reference',
   'service.not_found':
-    'the service does not know what the document names: check its numbers, and hand it in under ' +
+    'the service does not know what the document names: check its numbers, and submit it under ' +
     'a new reference',
   'service.gone':
-    'what the document names is gone at the service: hand in what is wanted instead, under a new ' +
+    'what the document names is gone at the service: submit what is wanted instead, under a new ' +
     'reference',
-  'service.too_large': 'split the document, and hand the parts in under references of their own',
+  'service.too_large': 'split the document, and submit the parts under references of their own',
 };
 
 /** Refusals of the form of the request, whatever the document says. */
 const BY_FORM = new Set([
-  ...['service.bad_method', 'service.bad_media_type', 'service.unexpected_status'],
+  'service.bad_method',
+  'service.bad_media_type',
+  'service.unexpected_status',
   'transport.too_large',
 ]);
 
@@ -288,12 +301,12 @@ function refused({ outboxId, kind, refusedWith, neverSent }: Situation): string 
   }
   const step = AFTER_REFUSAL[refusedWith ?? ''];
   if (kind === 'delivery_status') {
-    return 'look at the delivery: it is as its error says, and is decided anew if it is pending';
+    return 'look at the delivery: it is as its error says, and is decided again if it is pending';
   }
   if (step !== undefined) return step;
   if (kind === 'refund_status' && refusedWith === null) {
     return (
-      'look at the refund: it is as its problems say; hand in another document if it is to ' +
+      'look at the refund: it is as its problems say; submit another document if it is to ' +
       'change still'
     );
   }
@@ -301,21 +314,21 @@ function refused({ outboxId, kind, refusedWith, neverSent }: Situation): string 
 }
 
 function canceled({ kind, neverSent }: Situation): string {
-  if (kind === 'delivery_status') return 'nothing: the delivery is decided anew if it is pending';
+  if (kind === 'delivery_status') return 'nothing: the delivery is decided again if it is pending';
   return neverSent
-    ? 'hand it in under a new reference if it is wanted after all; other content may come under ' +
+    ? 'submit it under a new reference if it is wanted after all; other content may come under ' +
         'the same reference, because it was never sent'
-    : 'hand it in under a new reference if it is wanted after all';
+    : 'submit it under a new reference if it is wanted after all';
 }
 
 const ERROR_CHARS_MAX = 300;
 
 function tryingAgain(lastError: string): string {
   const step = stepAfter(lastError);
-  const told = lastError.slice(0, ERROR_CHARS_MAX);
-  if (step !== undefined) return `wait: ${told}; to go on: ${step}`;
+  const reason = lastError.slice(0, ERROR_CHARS_MAX);
+  if (step !== undefined) return `wait: ${reason}; to go on: ${step}`;
   return (
-    `wait: it was not sent yet (${told}) and is tried again by itself; if that names something, ` +
+    `wait: it was not sent yet (${reason}) and is tried again by itself; if that names something, ` +
     'it is to be put right'
   );
 }
@@ -328,14 +341,14 @@ function itsTurn(before: number): string {
 }
 
 function queued({ lastError, waiting }: Situation): string {
-  const { ahead = null, hold = null, before = 0 } = waiting ?? {};
-  if (ahead?.isLeft) {
+  const { ahead = null, pause = null, before = 0 } = waiting ?? {};
+  if (ahead?.needsAttention) {
     return (
-      `wait for outbox ${ahead.outboxId}, which goes first and is left to a person: "selvedge ` +
+      `wait for outbox ${ahead.outboxId}, which goes first and needs a person: "selvedge ` +
       `outbox show ${ahead.outboxId}" says what to decide`
     );
   }
-  if (hold !== null) return `wait: ${hold.reason}; to go on: ${hold.step}`;
+  if (pause !== null) return `wait: ${pause.reason}; to go on: ${pause.step}`;
   if (ahead !== null) {
     const { kind, reference, outboxId, state } = ahead;
     return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
@@ -389,17 +402,17 @@ export interface Waiting {
     readonly kind: string;
     readonly reference: string;
     readonly state: string;
-    readonly isLeft: boolean;
+    readonly needsAttention: boolean;
   } | null;
   /** Pause of its kind, and the step that ends it. */
-  readonly hold: { readonly reason: string; readonly step: string } | null;
+  readonly pause: { readonly reason: string; readonly step: string } | null;
   /** Rows that are due before it, at most {@link BEFORE_MAX}. */
   readonly before: number;
 }
 
 export const BEFORE_MAX = 100;
 
-async function holdOf(db: Db | Tx, kind: string): Promise<Waiting['hold']> {
+async function pauseFor(db: Db | Tx, kind: string): Promise<Waiting['pause']> {
   const account = await readAccountHold(db);
   if (account !== undefined) {
     return { reason: `${PAUSED_BY.account}: ${account}`, step: STEPS.account };
@@ -408,7 +421,7 @@ async function holdOf(db: Db | Tx, kind: string): Promise<Waiting['hold']> {
   return pause ? { reason: describePause(pause), step: resumeStep(pause) } : null;
 }
 
-async function aheadOf(
+async function rowAhead(
   db: Db | Tx,
   { outbox_id, ordering_key }: { readonly outbox_id: number; readonly ordering_key: string },
 ): Promise<Waiting['ahead']> {
@@ -425,8 +438,8 @@ async function aheadOf(
     .executeTakeFirst();
   if (!first) return null;
   const { kind, reference, state } = first;
-  const isLeft = first.blocked_reason !== null;
-  return { outboxId: first.outbox_id, kind, reference, state, isLeft };
+  const needsAttention = first.blocked_reason !== null;
+  return { outboxId: first.outbox_id, kind, reference, state, needsAttention };
 }
 
 /** Counts rows that are due before it, as many as are worth counting. */
@@ -451,8 +464,8 @@ export async function waitingOf(
 ): Promise<Waiting | null> {
   if (row.state !== 'queued') return null;
   return {
-    ahead: await aheadOf(db, row),
-    hold: await holdOf(db, row.kind),
+    ahead: await rowAhead(db, row),
+    pause: await pauseFor(db, row.kind),
     before: await countBefore(db, row.outbox_id, row.due_at),
   };
 }

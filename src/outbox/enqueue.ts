@@ -9,7 +9,7 @@ import { meetingOf, reopen } from './corrections.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './evidence/mirrored.ts';
 
-interface Intent {
+interface Push {
   readonly kind: string;
   /** Rows of one key go out one after the other. */
   readonly orderingKey: string;
@@ -27,29 +27,29 @@ interface Intent {
 }
 
 /** Stores a push, due at once; returns its outbox id. */
-async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
-  const body = canonicalJson(intent.body);
+async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
+  const body = canonicalJson(push.body);
   const row = await tx
     .insertInto('outbox')
     .values({
-      kind: intent.kind,
-      ordering_key: intent.orderingKey,
-      reference: intent.reference,
-      reference_key: intent.referenceKey,
+      kind: push.kind,
+      ordering_key: push.orderingKey,
+      reference: push.reference,
+      reference_key: push.referenceKey,
       body,
       body_hash: sha256(body),
-      expected_from: intent.expectedFrom,
+      expected_from: push.expectedFrom,
       due_at: now,
       in_doubt_since: null,
       created_at: now,
       ended_at: null,
-      cause: intent.cause,
+      cause: push.cause,
       result: null,
       last_error: null,
       blocked_reason: null,
       order_id: null,
-      order_delivery_id: intent.orderDeliveryId ?? null,
-      decision_id: intent.decisionId ?? null,
+      order_delivery_id: push.orderDeliveryId ?? null,
+      decision_id: push.decisionId ?? null,
     })
     .returning('outbox_id')
     .executeTakeFirstOrThrow();
@@ -222,6 +222,19 @@ async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise
   return refund?.status ?? 'pending';
 }
 
+async function pushOf(tx: Tx, intent: DocumentIntent, reference: string): Promise<Push> {
+  const { kind, document, cause } = intent;
+  return {
+    kind,
+    reference,
+    referenceKey: referenceKey(reference),
+    body: document,
+    cause,
+    orderingKey: await orderingKeyOf(tx, intent),
+    expectedFrom: await expectedFrom(tx, intent),
+  };
+}
+
 /**
  * Enqueues a document once per reference: the same document again returns its first row; another
  * one is refused, unless it corrects a document that was never sent.
@@ -231,7 +244,7 @@ export async function enqueueDocument(
   intent: DocumentIntent,
   now: number,
 ): Promise<Enqueued> {
-  const { kind, document, cause } = intent;
+  const { kind, document } = intent;
   const reference = intent.reference.trim().normalize('NFC');
   const existing = await onFile(tx, kind, reference);
   if (existing) {
@@ -239,21 +252,9 @@ export async function enqueueDocument(
     const meeting = await meetingOf(tx, existing, document);
     if (meeting === 'conflict') return { conflict: existing };
     if (meeting === 'repeat') return { outboxId, repeated: true };
-    const places = {
-      orderingKey: await orderingKeyOf(tx, intent),
-      expectedFrom: await expectedFrom(tx, intent),
-    };
-    await reopen(tx, existing, { body: document, cause, ...places }, now);
+    await reopen(tx, existing, await pushOf(tx, intent, reference), now);
     return { outboxId, repeated: false, reopened: true };
   }
-  const outboxId = await enqueue(
-    tx,
-    {
-      ...{ kind, reference, body: document, cause, referenceKey: referenceKey(reference) },
-      orderingKey: await orderingKeyOf(tx, intent),
-      expectedFrom: await expectedFrom(tx, intent),
-    },
-    now,
-  );
+  const outboxId = await enqueue(tx, await pushOf(tx, intent, reference), now);
   return { outboxId, repeated: false };
 }

@@ -185,7 +185,7 @@ async function postponeFailed(
   if (isHopeless && now - (await openSince(store.db, item)) >= limits.reviewAfterMs) {
     const taken = item.result === null ? '' : 'the service answered that it took it; ';
     const others = isPassing(error) ? ', while others of its kind could' : '';
-    const reason = `${taken}for too long it could not be looked for${others}: ${messageOf(error)}`;
+    const reason = `${taken}for too long it could not be looked up${others}: ${messageOf(error)}`;
     return finish(deps, kind, item, { outcome: 'ambiguous', reason, detail: {} }, now);
   }
   const retryMs = retryDelay(deps, before, error);

@@ -82,7 +82,7 @@ const WAYS = [
 ] as const;
 
 describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
-  it('is not sent again after it, but decided anew', async () => {
+  it('is not sent again after it, but decided again', async () => {
     const house = await accepted();
     const { pauses, service, fail } = await outboxOf(house);
     expect(service.sent).toBe(1);
@@ -96,7 +96,7 @@ describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
     expect(await house.decide({ rules: TIGHT })).toEqual(['1 hold']);
   });
 
-  it('is decided anew also where nothing has changed, and then leaves', async () => {
+  it('is decided again also where nothing has changed, and then leaves', async () => {
     const house = await accepted();
     const { pauses, service, fail, wake } = await outboxOf(house);
     await pauses.pause(DECISIONS, WHO);

@@ -398,11 +398,11 @@ describe('a push that died and is tried again', () => {
     expect(await house.decide({ rules: () => rules })).toEqual(['7 hold']);
     expect(await clearAgain(house)).toMatchObject({
       send: false,
-      lookup: { outcome: 'superseded', reason: 'decided anew: decision 2 says hold (2 pieces)' },
+      lookup: { outcome: 'superseded', reason: 'decided again: decision 2 says hold (2 pieces)' },
     });
   });
 
-  it('is not sent once its facts are old, and the delivery is decided anew', async () => {
+  it('is not sent once its facts are old, and the delivery is decided again', async () => {
     const house = await died();
     await house.clock.advance(900_000);
     expect(await clearAgain(house)).toMatchObject({

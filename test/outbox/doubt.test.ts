@@ -45,7 +45,7 @@ describe('what can never be looked for', () => {
     await bench.clock.advance(3 * MINUTE);
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
-      blocked_reason: `${taken}for too long it could not be looked for: its answer cannot be read`,
+      blocked_reason: `${taken}for too long it could not be looked up: its answer cannot be read`,
     });
     const looks = bench.looks.length;
     await bench.clock.advance(60 * MINUTE);
@@ -109,7 +109,7 @@ describe('what can never be looked for', () => {
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
       blocked_reason:
-        `${TAKEN}for too long it could not be looked for, while others of its kind could: ` +
+        `${TAKEN}for too long it could not be looked up, while others of its kind could: ` +
         'GET /orders/7: HTTP 500',
     });
     // Tried again it is looked for, and never sent twice.

@@ -27,7 +27,7 @@ describe('the next step', () => {
       for (const refusedWith of [null, ...codes]) {
         const step = nextAction({ ...PLAIN, kind, state: 'refused', refusedWith });
         expect(step, `${kind} ${refusedWith}`).toMatch(
-          /hand (?:it|the parts|in what|in another)|decided anew|to its support/,
+          /hand (?:it|the parts|in what|in another)|decided again|to its support/,
         );
       }
     }
@@ -48,7 +48,7 @@ describe('the next step', () => {
   it('of a doubt is to wait, or to decide with a command that can be typed', () => {
     for (const kind of KINDS) {
       const doubt = { ...PLAIN, kind, state: 'in_doubt' } as const;
-      expect(nextAction(doubt)).toMatch(/^wait: .*do not hand it in again/);
+      expect(nextAction(doubt)).toMatch(/^wait: .*do not submit it again/);
       expect(nextAction({ ...doubt, blockedReason: 'two have this reference' })).toMatch(
         /^decide: .*selvedge outbox show 17.*outbox resolve 17 --as confirmed\S* --reason "…"/,
       );

@@ -86,7 +86,7 @@ function printRevisions(output: Output, { revisions }: OutboxCard): void {
     ['EARLIER', 'HANDED IN', 'REPLACED', 'STATE', 'WHY', 'DOCUMENT'],
     revisions.map((one) => [
       String(one.revision),
-      timeText(one.handedInAt),
+      timeText(one.submittedAt),
       timeText(one.replacedAt),
       one.state,
       one.lastError ?? '',

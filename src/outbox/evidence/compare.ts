@@ -57,7 +57,7 @@ function sumsOf(lines: readonly Line[], { priced, named }: Known): Map<string, S
   return sums;
 }
 
-function piecesTold(quantity: number | undefined): string {
+function piecesText(quantity: number | undefined): string {
   return Number.isNaN(quantity) ? UNREADABLE : String(quantity);
 }
 
@@ -79,11 +79,11 @@ function lineDifferences(
     const there = other.get(whole)?.quantity;
     if (there === quantity) continue;
     const missing = `not at the service: ${quantity} × ${textOf(line)}`;
-    const changed = `pieces: sent ${quantity}, shown ${piecesTold(there)} × ${textOf(line)}`;
+    const changed = `pieces: sent ${quantity}, shown ${piecesText(there)} × ${textOf(line)}`;
     differences.push(there === undefined ? missing : changed);
   }
   for (const [whole, { line, quantity }] of other) {
-    const only = `only at the service: ${piecesTold(quantity)} × ${textOf(line)}`;
+    const only = `only at the service: ${piecesText(quantity)} × ${textOf(line)}`;
     if (!own.has(whole)) differences.push(only);
   }
   return differences;
@@ -142,13 +142,17 @@ export interface OrderDifferences {
 }
 
 /** Differences of an order, for people. */
-export interface Told {
+export interface OrderReport {
   readonly differences: readonly string[];
   /** The differences make goods leave too early, go elsewhere, or be others. */
   readonly holds: boolean;
 }
 
-export function describeOrder(found: OrderDifferences, sent: NewOrder, shown: SeasonsShown): Told {
+export function describeOrder(
+  found: OrderDifferences,
+  sent: NewOrder,
+  shown: SeasonsShown,
+): OrderReport {
   const { lines, isPriceOnly, address, amounts } = found;
   const { seasonName } = sent;
   const isUnseen = found.isSeasonUnseen && seasonName !== undefined;

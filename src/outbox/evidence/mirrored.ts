@@ -38,8 +38,11 @@ export async function mirroredOrder(db: Db | Tx, orderId: number): Promise<SeenO
     shippingAddress: isJsonObject(address) ? address : null,
     freight: { freightAmount: decimal(order.freight_amount) },
     orderLineItems: lines.map(({ barcode, quantity, price, season_name, delivery_name }) => ({
-      ...{ barcode, quantity, price: decimal(price) },
-      ...{ season: season_name, delivery: delivery_name },
+      barcode,
+      quantity,
+      price: decimal(price),
+      season: season_name,
+      delivery: delivery_name,
     })),
   };
 }
@@ -140,8 +143,8 @@ export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
   return {
     // Some services show no reference.
     reference: refund?.reference || null,
-    refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
-      ...{ barcode, quantity, price: decimal(price), refundType: refund_type },
-    })),
+    refundLineItems: lines.map(({ barcode, quantity, price, refund_type: refundType }) => {
+      return { barcode, quantity, price: decimal(price), refundType };
+    }),
   };
 }

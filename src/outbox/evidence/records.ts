@@ -59,8 +59,10 @@ export async function knownBefore(
   const maxOrderId = row?.max_order_id ?? (await knownToBackup(db, item));
   const { count, first_at: firstAt, last_at: lastAt } = row ?? {};
   return {
-    ...{ maxOrderId, count: count ?? undefined },
-    ...{ firstAt: firstAt ?? undefined, lastAt: lastAt ?? undefined },
+    maxOrderId,
+    count: count ?? undefined,
+    firstAt: firstAt ?? undefined,
+    lastAt: lastAt ?? undefined,
   };
 }
 

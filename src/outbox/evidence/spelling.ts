@@ -65,10 +65,29 @@ const DROPPED: Readonly<Record<Spelling['keep'], RegExp | undefined>> = {
 };
 
 const SPELT: Readonly<Record<string, string>> = {
-  ...{ ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss', æ: 'ae', ø: 'oe', å: 'aa', œ: 'oe', þ: 'th', ð: 'd' },
+  // biome-ignore format: a table
+  ä: 'ae',
+  ö: 'oe',
+  ü: 'ue',
+  ß: 'ss',
+  æ: 'ae',
+  ø: 'oe',
+  å: 'aa',
+  œ: 'oe',
+  þ: 'th',
+  ð: 'd',
 };
 const UNMARKED: Readonly<Record<string, string>> = {
-  ...{ ß: 'ss', æ: 'ae', ø: 'o', œ: 'oe', þ: 'th', ð: 'd', ł: 'l', đ: 'd', ı: 'i' },
+  // biome-ignore format: a table
+  ß: 'ss',
+  æ: 'ae',
+  ø: 'o',
+  œ: 'oe',
+  þ: 'th',
+  ð: 'd',
+  ł: 'l',
+  đ: 'd',
+  ı: 'i',
 };
 
 function withoutAccents(text: string, accents: Spelling['accents']): string {

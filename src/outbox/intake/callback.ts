@@ -28,7 +28,7 @@ export interface CallbackDeps {
 }
 
 /** Interval between two searches for ended documents. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 
@@ -112,7 +112,7 @@ async function note(
     .execute();
 }
 
-async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<void> {
+async function runDue(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<void> {
   const { store, clock, log, settings } = deps;
   const receipt = await readReceipt(store.db, due.outbox_id);
   if (!receipt) return;
@@ -132,8 +132,8 @@ async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<
   const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
   await note(deps, due, state);
   const fields = { documentId: due.outbox_id, attempts, error };
-  if (givenUp) log.error(fields, 'the callback command was not told; given up');
-  else log.warn({ ...fields, retryMs: delay }, 'the callback command failed');
+  if (givenUp) log.error(fields, 'callback command given up');
+  else log.warn({ ...fields, retryMs: delay }, 'callback command failed');
 }
 
 /** Creates the worker that runs the command until the signal aborts. */
@@ -152,10 +152,10 @@ export function createCallback(deps: CallbackDeps) {
           .limit(AT_ONCE_MAX)
           .execute();
         // Waits for all runs, so that none is repeated while it still runs.
-        const told = await Promise.allSettled(due.map((one) => tell(deps, one, signal)));
-        for (const one of told) if (one.status === 'rejected') throw one.reason;
+        const runs = await Promise.allSettled(due.map((one) => runDue(deps, one, signal)));
+        for (const one of runs) if (one.status === 'rejected') throw one.reason;
         const more = due.length === AT_ONCE_MAX;
-        await clock.sleep(more ? 0 : LOOK_MS, signal).catch(() => undefined);
+        await clock.sleep(more ? 0 : POLL_MS, signal).catch(() => undefined);
       }
     },
   };

@@ -39,7 +39,7 @@ export interface ExchangeChannelDeps {
 }
 
 /** Interval between two reads of the counter; a document waits at most this long. */
-const LOOK_MS = 400;
+const POLL_MS = 400;
 /** Pause after a held lock: short, because a busy writer lets go for moments only. */
 const RETRY_MS = 7;
 /** Time after which a held lock is logged. */
@@ -65,15 +65,26 @@ function receiptRow(
   changedAt: string,
 ): ReceiptRow {
   const { documentId, state, final, orderId, orderNo, pendingRefundId, refundId } = receipt;
-  const { conflict, problems, nextStep, endedAt } = receipt;
-  const clash = conflict === undefined ? [] : [{ path: '', message: 'both documents', conflict }];
+  const { conflict, nextStep, endedAt } = receipt;
+  const problems: object[] = [...receipt.problems];
+  if (conflict) problems.push({ path: '', message: 'both documents', conflict });
   return {
-    ...{ intakeId, documentId, state, final, orderId, orderNo, pendingRefundId, refundId },
+    intakeId,
+    documentId,
+    state,
+    final,
+    orderId,
+    orderNo,
+    pendingRefundId,
+    refundId,
     kind: receipt.kind ?? '',
     reference: receipt.reference ?? '',
     deliveries: JSON.stringify(receipt.deliveries),
-    problems: JSON.stringify([...problems, ...clash]),
-    ...{ nextStep, handedInAt, changedAt, endedAt },
+    problems: JSON.stringify(problems),
+    nextStep,
+    handedInAt,
+    changedAt,
+    endedAt,
   };
 }
 
@@ -89,7 +100,7 @@ interface Progress {
   /** Last receipt whose document was imported; starts again with the file. */
   takenTo: number;
   answers: ReceiptRow[];
-  told: Told | undefined;
+  receipts: DueReceipts | undefined;
   /** Monotonic time of the next deletion of old rows. */
   forgetAt: number;
 }
@@ -97,12 +108,12 @@ interface Progress {
 async function answerOf(
   { store }: ExchangeChannelDeps,
   row: HandedIn,
-  handed: SubmitResult,
+  result: SubmitResult,
   receivedAt: number,
 ): Promise<ReceiptRow[]> {
-  const receipt = handed.ok
-    ? await readReceipt(store.db, handed.documentId)
-    : refusalReceipt(row.kind, handed, receivedAt);
+  const receipt = result.ok
+    ? await readReceipt(store.db, result.documentId)
+    : refusalReceipt(row.kind, result, receivedAt);
   if (!receipt) return [];
   return [receiptRow(receipt, row.intakeId, row.handedInAt, isoTime(receivedAt))];
 }
@@ -121,30 +132,30 @@ async function importDocuments(
   const sound = parsed.flatMap(({ row, read }): Submission[] => {
     if (!('payload' in read)) return [];
     const { kind, reference, intakeId } = row;
-    const where = { door: 'sql', source: intakeId, receivedAt } as const;
+    const where = { channel: 'sql', source: intakeId, receivedAt } as const;
     return [{ kind, reference, payload: read.payload, ...where }];
   });
-  const handed = [...(await intake.submit(sound))];
+  const results = [...(await intake.submit(sound))];
   let refused = 0;
   for (const { row, read } of parsed) {
     const broken = 'problems' in read ? invalid(row.reference, read.problems) : undefined;
-    const answer = broken ?? handed.shift();
+    const answer = broken ?? results.shift();
     if (!answer) continue;
     if (!answer.ok) refused += 1;
     progress.answers.push(...(await answerOf(deps, row, answer, receivedAt)));
     progress.takenTo = row.receiptId;
   }
-  if (refused > 0) deps.log.warn({ rows: rows.length, refused }, 'documents refused at the door');
+  if (refused > 0) deps.log.warn({ rows: rows.length, refused }, 'documents refused at submission');
   return rows.length > 0;
 }
 
 /** Due receipts in their current state. */
-interface Told {
+interface DueReceipts {
   readonly due: readonly { readonly outbox_id: number; readonly receipt_due: number }[];
   readonly receipts: readonly ReceiptRow[];
 }
 
-async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<Told> {
+async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueReceipts> {
   const due = await store.db
     .selectFrom('intake')
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
@@ -171,10 +182,10 @@ async function publishReceipts(
   progress: Progress,
 ): Promise<number> {
   // Read once, however many tries the write takes.
-  progress.told ??= await dueReceipts(deps);
-  const { due, receipts } = progress.told;
+  progress.receipts ??= await dueReceipts(deps);
+  const { due, receipts } = progress.receipts;
   if (receipts.length > 0) exchange.writeReceipts(receipts);
-  progress.told = undefined;
+  progress.receipts = undefined;
   if (due.length === 0) return 0;
   await deps.store.transaction(async (tx) => {
     for (const { outbox_id, receipt_due } of due) {
@@ -279,7 +290,7 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
     const exchange = openExchange(path, clock);
     try {
       await catchUp(deps, exchange);
-      const none = { takenTo: 0, answers: [], told: undefined, forgetAt: 0 };
+      const none = { takenTo: 0, answers: [], receipts: undefined, forgetAt: 0 };
       return { exchange, progress: { unread: true, isCaughtUp: false, ...none } };
     } catch (error) {
       exchange[Symbol.dispose]();
@@ -294,7 +305,7 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
       let failingSince: number | undefined;
       try {
         while (!signal.aborted) {
-          let waitMs = LOOK_MS;
+          let waitMs = POLL_MS;
           try {
             opened ??= await open();
             if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;

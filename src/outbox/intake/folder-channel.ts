@@ -48,7 +48,7 @@ export interface FolderChannelDeps extends FolderScan {
 }
 
 /** Interval between two scans of the folder. */
-const LOOK_MS = 500;
+const SCAN_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
 /** Least time between two receipts of a file whose documents move. */
 const RECEIPT_EVERY_MS = 5_000;
@@ -87,11 +87,11 @@ async function submitAll(
   const sound = entries.flatMap(({ envelope, line }): Submission[] =>
     envelope === undefined
       ? []
-      : [{ ...envelope, door: 'folder', source: `${name}:${line}`, receivedAt }],
+      : [{ ...envelope, channel: 'folder', source: `${name}:${line}`, receivedAt }],
   );
-  const handed = [...(await intake.submit(sound))];
+  const results = [...(await intake.submit(sound))];
   return entries.map((entry) => {
-    const answer = entry.envelope === undefined ? undefined : handed.shift();
+    const answer = entry.envelope === undefined ? undefined : results.shift();
     return answer ?? invalid(entry.reference, entry.problems);
   });
 }
@@ -101,11 +101,11 @@ async function noteFile(
   { store, clock }: FolderChannelDeps,
   name: string,
   content: FileContent,
-  handed: readonly SubmitResult[],
+  results: readonly SubmitResult[],
 ): Promise<ReturnType<typeof takenFile>> {
   const now = clock.now();
-  const folder = handed.every(({ ok }) => ok) ? 'done' : 'refused';
-  const documents = handed.map((answer, index) => {
+  const folder = results.every(({ ok }) => ok) ? 'done' : 'refused';
+  const documents = results.map((answer, index) => {
     const { line, kind } = content.entries[index] ?? { line: index + 1, kind: null };
     const outbox_id = answer.ok ? answer.documentId : null;
     const refusal = answer.ok ? null : JSON.stringify(refusalReceipt(kind, answer, now));
@@ -159,7 +159,7 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
 }
 
 /** Writes the receipt; a document that moves meanwhile keeps it due. */
-async function tellFile(
+async function refreshReceipt(
   { store, folder }: FolderChannelDeps,
   file: ReturnType<typeof takenFile>,
 ): Promise<void> {
@@ -244,13 +244,13 @@ async function takeFile(deps: FolderChannelDeps, name: string): Promise<void> {
   const { folder, log } = deps;
   const content = await readContent(deps, name);
   if (!content) return;
-  const handed = await submitAll(deps, name, content);
+  const results = await submitAll(deps, name, content);
   await makeRoom(deps, name, content.sha256);
-  const file = await noteFile(deps, name, content, handed);
-  await tellFile(deps, file);
+  const file = await noteFile(deps, name, content, results);
+  await refreshReceipt(deps, file);
   await moveAway(deps, name, join(ownFolder(folder, file.folder), name), content);
-  const refused = handed.filter(({ ok }) => !ok).length;
-  const fields = { file: name, documents: handed.length, refused };
+  const refused = results.filter(({ ok }) => !ok).length;
+  const fields = { file: name, documents: results.length, refused };
   if (refused > 0) log.warn(fields, 'file refused, at least in part');
   else log.info(fields, 'file taken');
 }
@@ -289,7 +289,7 @@ async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Pro
     if (skipped.has(file.name)) continue;
     if (written.has(file.fileId) && (await hasOpenDocuments(deps, file.fileId))) continue;
     written.set(file.fileId, now);
-    await tellFile(deps, file).catch((error) => skip(progress, file.name, error));
+    await refreshReceipt(deps, file).catch((error) => skip(progress, file.name, error));
   }
 }
 
@@ -332,12 +332,12 @@ async function takeFiles(
   signal: AbortSignal,
 ): Promise<void> {
   const { sizeChecks, skipped } = progress;
-  skipped.lookAgain();
+  skipped.release();
   const ready = await readyFiles(deps, sizeChecks, (name) => skipped.has(name));
   for (const { name, obstacle } of ready) {
     if (signal.aborted) return;
     if (obstacle !== undefined) {
-      skipped.add(name, `a file is left alone: ${obstacle}`);
+      skipped.add(name, `file skipped: ${obstacle}`);
       continue;
     }
     try {
@@ -360,7 +360,9 @@ export function createFolderChannel(deps: FolderChannelDeps) {
       makeFolders(folder);
       await putAllBack(deps);
       const progress: Progress = {
-        ...{ sizeChecks: new Map(), written: new Map(), skipped: createSkippedFiles(deps) },
+        sizeChecks: new Map(),
+        written: new Map(),
+        skipped: createSkippedFiles(deps),
         forgetAt: 0,
       };
       while (!signal.aborted) {
@@ -371,7 +373,7 @@ export function createFolderChannel(deps: FolderChannelDeps) {
           // Months of files may be due at once.
           if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
         }
-        await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+        await clock.sleep(SCAN_MS, signal).catch(() => undefined);
       }
     },
   };
@@ -404,9 +406,9 @@ async function documentsOf(db: Db, fileId: number): Promise<Record<string, unkno
   const documents: Record<string, unknown>[] = [];
   for (const [index, { line, outbox_id, refusal }] of rows.entries()) {
     if (index % SLICE === SLICE - 1) await nextTurn();
-    const told: unknown =
+    const receipt: unknown =
       outbox_id === null ? tryParseJson(refusal ?? '') : await readReceipt(db, outbox_id);
-    documents.push({ line, ...(isJsonObject(told) ? told : {}) });
+    documents.push({ line, ...(isJsonObject(receipt) ? receipt : {}) });
   }
   return documents;
 }
@@ -446,7 +448,7 @@ export async function removeStored(root: string, { folder, storedAs }: TakenFile
 }
 
 /** Writes a new file: a link of that name is removed, and not followed. */
-async function writeAnew(path: string, text: string): Promise<void> {
+async function writeNew(path: string, text: string): Promise<void> {
   await rm(path, { force: true });
   const file = await open(path, 'wx');
   try {
@@ -471,6 +473,6 @@ export async function writeFileReceipt(db: Db, root: string, file: TakenFile): P
   };
   const path = `${join(ownFolder(root, file.folder), file.storedAs)}.receipt.json`;
   const unfinished = join(dirname(path), `.${basename(path)}.tmp`);
-  await writeAnew(unfinished, `${JSON.stringify(receipt, null, 2)}\n`);
+  await writeNew(unfinished, `${JSON.stringify(receipt, null, 2)}\n`);
   await rename(unfinished, path);
 }

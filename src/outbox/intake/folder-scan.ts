@@ -120,19 +120,19 @@ async function strangers(
 
 /** Lists files that nobody writes any more, in order, without skipped ones. */
 export async function readyFiles(
-  look: FolderScan,
+  scan: FolderScan,
   sizeChecks: SizeChecks,
   isSkipped: (name: string) => boolean,
 ): Promise<Ready[]> {
-  const { clock, folder, settleMs } = look;
+  const { clock, folder, settleMs } = scan;
   const found = await readdir(folder, { withFileTypes: true });
-  const looked = found
+  const named = found
     .filter(({ name }) => isToBeTaken(name) && !isSkipped(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const present = new Set(looked.map(({ name }) => name));
+  const present = new Set(named.map(({ name }) => name));
   for (const name of sizeChecks.keys()) if (!present.has(name)) sizeChecks.delete(name);
   const ready: Ready[] = [];
-  for (const one of looked.slice(0, FILES_PER_ROUND)) {
+  for (const one of named.slice(0, FILES_PER_ROUND)) {
     const { name } = one;
     const obstacle = obstacleIn(one);
     if (obstacle !== undefined) {
@@ -149,7 +149,7 @@ export async function readyFiles(
     const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
     if (restedMs >= settleMs) ready.push({ name });
   }
-  return [...ready, ...(await strangers(look, found, isSkipped))];
+  return [...ready, ...(await strangers(scan, found, isSkipped))];
 }
 
 /** Reads a file, without its bytes if they are too many; undefined: it is no file any more. */
@@ -229,7 +229,7 @@ export interface SkippedFiles {
   add(name: string, why: string, fields?: object): void;
   taken(name: string): void;
   /** Releases files whose minute is over. */
-  lookAgain(): void;
+  release(): void;
 }
 
 const AGAIN_MS = 60_000;
@@ -241,23 +241,23 @@ export function createSkippedFiles(deps: {
 }): SkippedFiles {
   const { clock, log } = deps;
   /** Monotonic end of each skip. */
-  const left = new Map<string, number>();
+  const until = new Map<string, number>();
   /** Logged reason and its time, by name. */
-  const told = new Map<string, { readonly why: string; readonly at: number }>();
+  const logged = new Map<string, { readonly why: string; readonly at: number }>();
   return {
-    has: (name) => left.has(name),
+    has: (name) => until.has(name),
     add(name, why, fields = {}) {
       const at = clock.monotonic();
-      left.set(name, at + AGAIN_MS);
-      if (told.get(name)?.why === why) return;
-      told.set(name, { why, at });
+      until.set(name, at + AGAIN_MS);
+      if (logged.get(name)?.why === why) return;
+      logged.set(name, { why, at });
       log.error({ file: name, ...fields }, why);
     },
-    taken: (name) => told.delete(name),
-    lookAgain() {
+    taken: (name) => logged.delete(name),
+    release() {
       const now = clock.monotonic();
-      for (const [name, until] of left) if (until <= now) left.delete(name);
-      for (const [name, { at }] of told) if (at + REMIND_MS <= now) told.delete(name);
+      for (const [name, end] of until) if (end <= now) until.delete(name);
+      for (const [name, { at }] of logged) if (at + REMIND_MS <= now) logged.delete(name);
     },
   };
 }

@@ -20,10 +20,10 @@ import {
   type Envelope,
 } from './envelope.ts';
 
-type Door = 'sql' | 'folder' | 'http' | 'cli';
+type Channel = 'sql' | 'folder' | 'http' | 'cli';
 
 export interface Submission extends Envelope {
-  readonly door: Door;
+  readonly channel: Channel;
   /** Row, file and line, client or person. */
   readonly source: string;
   /** Epoch milliseconds. */
@@ -51,7 +51,7 @@ export interface Intake {
    * Submits documents in order; the answers have the same order. Throws a RetryLaterError, and
    * takes nothing more, while the disk is too full.
    */
-  submit(delivered: readonly Submission[]): Promise<readonly SubmitResult[]>;
+  submit(submissions: readonly Submission[]): Promise<readonly SubmitResult[]>;
 }
 
 export interface IntakeDeps {
@@ -70,20 +70,20 @@ const SLICE = 50;
 type Sound = Extract<Checked, { ok: true }>;
 
 export function invalid(reference: string | undefined, problems: readonly Problem[]): Refusal {
-  const nextStep = 'correct the document where its problems say, and hand it in again';
+  const nextStep = 'correct the document where its problems say, and submit it again';
   return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
 
-function conflict(reference: string, clash: Conflict): Refusal {
-  const { documentId, state } = clash.existing;
-  const says = clash.differences.join('; ');
+function inConflict(reference: string, conflict: Conflict): Refusal {
+  const { documentId, state } = conflict.existing;
+  const says = conflict.differences.join('; ');
   const message = `belongs to document ${documentId} (${state}), which says otherwise: ${says}`;
   const nextStep =
     'another document needs a reference of its own; to replace the first one, cancel it as long ' +
     `as it was not sent (selvedge outbox cancel ${documentId} --reason "…"), and hand this one ` +
     'in again';
   const problems = [{ path: 'reference', message }];
-  return { ok: false, code: 'conflict', reference, problems, nextStep, conflict: clash };
+  return { ok: false, code: 'conflict', reference, problems, nextStep, conflict };
 }
 
 function keyReused(reference: string, documentId: number): Refusal {
@@ -94,7 +94,7 @@ function keyReused(reference: string, documentId: number): Refusal {
 }
 
 function turnedOff(reference: string, problem: Problem): Refusal {
-  const nextStep = 'once that is done, hand the same document in again: its reference is free';
+  const nextStep = 'once that is done, submit the same document again: its reference is free';
   const problems = [problem];
   return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
@@ -121,18 +121,23 @@ async function remember(
   one: Submission,
   isReopened: boolean,
 ): Promise<void> {
-  const { door, source, receivedAt, idempotencyKey } = one;
+  const { channel, source, receivedAt, idempotencyKey } = one;
   await tx
     .insertInto('intake')
     .values({
-      ...{ outbox_id: outboxId, door, source, received_at: receivedAt },
-      ...{ last_repeat_at: null, callback_due_at: null, callback_error: null },
+      outbox_id: outboxId,
+      channel,
+      source,
+      received_at: receivedAt,
+      last_repeat_at: null,
+      callback_due_at: null,
+      callback_error: null,
     })
     .onConflict((taken) =>
       taken.column('outbox_id').doUpdateSet((eb) => ({
         repeats: eb('intake.repeats', '+', 1),
         last_repeat_at: receivedAt,
-        ...(isReopened ? { door, source, received_at: receivedAt } : {}),
+        ...(isReopened ? { channel, source, received_at: receivedAt } : {}),
       })),
     )
     .execute();
@@ -164,9 +169,9 @@ async function submitOne(
   if (holder !== undefined) return keyReused(reference, holder);
   const off = whyOff(kind, document);
   if (off !== undefined && (await isNewWork(tx, checked))) return turnedOff(reference, off);
-  const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
+  const intent = { kind, reference, document, cause: `${one.channel}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);
-  if ('conflict' in result) return conflict(reference, conflictOf(result.conflict, document));
+  if ('conflict' in result) return inConflict(reference, conflictOf(result.conflict, document));
   const { outboxId: documentId, repeated, reopened = false } = result;
   await remember(tx, documentId, one, reopened);
   return { ok: true, documentId, repeated };
@@ -174,26 +179,26 @@ async function submitOne(
 
 export function createIntake({ store, onTaken, hasRoom, whyOff }: IntakeDeps): Intake {
   return {
-    async submit(delivered) {
+    async submit(submissions) {
       const answers: SubmitResult[] = [];
-      for (let start = 0; start < delivered.length; start += SLICE) {
+      for (let start = 0; start < submissions.length; start += SLICE) {
         if (start > 0) await nextTurn();
         if (!hasRoom()) {
           throw new RetryLaterError('intake.no_room', 'the disk is too full to take documents', {
-            hint: 'make room; what was not taken may be handed in again then',
+            hint: 'make room; what was not taken may be submitted again then',
           });
         }
-        const slice = delivered
+        const slice = submissions
           .slice(start, start + SLICE)
           .map((one) => ({ one, checked: checkEnvelope(one) }));
-        const handed = await store.transaction(async (tx, onCommit) => {
+        const results = await store.transaction(async (tx, onCommit) => {
           const done: SubmitResult[] = [];
           for (const { one, checked } of slice)
             done.push(await submitOne(tx, one, checked, whyOff));
           if (done.some((answer) => answer.ok && !answer.repeated)) onCommit(onTaken);
           return done;
         });
-        answers.push(...handed);
+        answers.push(...results);
       }
       return answers;
     },

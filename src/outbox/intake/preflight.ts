@@ -32,7 +32,7 @@ function refusal(reference: string | undefined, problems: Checkup['problems']): 
   return { reference: reference ?? null, verdict: 'refused', documentId: null, problems };
 }
 
-function verdictOf(reference: string, clearance: Clearance): Checkup {
+function checkupOf(reference: string, clearance: Clearance): Checkup {
   if (clearance.send) {
     return { reference, verdict: 'fit', documentId: null, problems: clearance.warnings };
   }
@@ -47,8 +47,17 @@ function verdictOf(reference: string, clearance: Clearance): Checkup {
 
 function itemOf(kind: string, reference: string, body: JsonObject, now: number): OutboxItem {
   return {
-    ...{ outboxId: 0, kind, orderingKey: '', reference, body, expectedFrom: null, state: 'queued' },
-    ...{ attempts: 0, result: null, inDoubtSince: null, createdAt: now, cause: 'preflight' },
+    outboxId: 0,
+    kind,
+    orderingKey: '',
+    reference,
+    body,
+    expectedFrom: null,
+    state: 'queued',
+    attempts: 0,
+    result: null,
+    inDoubtSince: null,
+    createdAt: now,
   };
 }
 
@@ -69,8 +78,8 @@ async function repeated({ db }: Store, reference: string, documentId: number): P
   }
   const { state, nextStep, problems } = receipt;
   const message = `belongs to document ${documentId}, this very one (${state}): ${nextStep}`;
-  const told = [{ path: 'reference', message }, ...problems];
-  return { reference, verdict: 'refused', documentId, problems: told };
+  const all = [{ path: 'reference', message }, ...problems];
+  return { reference, verdict: 'refused', documentId, problems: all };
 }
 
 export function createPreflight(
@@ -102,7 +111,7 @@ export function createPreflight(
     if (off) return refusal(reference, [off]);
     try {
       const item = itemOf(kind, reference, document, clock.now());
-      return verdictOf(reference, await sender.clear(item, signal));
+      return checkupOf(reference, await sender.clear(item, signal));
     } catch (error) {
       // An error of the service about one document says nothing about the others.
       const isOurs = error instanceof BugError || isStoreUnusable(error);

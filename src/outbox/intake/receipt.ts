@@ -50,8 +50,14 @@ function receiptOf(document: DocumentState, receivedAt: number): Receipt {
   const { kind, reference, state, orderId, orderNo, deliveries, pendingRefundId } = document;
   return {
     documentId: document.outboxId,
-    ...{ kind, reference, state, final: FINAL.has(state) },
-    ...{ orderId, orderNo, deliveries, pendingRefundId },
+    kind,
+    reference,
+    state,
+    final: FINAL.has(state),
+    orderId,
+    orderNo,
+    deliveries,
+    pendingRefundId,
     refundId: document.orderRefundId,
     styleId: document.styleId,
     problems: problemsOf(document),
@@ -78,10 +84,20 @@ export function refusalReceipt(kind: string | null, refusal: Refusal, receivedAt
   const at = isoTime(receivedAt);
   return {
     documentId: null,
-    ...{ kind, reference: reference ?? null, state: 'refused', final: true },
-    ...{ orderId: null, orderNo: null, deliveries: [], pendingRefundId: null },
-    ...{ refundId: null, styleId: null, problems },
+    kind,
+    reference: reference ?? null,
+    state: 'refused',
+    final: true,
+    orderId: null,
+    orderNo: null,
+    deliveries: [],
+    pendingRefundId: null,
+    refundId: null,
+    styleId: null,
+    problems,
     ...(conflict === undefined ? {} : { conflict }),
-    ...{ nextStep, receivedAt: at, endedAt: at },
+    nextStep,
+    receivedAt: at,
+    endedAt: at,
   };
 }

@@ -115,7 +115,7 @@ async function outdated(
     .limit(1)
     .executeTakeFirst();
   if (!latest || latest.outcome === OUTCOME[status]) return undefined;
-  return `decided anew: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
+  return `decided again: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
 }
 
 interface DeliveryStatusDeps {
@@ -243,7 +243,7 @@ export function createDeliveryStatusKind(
         const reason = over(target);
         if (reason !== undefined) throw new RetryLaterError('outbox.too_late', reason);
         if (call.isByRecentRead && recentReads.ageOf(orderId) > RECENT_MS) {
-          throw new RetryLaterError(READ_TOO_OLD, 'it is looked at once more before it is sent');
+          throw new RetryLaterError(READ_TOO_OLD, 'it is looked up once more before it is sent');
         }
       };
       const own = { ...call, beforeSend };

@@ -325,9 +325,9 @@ export function orderResult(
   return {
     orderId,
     orderNo: orderNo ?? null,
-    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
-      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null },
-    })),
+    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => {
+      return { orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null };
+    }),
   };
 }
 
@@ -360,7 +360,8 @@ async function confirmed(
   return {
     outcome: 'matched',
     detail: { orderId, orderNo: orderNo ?? null, reference: shown.reference ?? null, differences },
-    ...{ differences, holds },
+    differences,
+    holds,
     result: orderResult(orderId, orderNo, deliveries),
     // An answer with other pieces may belong to another order.
     ...(isAlike || item.result === null ? { shownReference: shown.reference ?? '' } : {}),

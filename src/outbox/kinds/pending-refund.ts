@@ -250,11 +250,13 @@ function unlisted({ pending, refunds }: Listed): PendingRefund[] {
     typeof pendingRefundId !== 'number' || shown.has(pendingRefundId)
       ? []
       : {
-          ...{ pendingRefundId, orderId, status: 'confirmed' },
+          pendingRefundId,
+          orderId,
+          status: 'confirmed',
           // Prices and kinds may be the service's own by now.
-          refundLineItems: (lines ?? []).map((one) => ({
-            ...{ barcode: one.barcode, quantity: one.refundedQuantity },
-          })),
+          refundLineItems: (lines ?? []).map(({ barcode, refundedQuantity: quantity }) => {
+            return { barcode, quantity };
+          }),
         },
   );
 }
@@ -494,10 +496,10 @@ function refundable(
   for (const { barcode, quantity } of readable(order.orderLineItems)) add(left, barcode, quantity);
   for (const refund of lists.refunds) {
     if (OVER.has(refund.status ?? '')) continue;
-    const lines = (refund.refundedLineItems ?? []).map(({ barcode, refundedQuantity }) => ({
-      ...{ barcode, quantity: refundedQuantity },
-    }));
-    for (const { barcode, quantity } of readable(lines)) add(left, barcode, -quantity);
+    const lines = refund.refundedLineItems ?? [];
+    for (const { barcode, refundedQuantity: quantity } of lines) {
+      if (barcode !== null && quantity !== null) add(left, barcode, -quantity);
+    }
   }
   const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
   for (const pending of lists.pending) {

@@ -62,34 +62,34 @@ const SOURCE = 'refresh:preflight';
 type Answer =
   | { readonly barcode: string; readonly is: 'there'; readonly variant: Variant }
   | { readonly barcode: string; readonly is: 'absent' }
-  | { readonly barcode: string; readonly is: 'untold'; readonly why: string };
+  | { readonly barcode: string; readonly is: 'unanswered'; readonly why: string };
 
 /** Absences that the service has stated, by season and barcode, with the start of the read. */
 function createAbsences(clock: Clock) {
-  const told = new Map<string, number>();
+  const seen = new Map<string, number>();
   const keyOf = (barcode: string, seasonName: string | undefined): string =>
     JSON.stringify([seasonName ?? null, barcode]);
   return {
     has(barcode: string, seasonName: string | undefined, since: number): boolean {
-      const at = told.get(keyOf(barcode, seasonName)) ?? Number.NEGATIVE_INFINITY;
+      const at = seen.get(keyOf(barcode, seasonName)) ?? Number.NEGATIVE_INFINITY;
       return at >= Math.min(since, clock.now() - FRESH_MS);
     },
     note(barcode: string, seasonName: string | undefined, at: number): void {
       const key = keyOf(barcode, seasonName);
-      told.delete(key);
-      told.set(key, at);
-      const [oldest] = told.keys();
-      if (told.size > ABSENCES_MAX && oldest !== undefined) told.delete(oldest);
+      seen.delete(key);
+      seen.set(key, at);
+      const [oldest] = seen.keys();
+      if (seen.size > ABSENCES_MAX && oldest !== undefined) seen.delete(oldest);
     },
     forget: (barcode: string, seasonName: string | undefined) =>
-      told.delete(keyOf(barcode, seasonName)),
+      seen.delete(keyOf(barcode, seasonName)),
   };
 }
 
 /**
  * Whether the service answered with neither an article nor an absence; asking again would not help.
  */
-function isUntold(error: unknown): boolean {
+function isUnanswered(error: unknown): boolean {
   const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
   return isBroken || error instanceof RefusedError;
 }
@@ -109,8 +109,8 @@ async function read(
     return { barcode, is: 'there', variant: value };
   } catch (error) {
     if (isNotFound(error)) return { barcode, is: 'absent' };
-    if (!isUntold(error)) throw error;
-    return { barcode, is: 'untold', why: messageOf(error) };
+    if (!isUnanswered(error)) throw error;
+    return { barcode, is: 'unanswered', why: messageOf(error) };
   }
 }
 
@@ -159,26 +159,26 @@ export function createArticles(deps: ArticlesDeps): Articles {
       const unknown = barcodes.filter((one) => !absences.has(one, seasonName, since));
       const wanted = unknown.slice(0, ASKED_MAX);
       const vouched = new Map<string, string>();
-      const untold = new Map<string, string>();
+      const unanswered = new Map<string, string>();
       for (let start = 0; start < wanted.length; start += BATCH) {
         const batch = wanted.slice(start, start + BATCH);
         const answers = await readBatch(batch, seasonName, signal);
         for (const answer of answers) {
           const { barcode } = answer;
-          if (answer.is === 'untold') untold.set(barcode, answer.why);
+          if (answer.is === 'unanswered') unanswered.set(barcode, answer.why);
           if (answer.is !== 'there') continue;
           const { barcode: shown } = answer.variant;
           vouched.set(barcode, `the service has it${shown === barcode ? '' : ` as ${shown}`}`);
         }
-        if (!answers.every(({ is }) => is === 'untold')) continue;
-        const why = untold.get(batch[0] ?? '') ?? '';
-        for (const one of wanted.slice(start)) untold.set(one, why);
+        if (!answers.every(({ is }) => is === 'unanswered')) continue;
+        const why = unanswered.get(batch[0] ?? '') ?? '';
+        for (const one of wanted.slice(start)) unanswered.set(one, why);
         break;
       }
-      if (untold.size > 0 && (await isListNewer(store, stream, since))) untold.clear();
+      if (unanswered.size > 0 && (await isListNewer(store, stream, since))) unanswered.clear();
       const beyond = unknown.slice(ASKED_MAX);
       const why = `one check asks the service for ${ASKED_MAX} articles`;
-      const open = new Map([...untold, ...beyond.map((one) => [one, why] as const)]);
+      const open = new Map([...unanswered, ...beyond.map((one) => [one, why] as const)]);
       if (open.size > 0) await requestRun(stream);
       return { vouched, open };
     },

@@ -97,7 +97,7 @@ async function askForArticles(
 }
 
 /** Turns errors into warnings for articles that the service has, or was not asked for. */
-function withoutUntold(
+function withoutUnanswered(
   document: OrderDocument,
   problems: readonly FlightProblem[],
   { vouched, open }: Asked,
@@ -116,7 +116,7 @@ function waitFor({ open }: Asked, { seasonName }: OrderDocument): RetryLaterErro
   const stream = seasonName === undefined ? 'stock' : 'season';
   const many = open.size === 1 ? `article ${barcode} is` : `${open.size} articles are`;
   const text =
-    `${many} not known here, and the service did not tell (${why}): the order waits for the next ` +
+    `${many} not known here, and the service did not answer (${why}): the order waits for the next ` +
     `pull ("selvedge sync show ${stream}")`;
   return new RetryLaterError('outbox.articles_unknown', text);
 }
@@ -140,7 +140,7 @@ export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
     const asked = await askForArticles(deps, document, problems, since, signal);
     if (asked === NOTHING_ASKED) return problems;
     ({ document, problems } = await check(own));
-    problems = withoutUntold(document, problems, asked);
+    problems = withoutUnanswered(document, problems, asked);
     const isRefused = errorsOf(problems).length > 0;
     if (!isRefused && asked.open.size > 0) throw waitFor(asked, document);
     return problems;

@@ -52,13 +52,13 @@ async function requireReference(
 ): Promise<void> {
   const fit = fitOf(await knownSpellings(db, row.kind), row.reference, shown ?? null);
   if (fit !== 'no') return;
-  const looks = await db
+  const lookups = await db
     .selectFrom('outbox_evidence')
     .select('detail')
     .where('outbox_id', '=', row.outboxId)
     .where('outcome', '=', 'ambiguous')
     .execute();
-  const { orderIds, pendingRefundIds } = candidatesIn(looks.map(({ detail }) => detail));
+  const { orderIds, pendingRefundIds } = candidatesIn(lookups.map(({ detail }) => detail));
   if ((row.kind === 'order' ? orderIds : pendingRefundIds).includes(id)) return;
   const what = row.kind === 'order' ? `order ${id}` : `pending refund ${id}`;
   const text = `${what} has the reference ${shown}, not ${row.reference}`;

@@ -140,7 +140,7 @@ async function lastCandidates(
   rows: readonly ReviewRow[],
 ): Promise<ReadonlyMap<number, readonly number[]>> {
   const ids = rows.map(({ outboxId }) => outboxId);
-  const looks = await tx
+  const lookups = await tx
     .selectFrom('outbox_evidence')
     .select((eb) => ['outbox_id', 'detail', eb.fn.max('id').as('id')])
     .where(inKeys('outbox_id', ids))
@@ -148,7 +148,7 @@ async function lastCandidates(
     .groupBy('outbox_id')
     .execute();
   return new Map(
-    looks.map(({ outbox_id: id, detail }) => {
+    lookups.map(({ outbox_id: id, detail }) => {
       const { orderIds, pendingRefundIds } = candidatesIn([detail]);
       // The detail of a refund names its order as well; only the refund is disowned.
       return [id, pendingRefundIds.length > 0 ? pendingRefundIds : orderIds];

@@ -72,8 +72,10 @@ async function unsentOrders(db: Db, since: number): Promise<readonly Evidence[]>
       and not exists (select 1 from outbox_evidence e
         where e.outbox_id = o.outbox_id and e.source = 'person')`.execute(db);
   return rows.map(({ outbox_id, reference, order_id, ended_at: at }) => ({
-    ...{ at, key: `order ${outbox_id}`, kind: 'order' },
-    text: `order ${order_id} bears ${reference}, which was handed in here and never sent`,
+    at,
+    key: `order ${outbox_id}`,
+    kind: 'order',
+    text: `order ${order_id} has ${reference}, which was submitted here and never sent`,
   }));
 }
 
@@ -88,7 +90,9 @@ async function aheadOfPushes(db: Db, since: number): Promise<readonly Evidence[]
       and o.ended_at - o.created_at <= ${SOON_MS} and o.created_at > ${restored?.at ?? 0}
       and ${ATTEMPTS} = 0`.execute(db);
   return rows.map(({ outbox_id, reference, ended_at: at }) => ({
-    ...{ at, key: `push ${outbox_id}`, kind: 'delivery' },
+    at,
+    key: `push ${outbox_id}`,
+    kind: 'delivery',
     text: `${reference}: its status was set as decided here before it was sent`,
   }));
 }
@@ -100,7 +104,7 @@ interface Double {
 }
 
 function doubleOf({ reference, ours, other }: Double, at: number): Evidence {
-  const text = `orders ${ours} and ${other} both bear ${reference}, of which we sent one`;
+  const text = `orders ${ours} and ${other} both have ${reference}, of which we sent one`;
   return { at, key: `double ${other}`, kind: 'double', text };
 }
 

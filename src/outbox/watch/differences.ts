@@ -63,8 +63,8 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
     const shown = await mirroredOrder(db, orderId);
     const sent = newOrderOf(reference, readBody.order(document));
     if (!shown || !(await bearsReference(db, { kind, reference }, shown.reference))) return false;
-    const told = describeOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
-    return told.differences.length === 0;
+    const seasons = await seasonsShown(db);
+    return describeOrder(compareOrder(sent, shown), sent, seasons).differences.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
     const shown = await mirroredPendingRefund(db, pendingRefundId);
@@ -76,7 +76,7 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
   return false;
 }
 
-interface TakenOtherwise {
+interface Difference {
   readonly orderId: unknown;
   readonly differences: readonly string[];
   /** No delivery may be accepted before a person has looked. */
@@ -89,7 +89,7 @@ interface TakenOtherwise {
 export async function reportDifferences(
   tx: Tx,
   { outboxId, kind, reference }: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
-  { orderId, differences, holds, isSeasonUnseen }: TakenOtherwise,
+  { orderId, differences, holds, isSeasonUnseen }: Difference,
   now: number,
 ): Promise<void> {
   if (differences.length === 0) return;

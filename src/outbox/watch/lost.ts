@@ -42,8 +42,14 @@ function lostRows(db: Db | Tx) {
         .on(sql<boolean>`s.reference is not l.reference`),
     )
     .select([
-      ...(['l.outbox_id', 'l.order_id', 'l.since', 'l.noted_at', 'o.reference'] as const),
-      ...(['s.reference as instead', 's.order_no as instead_no', 's.order_id as other'] as const),
+      'l.outbox_id',
+      'l.order_id',
+      'l.since',
+      'l.noted_at',
+      'o.reference',
+      's.reference as instead',
+      's.order_no as instead_no',
+      's.order_id as other',
     ])
     .orderBy('l.outbox_id');
 }
@@ -86,8 +92,12 @@ export async function addLost(tx: Tx, found: readonly NewLost[], now: number): P
     await tx
       .insertInto('outbox_lost')
       .values({
-        ...{ outbox_id: outboxId, order_id: orderId, reference, read_seq: readSeq },
-        ...{ since: now, noted_at: null },
+        outbox_id: outboxId,
+        order_id: orderId,
+        reference,
+        read_seq: readSeq,
+        since: now,
+        noted_at: null,
       })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
@@ -132,7 +142,7 @@ export async function reportLost(tx: Tx, now: number): Promise<void> {
   });
   const [first] = rows;
   const hint =
-    'nothing of it is sent again by itself: see "selvedge outbox list", hand in what is still ' +
+    'nothing of it is sent again by itself: see "selvedge outbox list", submit what is still ' +
     'wanted under a new reference, and end this with: selvedge outbox resolve ' +
     `${first?.outbox_id} --as noted --reason "…"`;
   await updateIncident(tx, { ...PUT_BACK, detail: { lost: rows.length, orders, hint } }, now);

@@ -1,4 +1,4 @@
-/** An accept leaves while what it rests on is fresh, or is decided anew. */
+/** An accept leaves while what it rests on is fresh, or is decided again. */
 import { expect, it } from 'vitest';
 import { ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
 
@@ -25,7 +25,7 @@ it.each([
   ['nobody had refused it', undefined, ['1 accept']],
   ['the service had refused it', 'refused', []],
   ['the service had another status', 'conflict', []],
-])('is decided anew where it waited too long and %s', async (_, answer, anew) => {
+])('is decided again where it waited too long and %s', async (_, answer, anew) => {
   const house = await createHouse();
   const { db } = house.store;
   await house.delivery({ id: 1 });

@@ -88,7 +88,7 @@ describe('the rail', () => {
     await end();
   });
 
-  it('re-read: what changed while it waited is decided anew', async () => {
+  it('re-read: what changed while it waited is decided again', async () => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace({ readDelivery: () => court.unlucky(1, {}, 14).then(() => ({})) });
@@ -112,7 +112,7 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
-  it('re-read: what the service does not know any more is decided anew', async () => {
+  it('re-read: what the service does not know any more is decided again', async () => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace({ readDelivery: () => Promise.reject(new Error('no answer')) });
@@ -168,7 +168,7 @@ describe('the rail', () => {
     expect((await court.overview()).armed[0]?.ruleHash).not.toBe(rule?.hash);
   });
 
-  it('re-evaluation: what the rules want otherwise by then is decided anew', async () => {
+  it('re-evaluation: what the rules want otherwise by then is decided again', async () => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace({

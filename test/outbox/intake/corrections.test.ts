@@ -42,7 +42,7 @@ it('another content takes the place of what was refused before it was sent', asy
   const { store, taken, submit, receipt } = await openIntake();
   await submit(delivered('A'));
   await end(store, 'refused', 'lines[0].barcode: is not known at the service');
-  expect((await receipt())?.nextStep).toContain('hand it in again under the same reference');
+  expect((await receipt())?.nextStep).toContain('submit it again under the same reference');
   const corrected = { ...delivered('a ', order(2)), source: 'second', receivedAt: 6_000 };
   expect(await submit(corrected)).toEqual({ ok: true, documentId: 1, repeated: false });
   expect(taken).toHaveLength(2);

@@ -105,7 +105,7 @@ describe('the SQL door', () => {
     });
     expect(await receiptOf(doors, 2)).toEqual(await receiptOf(doors, 1));
     const intake = await doors.store.db.selectFrom('intake').selectAll().execute();
-    expect(intake).toMatchObject([{ door: 'sql', source: '1', repeats: 1 }]);
+    expect(intake).toMatchObject([{ channel: 'sql', source: '1', repeats: 1 }]);
   });
 
   it('refuses another document under the same reference, with both on show', async () => {

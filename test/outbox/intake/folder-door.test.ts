@@ -318,7 +318,7 @@ describe('the drop folder', () => {
       await receipt('done/before.json');
       await stop();
       drop('one.json', envelope('SO-1'));
-      const where = { door: 'folder', source: 'one.json:1' } as const;
+      const where = { channel: 'folder', source: 'one.json:1' } as const;
       await intake.submit([{ ...delivered('SO-1'), ...where }]);
       if (step !== 'handed in') {
         // What a stop leaves behind: everything but the last rename.

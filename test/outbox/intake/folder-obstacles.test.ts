@@ -73,7 +73,7 @@ describe('the drop folder', () => {
     start();
     await until('the file', () => written.includes('file taken') || undefined);
     expect(written).toMatch(/a\.json.*file is left alone: it is no file \(a link counts as such\)/);
-    expect(written).toMatch(/b\.json.*a file is left alone: it is a folder/);
+    expect(written).toMatch(/b\.json.*file skipped: it is a folder/);
     const taken = await store.db.selectFrom('outbox').select('reference').execute();
     expect(taken).toEqual([{ reference: 'SO-2' }]);
   });

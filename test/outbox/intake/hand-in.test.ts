@@ -41,7 +41,7 @@ const REFUND = { orderId: 7, lines: [{ barcode: '5700000000017', quantity: 1 }] 
 it('gives an Idempotency-Key to one document of one client', async () => {
   const { submit } = await openIntake();
   const by = async (client: string, one: Submission): Promise<string> => {
-    const [handed] = await submit({ ...one, door: 'http', idempotencyKey: { client, key: 'a' } });
+    const [handed] = await submit({ ...one, channel: 'http', idempotencyKey: { client, key: 'a' } });
     return codeOf(handed);
   };
   expect(await by('erp', delivered('SO-1'))).toBe('document 1');

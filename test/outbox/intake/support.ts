@@ -29,7 +29,7 @@ export function order(quantity = 1): Record<string, unknown> {
 }
 
 export function delivered(reference: string, payload: unknown = order()): Submission {
-  return { kind: 'order', reference, payload, door: 'cli', source: 'test', receivedAt: 1_000 };
+  return { kind: 'order', reference, payload, channel: 'cli', source: 'test', receivedAt: 1_000 };
 }
 
 export function runWorker(worker: { run(signal: AbortSignal): Promise<void> }) {
