@@ -29,7 +29,6 @@ export interface AccountDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The account of the configuration. */
   readonly account: Account;
 }
 
@@ -37,13 +36,11 @@ export interface AccountGuard {
   readonly name: string;
   /** Returns why nothing may be requested; undefined: it is the account of the mirror. */
   hold(): string | undefined;
-  /** Calls `task` once the account is known after all. */
   onKnown(task: () => void): void;
   /** Compares until the account is known; then only waits for the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Pause between two tries while the service cannot be reached. */
 const RETRY_MS = 30_000;
 /** Interval while there is nothing to do; the supervisor sees that the worker lives. */
 const IDLE_MS = 60_000;
@@ -195,7 +192,6 @@ export async function adoptAccount(
 // Comparison: the newest mirrored orders must all be at the account, with the same reference and the
 // same articles. A mirror without orders is compared by its articles.
 
-/** Orders, or articles, that are compared. */
 const COMPARED_MAX = 20;
 
 export interface AccountReader {
@@ -207,7 +203,6 @@ export interface AccountReader {
 /** `unknown`: the service could not be reached; `nothing`: the mirror has nothing to compare. */
 export interface Comparison {
   readonly outcome: 'equal' | 'another' | 'unknown' | 'nothing';
-  /** Text for the log. */
   readonly why: string;
 }
 

@@ -8,7 +8,6 @@ import { writeAudit } from '../store/audit.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DocumentOnFile } from './enqueue.ts';
 
-/** Old contents that are kept per document. */
 const REVISIONS_MAX = 20;
 
 /** Whether no attempt can have had an effect; an attempt that is under way may. */
@@ -121,7 +120,6 @@ export async function reopen(
     .execute();
 }
 
-/** Content of a document before a correction, and how it ended. */
 export interface Revision {
   readonly revision: number;
   readonly document: JsonObject;
@@ -132,7 +130,6 @@ export interface Revision {
   readonly replacedAt: number;
 }
 
-/** Returns the old contents, oldest first. */
 export async function revisionsOf(db: Db, outboxId: number): Promise<Revision[]> {
   const rows = await db
     .selectFrom('outbox_revision')

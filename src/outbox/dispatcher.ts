@@ -22,7 +22,6 @@ export interface Dispatcher {
   run(signal: AbortSignal): Promise<void>;
   /** Call it when a row was added, or a pause is over. */
   wakeUp(): void;
-  /** Call it when an order was read into the mirror. */
   onOrderRead(orderId: number): void;
 }
 
@@ -37,7 +36,6 @@ const OUTAGES: OutageWords = {
 type ReadAhead = Map<Work, OutboxItem[]>;
 const READ_AHEAD_MAX = 64;
 
-/** Ordering keys that are being worked on. */
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['lookup', 'send'] as const;
@@ -70,7 +68,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const echoes = createEchoes();
   let wake = new AbortController();
 
-  /** Gives due rows to free slots. */
   const fillSlots = async (
     busy: Busy,
     ahead: ReadAhead,

@@ -18,10 +18,8 @@ export interface DocumentState {
   readonly kind: string;
   readonly reference: string;
   readonly state: OutboxState;
-  /** No further step follows. */
   readonly ended: boolean;
   readonly createdAt: number;
-  /** Epoch milliseconds; null while it is open. */
   readonly endedAt: number | null;
   readonly attempts: number;
   readonly orderId: number | null;
@@ -38,10 +36,8 @@ export interface DocumentState {
   readonly orderRefundId: number | null;
   readonly styleId: string | null;
   readonly problems: readonly FlightProblem[];
-  /** Set when a person must decide. */
   readonly blockedReason: string | null;
   readonly lastError: string | null;
-  /** Set for a confirmed order that the service does not have any more. */
   readonly lost: Lost | null;
   readonly nextAction: string;
 }
@@ -80,7 +76,6 @@ function readProblems(text: string): readonly FlightProblem[] {
 
 type Row = Selectable<Tables['outbox']>;
 
-/** Finds the refund that the service made of a pending one, once the mirror has it. */
 async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<number | null> {
   if (pendingRefundId === null) return null;
   const refund = await db
@@ -91,7 +86,6 @@ async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<nu
   return refund?.order_refund_id ?? null;
 }
 
-/** Returns the answer's deliveries with their mirrored status. */
 async function deliveriesOf(
   db: Db | Tx,
   answered: NonNullable<z.output<typeof resultSchema>['deliveries']>,
@@ -214,10 +208,8 @@ export interface Situation {
   readonly orderRefundId: number | null;
   /** Error code of the service's refusal; null: our own checks refused, or nobody. */
   readonly refusedWith: string | null;
-  /** Describes a confirmed order that the service does not have any more. */
   readonly lost: string | null;
   readonly neverSent: boolean;
-  /** Obstacle of an unsent row; null: it does not wait to be sent. */
   readonly waiting: Waiting | null;
   /** The service has it otherwise than it was sent, and nobody has noted that. */
   readonly differs: boolean;
@@ -273,7 +265,6 @@ const CORRECT_IT =
   'correct it where its problems say, and submit it again under the same reference: it was ' +
   'never sent. Submitted again unchanged, it is checked once more';
 
-/** Next step by error code of the refusal; any other code means a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {
   'service.forbidden':
     'have the key allowed at the service to do this, then submit it under a new reference',
@@ -404,9 +395,7 @@ export interface Waiting {
     readonly state: string;
     readonly needsAttention: boolean;
   } | null;
-  /** Pause of its kind, and the step that ends it. */
   readonly pause: { readonly reason: string; readonly step: string } | null;
-  /** Rows that are due before it, at most {@link BEFORE_MAX}. */
   readonly before: number;
 }
 
@@ -442,7 +431,6 @@ async function rowAhead(
   return { outboxId: first.outbox_id, kind, reference, state, needsAttention };
 }
 
-/** Counts rows that are due before it, as many as are worth counting. */
 async function countBefore(db: Db | Tx, outboxId: number, dueAt: number): Promise<number> {
   const { rows } = await sql<{ readonly n: number }>`select count(*) n from (
     select 1 from outbox where state = 'queued' and ended_at is null

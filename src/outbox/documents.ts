@@ -29,7 +29,6 @@ const AMOUNT = /^\d{1,9}(?:\.\d{1,4})?$/;
 const EMAIL = /^\S[^\s@]*@\S+$/;
 const AMOUNT_WANTED = 'must be an amount with at most four decimals, such as "19.95" or 19.95';
 
-/** Converts a checked amount to units (lib/money.ts). */
 export function unitsOf(amount: string | number): number {
   return amountUnits(Number(amount)) ?? 0;
 }
@@ -107,7 +106,6 @@ const orderSchema = z
         warehouseCode: needed.optional(),
       })
       .optional(),
-    /** Makes the order a pre-order. */
     seasonName: needed.optional(),
   })
   .superRefine((order, ctx) => {
@@ -264,9 +262,7 @@ export function problemsOf(
 export type ParsedDocument =
   | {
       readonly ok: true;
-      /** The normalised document without its reference. */
       readonly document: JsonObject;
-      /** The reference inside the document. */
       readonly reference: string | undefined;
     }
   | { readonly ok: false; readonly problems: readonly Problem[] };
@@ -297,7 +293,6 @@ export const readBody = {
   style: (body: JsonObject): StyleDocument => styleSchema.parse(body),
 } as const;
 
-/** Converts a document to the client's order. */
 export function newOrderOf(ownReference: string, document: OrderDocument): NewOrder {
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;
   return {
@@ -315,7 +310,6 @@ export function newOrderOf(ownReference: string, document: OrderDocument): NewOr
   };
 }
 
-/** Converts a document to the client's pending refund. */
 export function newPendingRefundOf(
   ownReference: string,
   document: PendingRefundDocument,

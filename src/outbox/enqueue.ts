@@ -11,7 +11,6 @@ import { orderIdOf } from './evidence/mirrored.ts';
 
 interface Push {
   readonly kind: string;
-  /** Rows of one key go out one after the other. */
   readonly orderingKey: string;
   /** Identity of the push: the same kind and reference is the same push, for ever. */
   readonly reference: string;
@@ -26,7 +25,6 @@ interface Push {
   readonly decisionId?: number;
 }
 
-/** Stores a push, due at once; returns its outbox id. */
 async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
   const body = canonicalJson(push.body);
   const row = await tx
@@ -58,7 +56,6 @@ async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
 
 export const DELIVERY_STATUS_KIND = 'delivery_status';
 
-/** Digest of the delivery's mirrored lines. */
 export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
   const lines = await db
     .selectFrom('delivery_line')
@@ -79,7 +76,6 @@ export interface DeliveryStatusChange {
   readonly decisionId: number;
   /** Send only while the mirrored row has this hash: exactly what was decided on. */
   readonly contentHash?: string | undefined;
-  /** Send only while the delivery has its current lines. */
   readonly onlyTheseLines?: boolean;
   /** Epoch ms; a push that did not leave by then is not sent any more. */
   readonly sendBefore?: number | undefined;
@@ -112,9 +108,7 @@ export async function enqueueDeliveryStatus(
 export interface DocumentIntent {
   readonly kind: DocumentKind;
   readonly reference: string;
-  /** Result of `parseDocument`. */
   readonly document: JsonObject;
-  /** Origin, such as `sql:17`. */
   readonly cause: string;
 }
 
@@ -123,7 +117,6 @@ export interface DocumentOnFile {
   readonly state: OutboxState;
   readonly isOpen: boolean;
   readonly document: JsonObject;
-  /** Whether the given document equals the stored one. */
   readonly isSame: (document: JsonObject) => boolean;
 }
 
@@ -138,7 +131,6 @@ export type Enqueued =
   /** Another document has the reference; it stays as it is. */
   | { readonly conflict: DocumentOnFile };
 
-/** Finds the earlier document of this kind and reference. */
 export async function onFile(
   db: Db | Tx,
   kind: DocumentKind,
@@ -209,7 +201,6 @@ async function orderingKeyOf(
   return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
 }
 
-/** Status on which a change of a refund was decided. */
 async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise<string | null> {
   if (kind !== 'refund_status') return null;
   const { expectedStatus, orderRefundId } = readBody.refundStatus(document);

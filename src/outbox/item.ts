@@ -7,7 +7,6 @@ import type { Problem } from './documents.ts';
 export interface OutboxItem {
   readonly outboxId: number;
   readonly kind: string;
-  /** Rows of one key go out one after the other. */
   readonly orderingKey: string;
   readonly reference: string;
   readonly body: JsonObject;
@@ -82,11 +81,9 @@ export interface Cleared {
   readonly baseline: {
     /** No order with a higher id existed before. */
     readonly maxOrderIdBefore?: number;
-    /** Number of equal ones that existed before. */
     readonly countBefore?: number;
   };
   readonly warnings: readonly FlightProblem[];
-  /** The order that the push belongs to. */
   readonly orderId?: number;
   /** Cleared by a very recent read instead of an own lookup; valid only while that read is young. */
   readonly isByRecentRead?: boolean;
@@ -94,14 +91,12 @@ export interface Cleared {
 
 export type Clearance = Cleared | { readonly send: false; readonly lookup: LookupResult };
 
-/** The dispatcher's side of a request that sends. */
 export interface SendCall {
   readonly signal: AbortSignal;
   /** Receives the HTTP status of every answer, also of one that cannot be understood. */
   readonly onStatus: (status: number) => void;
   /** Throws when the push must not leave any more: it may have waited for a slot or a log-in. */
   readonly beforeSend: () => void;
-  /** {@link Cleared.isByRecentRead} */
   readonly isByRecentRead: boolean;
   /** Adds a write of the answer to the transaction that ends the attempt. */
   readonly alsoWrite: (write: (tx: Tx) => Promise<void>) => void;
@@ -132,7 +127,6 @@ export interface OutboxKind {
   send(item: OutboxItem, call: SendCall): Promise<JsonObject>;
   /** Confirmation by the read that the push's own event asks for; without it, read back at once. */
   readonly echo?: {
-    /** The order whose reads show the effect. */
     orderOf(item: OutboxItem): number;
     /** Whether the answer is in the mirror, so that the event's read can confirm it. */
     isAwaited(item: OutboxItem): boolean;

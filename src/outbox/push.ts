@@ -55,7 +55,6 @@ import {
 import { classOf, linesOf, messageOf, READ_TOO_OLD } from './service.ts';
 
 export interface DispatcherLimits {
-  /** Pushes in flight at the same time. */
   readonly concurrency: number;
   /** Unknown outcomes that are looked up at the same time. */
   readonly lookups: number;
@@ -65,7 +64,6 @@ export interface DispatcherLimits {
   readonly retryMsMax: number;
   /** Age at which an unknown outcome is left to a person. */
   readonly reviewAfterMs: number;
-  /** {@link LookupPace.everyMs} */
   readonly lookupMs: number;
   /** Longest sleep of the dispatcher, whatever the clock does. */
   readonly idleMsMax: number;
@@ -78,18 +76,14 @@ export interface DispatcherDeps {
   readonly log: Logger;
   readonly kinds: readonly OutboxKind[];
   readonly limits: DispatcherLimits;
-  /** Settlement delay as configured. */
   readonly reconcileAfterMs: number;
-  /** {@link ClockGuard.watchedSince} */
   readonly processStartedAt: () => number;
   readonly pauses: Pick<Pauses, 'mark' | 'followFiles'>;
   /** Says why nothing of this kind may be sent now; lookups and confirmations go on. */
   readonly pausedReason: (kind: string) => string | undefined;
-  /** Everything is checked, and nothing is sent. */
   readonly dryRun: boolean;
   /** Called for every row that changed its state. */
   readonly onMoved: (item: OutboxItem, state: string) => void;
-  /** Called for every row that ended. */
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -215,7 +209,6 @@ interface Sent extends Omit<AttemptEnd, 'attempt'> {
 
 const PAUSED = 'outbox.paused';
 
-/** Makes one request and classifies its answer. */
 async function attemptOnce(
   { pausedReason }: PushDeps,
   kind: OutboxKind,

@@ -4,30 +4,34 @@
  * aborts instead of sending something twice. A row that was moved meanwhile (canceled by a person)
  * is left as it is.
  */
-import type { Selectable } from 'kysely';
 import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
-import type { OutboxState, Tables } from '../store/tables.ts';
+import type { OutboxState } from '../store/tables.ts';
 import { readResult } from './document-state.ts';
 import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 
 const COLUMNS = [
-  'outbox_id',
+  'outbox_id as outboxId',
   'kind',
-  'ordering_key',
+  'ordering_key as orderingKey',
   'reference',
   'body',
-  'expected_from',
+  'expected_from as expectedFrom',
   'state',
   'attempts',
   'result',
-  'in_doubt_since',
-  'created_at',
+  'in_doubt_since as inDoubtSince',
+  'created_at as createdAt',
 ] as const;
 
+type Row = Omit<OutboxItem, 'body'> & { readonly body: string };
+
+function itemOf({ body, ...row }: Row): OutboxItem {
+  return { ...row, body: parseJsonObject(body) };
+}
+
 export interface Excluded {
-  /** Ordering keys that are being worked on. */
   readonly busy: ReadonlySet<string>;
   /**
    * Paused kinds, and why. Rows that rest for this very reason were checked already and are not
@@ -71,24 +75,6 @@ function workable(db: Db, work: Work, { busy, paused }: Excluded) {
   );
 }
 
-type Row = Pick<Selectable<Tables['outbox']>, (typeof COLUMNS)[number]>;
-
-function itemOf(row: Row): OutboxItem {
-  return {
-    outboxId: row.outbox_id,
-    kind: row.kind,
-    orderingKey: row.ordering_key,
-    reference: row.reference,
-    body: parseJsonObject(row.body),
-    expectedFrom: row.expected_from,
-    state: row.state,
-    attempts: row.attempts,
-    result: row.result,
-    inDoubtSince: row.in_doubt_since,
-    createdAt: row.created_at,
-  };
-}
-
 /** Reads the answered ones among these rows, due or not. */
 export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
   const rows = await db
@@ -101,7 +87,6 @@ export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<O
   return rows.map(itemOf);
 }
 
-/** Reads due rows, the longest due first. */
 export async function dueItems(
   db: Db,
   work: Work,
@@ -119,7 +104,6 @@ export async function dueItems(
   return rows.map(itemOf);
 }
 
-/** Due time of the next row that could be taken. */
 export async function nextDueAt(
   db: Db,
   work: Work,
@@ -246,11 +230,8 @@ export interface AttemptEnd {
   /** Status of the answer; null: none came. */
   readonly httpStatus: number | null;
   readonly errorCode: string | null;
-  /** Answer of the service, or message of the error. */
   readonly answer: string;
-  /** Lines of the service about a refusal. */
   readonly problems: readonly FlightProblem[];
-  /** Writes what the answer shows into the mirror. */
   readonly write?: ((tx: Tx) => Promise<void>) | undefined;
 }
 
@@ -262,7 +243,6 @@ const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
   ambiguous: 'in_doubt',
 };
 
-/** Records how an attempt ended and moves the row accordingly. */
 export async function endAttempt(
   store: Store,
   item: OutboxItem,
@@ -312,7 +292,6 @@ export async function openSince(db: Db, { outboxId, state, ...item }: OutboxItem
   return last?.at ?? Number.POSITIVE_INFINITY;
 }
 
-/** Postpones a row that could not be looked up or sent now. */
 export async function postpone(
   store: Store,
   item: OutboxItem,

@@ -20,7 +20,6 @@ export type ReadOrder = (
   request: {
     readonly cause: string;
     readonly priority: 'push' | 'read' | 'pull';
-    /** Reads its refunds and pending refunds as well. */
     readonly refunds?: boolean;
     readonly signal: AbortSignal;
   },
@@ -31,7 +30,6 @@ export type ReadOrder = (
 
 /** Capabilities of the account, by its level and its answers. */
 export interface Levels {
-  /** `service.v1.level`. */
   readonly level: string;
   /** Returns why a capability is missing, for people; undefined: it is not. */
   whyNot(capability: Capability): string | undefined;
@@ -44,7 +42,6 @@ export function turnedOff(message: string | undefined, path = 'kind'): Problem |
   return message === undefined ? undefined : { path, message };
 }
 
-/** Returns the result, or undefined when the service has no such thing. */
 export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

@@ -302,9 +302,9 @@ describe('settings that depend on each other', () => {
   });
 
   it.each([
-    ['quietTime: 1d', '6:22'],
-    ['reviewAfter: 10m', '6:22'],
-    ['quietTime: 6h, reviewAfter: 6h', '6:37'],
+    ['quietTime: 1d', '6:24'],
+    ['reviewAfter: 10m', '6:24'],
+    ['quietTime: 6h, reviewAfter: 6h', '6:39'],
     ['quietTime: 23h', undefined],
   ])('warns when reviewAfter ends before an absence can be proved: %s', (settings, place) => {
     const { warnings } = configIn(`${MINIMAL}outbox: { ${settings} }\n`);

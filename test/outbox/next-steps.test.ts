@@ -27,7 +27,7 @@ describe('the next step', () => {
       for (const refusedWith of [null, ...codes]) {
         const step = nextAction({ ...PLAIN, kind, state: 'refused', refusedWith });
         expect(step, `${kind} ${refusedWith}`).toMatch(
-          /hand (?:it|the parts|in what|in another)|decided again|to its support/,
+          /submit (?:it|the parts|what|another)|decided again|to its support/,
         );
       }
     }

@@ -152,7 +152,7 @@ it('leaves a decision to a person that cannot be read back because of its delive
     return push.blockedReason || house.clock.now() > begun + 600_000 ? push : undefined;
   });
   expect(left.blockedReason).toMatch(
-    /could not be looked for: the status of delivery \d+ cannot be read/,
+    /could not be looked up: the status of delivery \d+ cannot be read/,
   );
 });
 

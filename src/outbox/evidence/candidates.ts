@@ -27,9 +27,7 @@ export interface Sought {
 export interface Candidate {
   readonly orderId: number;
   readonly fit: Fit;
-  /** The order existed before the document was sent. */
   readonly isBefore: boolean;
-  /** Reason why it is not ours for certain. */
   readonly why: string;
 }
 
@@ -116,7 +114,6 @@ function mayBeOurs({ item, known }: Sought, shown: string): boolean {
   return isPlausible({ sent: reference, shown });
 }
 
-/** Sorts an order with our reference. */
 async function sortFitting(
   db: Db,
   { known }: Sought,
@@ -179,7 +176,6 @@ interface Weighed {
   readonly relation: Relation;
 }
 
-/** Whether the reference says that the order is ours. */
 export function isFitting(fit: Fit): boolean {
   return fit !== 'no' && fit !== 'blank';
 }

@@ -101,14 +101,11 @@ function lineOf(
 }
 
 interface ShownLine {
-  /** Null: it cannot be read. */
   readonly barcode: string | null;
   readonly quantity: number | null;
-  /** Amount with decimals, as in all answers of the service. */
   readonly price?: number | null | undefined;
 }
 
-/** Compared part of an order. */
 export interface ShownOrder {
   readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
   readonly SeasonName?: string | null | undefined;
@@ -121,7 +118,6 @@ export interface ShownOrder {
     | null;
 }
 
-/** Compared part of a pending refund. */
 export interface ShownPendingRefund {
   readonly refundLineItems:
     | readonly (ShownLine & { readonly refundType?: string | null | undefined })[]
@@ -131,17 +127,14 @@ export interface ShownPendingRefund {
 export interface OrderDifferences {
   /** Other pieces, prices or delivery names: another order, or this one changed. */
   readonly lines: readonly string[];
-  /** The lines differ in their prices alone. */
   readonly isPriceOnly: boolean;
   readonly season: readonly string[];
   /** The document is a pre-order, and nothing shows that it was taken as one. */
   readonly isSeasonUnseen: boolean;
   readonly address: readonly string[];
-  /** Other amounts beside the lines. */
   readonly amounts: readonly string[];
 }
 
-/** Differences of an order, for people. */
 export interface OrderReport {
   readonly differences: readonly string[];
   /** The differences make goods leave too early, go elsewhere, or be others. */
@@ -228,7 +221,6 @@ export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPending
   return lineDifferences(own, theirs, { prices: true });
 }
 
-/** Pieces by barcode. */
 export type Pieces = ReadonlyMap<string, number>;
 
 /** Sums pieces by barcode; unreadable lines equal nothing that was sent. */

@@ -15,17 +15,13 @@ import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import { type Pieces, piecesOf } from './compare.ts';
 
 interface Found {
-  /** Orders that the search wants. */
   readonly orders: readonly SalesOrder[];
-  /** No order above the floor can have been missed. */
   readonly complete: boolean;
   readonly pages: number;
-  /** Lowest id that was seen. */
   readonly walkedTo: number | null;
 }
 
 export interface Search {
-  /** Whether the order may be the one that is searched. */
   wants(order: SalesOrder, pieces: Pieces): boolean;
   /** Whether an unreadable row may be it, by its reference; undefined: that is unreadable, too. */
   mayBe(reference: string | undefined): boolean;
@@ -41,7 +37,6 @@ interface Wish {
   readonly floor: number;
   readonly signal: AbortSignal;
   readonly orders: SalesOrder[];
-  /** An unreadable row may be the searched order. */
   isObscured: boolean;
   readonly resolve: (found: Found) => void;
   readonly reject: (error: unknown) => void;
@@ -58,7 +53,6 @@ interface Walk {
   readonly pages: number;
 }
 
-/** Readable part of an unreadable row. */
 interface Unreadable {
   readonly orderId: number | undefined;
   readonly reference: string | undefined;

@@ -27,7 +27,6 @@ type Agreeing = readonly Spelling[];
 export interface KnownSpellings {
   /** Current spelling; undefined: nothing was learned yet, or it was contradicted. */
   readonly now: Agreeing | undefined;
-  /** All spellings, including the current one. */
   readonly ever: readonly Agreeing[];
   /** Properties of the answered references; nobody has seen how others are shown. */
   readonly tested: {
@@ -50,7 +49,6 @@ const TAUGHT_BY = 2;
 const listSchema = z.array(spellingSchema).min(1);
 
 interface Written {
-  /** Undefined: none is valid now. */
   readonly present: Agreeing | undefined;
   readonly ever: readonly Agreeing[];
 }
@@ -165,7 +163,6 @@ export function textsFor({ now }: KnownSpellings, sent: string): string[] {
   return text === undefined || text === '' || others.length > 0 ? [] : [text];
 }
 
-/** Stores the current spelling; undefined: there is none. */
 async function writeNow(
   tx: Tx,
   kind: string,
@@ -189,7 +186,7 @@ async function writeNow(
 
 /** Reopens lookups that need a person because a reference did not tell: it may tell now. */
 async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void> {
-  const last = sql<string>`(select e.detail->>'$.found' from outbox_evidence e
+  const last = sql<string>`(select e.detail->>'$.outcome' from outbox_evidence e
     where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
   await tx
     .updateTable('outbox')
@@ -198,7 +195,7 @@ async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void>
     .where('state', '=', 'in_doubt')
     .where('ended_at', 'is', null)
     .where('blocked_reason', 'is not', null)
-    .where(last, '=', 'maybe')
+    .where(last, '=', 'possible')
     .execute();
 }
 
@@ -225,7 +222,6 @@ export async function learnSpelling(
 
 export interface RefundReferences {
   readonly known: KnownSpellings;
-  /** References of the order itself, folded. */
   readonly ofOrder: ReadonlySet<string>;
 }
 

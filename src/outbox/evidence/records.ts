@@ -11,9 +11,7 @@ import type { OutboxItem } from '../item.ts';
 export interface KnownBefore {
   /** Highest order id before the first attempt; undefined: not recorded. */
   readonly maxOrderId: number | undefined;
-  /** Number of equal ones before the first attempt. */
   readonly count: number | undefined;
-  /** Start of the first and the last attempt; undefined: it was never sent. */
   readonly firstAt: number | undefined;
   readonly lastAt: number | undefined;
 }

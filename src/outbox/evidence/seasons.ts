@@ -26,19 +26,16 @@ export async function seasonsShown(db: Db | Tx): Promise<SeasonsShown> {
   return noted >= NOTED_MIN ? 'never' : 'unknown';
 }
 
-/** Records a pre-order that was shown with a season. */
 export async function noteSeasonShown(tx: Tx, now: number): Promise<void> {
   const { isShown } = await read(tx);
   if (!isShown) await writeStateAt(tx, KEY, JSON.stringify({ isShown: true, noted: 0 }), now);
 }
 
-/** Records a person's note of a pre-order that is shown as a plain order. */
 export async function noteSeasonUnseen(tx: Tx, now: number): Promise<void> {
   const { isShown, noted } = await read(tx);
   await writeStateAt(tx, KEY, JSON.stringify({ isShown, noted: noted + 1 }), now);
 }
 
-/** Differences of a pre-order that nothing shows to be one. */
 export function unseenSeason(season: string, shown: SeasonsShown): string[] {
   if (shown === 'never') return [];
   return shown === 'yes'

@@ -30,7 +30,6 @@ export type Affix = Spelling['prefix'];
 
 export const NO_AFFIX: Affix = { text: '', isShape: false };
 
-/** Shows the reference as it was sent. */
 export const AS_SENT: Spelling = {
   keep: 'all',
   swap: {},
@@ -98,7 +97,6 @@ function withoutAccents(text: string, accents: Spelling['accents']): string {
   return spelt.normalize('NFD').replace(/\p{M}/gu, '').normalize('NFC');
 }
 
-/** Takes the first `count` characters. */
 function take(text: string, count: number): string {
   return text.length <= count ? text : [...text].slice(0, count).join('');
 }
@@ -138,7 +136,6 @@ function patternOf({ text, isShape }: Affix): string {
   return isShape ? escaped(text).replace(/\d+/g, '\\d+') : escaped(text);
 }
 
-/** Whether the service would show it like this. */
 export function accepts(spelling: Spelling, sent: string, shown: string): boolean {
   const text = spell(spelling, sent);
   const folded = foldReference(shown);

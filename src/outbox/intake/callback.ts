@@ -12,7 +12,6 @@ import type { Store } from '../../store/store.ts';
 import { type Receipt, readReceipt } from './receipt.ts';
 
 interface CallbackSettings {
-  /** The program and its arguments. */
   readonly command: readonly string[];
   readonly timeoutMs: number;
   readonly attemptsMax: number;
@@ -27,7 +26,6 @@ export interface CallbackDeps {
   readonly settings: CallbackSettings;
 }
 
-/** Interval between two searches for ended documents. */
 const POLL_MS = 1_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
@@ -57,9 +55,7 @@ function runCommand(
       if (child.pid === undefined) return;
       try {
         process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // The group has just ended.
-      }
+      } catch {}
     };
     const onAbort = (): void => kill('the daemon stops');
     const timer = clock.after(settings.timeoutMs, () => kill('it took too long'));

@@ -18,12 +18,10 @@ import {
 } from '../documents.ts';
 import type { DocumentOnFile } from '../enqueue.ts';
 
-/** An unchecked submission. */
 export interface Envelope {
   readonly kind: string;
   /** Reference beside the payload; undefined when it can only be inside. */
   readonly reference: string | undefined;
-  /** Parsed JSON. */
   readonly payload: unknown;
 }
 
@@ -150,7 +148,6 @@ export function parsePayload(
 // Texts with several documents: one JSON over many lines, or NDJSON.
 
 export interface TextDocument {
-  /** Line number, from 1. */
   readonly line: number;
   /** Parsed JSON; undefined when the text is none. */
   readonly value?: unknown;

@@ -25,7 +25,6 @@ import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts
 
 export interface ExchangeChannelDeps {
   readonly store: Store;
-  /** Path of the exchange database, which this worker opens and owns. */
   readonly path: string;
   readonly intake: Intake;
   readonly clock: Clock;
@@ -42,7 +41,6 @@ export interface ExchangeChannelDeps {
 const POLL_MS = 400;
 /** Pause after a held lock: short, because a busy writer lets go for moments only. */
 const RETRY_MS = 7;
-/** Time after which a held lock is logged. */
 const HELD_MS = 10_000;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
@@ -101,7 +99,6 @@ interface Progress {
   takenTo: number;
   answers: ReceiptRow[];
   receipts: DueReceipts | undefined;
-  /** Monotonic time of the next deletion of old rows. */
   forgetAt: number;
 }
 
@@ -149,7 +146,6 @@ async function importDocuments(
   return rows.length > 0;
 }
 
-/** Due receipts in their current state. */
 interface DueReceipts {
   readonly due: readonly { readonly outbox_id: number; readonly receipt_due: number }[];
   readonly receipts: readonly ReceiptRow[];

@@ -47,7 +47,6 @@ export interface FolderChannelDeps extends FolderScan {
   readonly keepMs: number;
 }
 
-/** Interval between two scans of the folder. */
 const SCAN_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
 /** Least time between two receipts of a file whose documents move. */
@@ -77,7 +76,6 @@ function makeFolders(root: string): void {
   });
 }
 
-/** Submits every document; returns an answer for each entry, in order. */
 async function submitAll(
   { intake, clock }: FolderChannelDeps,
   name: string,
@@ -96,7 +94,6 @@ async function submitAll(
   });
 }
 
-/** Stores the file and the answers to its documents. */
 async function noteFile(
   { store, clock }: FolderChannelDeps,
   name: string,
@@ -370,7 +367,6 @@ export function createFolderChannel(deps: FolderChannelDeps) {
         await refreshReceipts(deps, progress);
         if (clock.monotonic() >= progress.forgetAt) {
           const forgotten = await forgetOld(deps);
-          // Months of files may be due at once.
           if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
         }
         await clock.sleep(SCAN_MS, signal).catch(() => undefined);
@@ -391,7 +387,6 @@ export interface TakenFile {
   readonly storedAs: string;
 }
 
-/** Documents that are read between two turns of the event loop. */
 const SLICE = 50;
 /** Mode of receipts: the ERP's group may read them. */
 const FILE_MODE = 0o640;
@@ -460,7 +455,6 @@ async function writeNew(path: string, text: string): Promise<void> {
   }
 }
 
-/** Writes the receipt of a file beside it. */
 export async function writeFileReceipt(db: Db, root: string, file: TakenFile): Promise<void> {
   const documents = await documentsOf(db, file.fileId);
   const isFinal = documents.every(({ final }) => final === true);

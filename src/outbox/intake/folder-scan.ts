@@ -60,7 +60,6 @@ function obstacleIn(found: Dirent): string | undefined {
   return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
 }
 
-/** Returns undefined when the file is gone. */
 export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
@@ -188,7 +187,6 @@ export async function readContent(
 // Content: the documents of a file, with their kind beside them.
 
 export interface FileEntry {
-  /** First line of the document, from 1. */
   readonly line: number;
   readonly kind: string | null;
   readonly reference: string | undefined;
@@ -228,7 +226,6 @@ export interface SkippedFiles {
   has(name: string): boolean;
   add(name: string, why: string, fields?: object): void;
   taken(name: string): void;
-  /** Releases files whose minute is over. */
   release(): void;
 }
 
@@ -240,9 +237,7 @@ export function createSkippedFiles(deps: {
   readonly log: Logger;
 }): SkippedFiles {
   const { clock, log } = deps;
-  /** Monotonic end of each skip. */
   const until = new Map<string, number>();
-  /** Logged reason and its time, by name. */
   const logged = new Map<string, { readonly why: string; readonly at: number }>();
   return {
     has: (name) => until.has(name),

@@ -26,7 +26,6 @@ export interface Submission extends Envelope {
   readonly channel: Channel;
   /** Row, file and line, client or person. */
   readonly source: string;
-  /** Epoch milliseconds. */
   readonly receivedAt: number;
   /** Idempotency-Key of an HTTP client. */
   readonly idempotencyKey?: { readonly client: string; readonly key: string } | undefined;
@@ -56,9 +55,7 @@ export interface Intake {
 
 export interface IntakeDeps {
   readonly store: Store;
-  /** Called when new documents wait in the outbox. */
   readonly onTaken: () => void;
-  /** Whether there is room on the disk for what comes in. */
   readonly hasRoom: () => boolean;
   /** Returns why a kind of document is not taken at all; undefined: it is. */
   readonly whyOff: (kind: string, document: JsonObject) => Problem | undefined;
@@ -149,7 +146,6 @@ async function remember(
     .execute();
 }
 
-/** Whether the submission would send anything. */
 async function isNewWork(tx: Tx, { kind, reference, document }: Sound): Promise<boolean> {
   const existing = await onFile(tx, kind, reference);
   if (!existing) return true;

@@ -15,7 +15,6 @@ export interface Receipt {
   readonly kind: string | null;
   readonly reference: string | null;
   readonly state: DocumentState['state'];
-  /** The state does not change any more. */
   readonly final: boolean;
   readonly orderId: number | null;
   readonly orderNo: string | null;
@@ -26,9 +25,7 @@ export interface Receipt {
   readonly problems: readonly (Problem & Partial<FlightProblem>)[];
   /** Set when the reference belongs to another document. */
   readonly conflict?: Conflict;
-  /** Next step, in a sentence. */
   readonly nextStep: string;
-  /** ISO text in UTC. */
   readonly receivedAt: string;
   readonly endedAt: string | null;
 }
@@ -78,7 +75,6 @@ export async function readReceipt(db: Db | Tx, documentId: number): Promise<Rece
   return document && receiptOf(document, row.received_at);
 }
 
-/** Builds the receipt of a document that was refused at submission. */
 export function refusalReceipt(kind: string | null, refusal: Refusal, receivedAt: number): Receipt {
   const { reference, problems, nextStep, conflict } = refusal;
   const at = isoTime(receivedAt);

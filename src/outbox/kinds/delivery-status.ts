@@ -23,7 +23,6 @@ import { READ_TOO_OLD } from '../service.ts';
 
 interface DeliveryState {
   readonly orderDeliveryId: number;
-  /** Null: the status cannot be read. */
   readonly status: string | null;
 }
 
@@ -54,7 +53,6 @@ export interface DeliveryStatusApi {
     orderDeliveryId: number,
     signal: AbortSignal,
   ): Promise<ReadState | undefined>;
-  /** Reads the delivery alone, by one request. */
   readBack: DeliveryStatusApi['readDelivery'];
   setDeliveryStatus(
     orderId: number,
@@ -64,7 +62,6 @@ export interface DeliveryStatusApi {
   ): Promise<Answered>;
 }
 
-/** Body of the outbox row; another form is a bug. */
 const targetSchema = z.object({
   orderId: z.number(),
   orderDeliveryId: z.number(),
@@ -128,7 +125,6 @@ interface DeliveryStatusDeps {
 
 const CHANGED = 'the delivery has changed since it was decided';
 
-/** Whether the content has changed although the status has not. */
 function hasChanged({ contentHash }: Target, found: Pick<ReadState, 'contentHash'>): boolean {
   return contentHash !== undefined && contentHash !== found.contentHash;
 }

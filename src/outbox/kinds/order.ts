@@ -57,11 +57,9 @@ export interface OrderKindDeps {
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
-  /** `service.v1.level`. */
   readonly level: string;
   readonly check: OrderCheck;
   readonly newest: NewestOrders;
-  /** {@link ClockGuard.watchedSince} */
   readonly processStartedAt: () => number;
   /** Called with ordered barcodes, whose stock has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
@@ -73,7 +71,6 @@ export interface OrderKindDeps {
  */
 const WINDOW_MS = 172_800_000;
 
-/** Converts the row to the order that is sent. */
 async function orderOf(db: Db, item: OutboxItem) {
   const document = await orderAsSpelt(db, readBody.order(item.body));
   return { document, order: newOrderOf(item.reference, document) };
@@ -101,7 +98,6 @@ async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<
 
 interface Seen {
   readonly orders: readonly SeenOrder[];
-  /** No order above the floor can have been missed. */
   readonly complete: boolean;
   readonly detail: JsonObject;
 }
@@ -127,7 +123,6 @@ async function seenAbove(
   return { orders: [...mirrored, ...orders], complete, detail: { pages, walkedTo } };
 }
 
-/** Lists mirrored orders with our reference, however old they are. */
 async function seenByReference(db: Db, { item, known }: SoughtOrder): Promise<SeenOrder[]> {
   const found: SeenOrder[] = [];
   for (const id of await mirroredOrders(db, item.reference, textsFor(known, item.reference))) {
@@ -222,7 +217,6 @@ async function madeBeforeStart(
   return orders.filter(({ orderId }) => orderId > floor);
 }
 
-/** Looks for the document before it is sent for the first time, or again. */
 async function foundBefore(
   deps: OrderKindDeps,
   sought: SoughtOrder,
@@ -261,7 +255,6 @@ async function clear(
   return { send: true, baseline: { maxOrderIdBefore }, warnings: problems };
 }
 
-/** Key that is the same for every attempt at this document, and for no other document. */
 function idempotencyKey({ kind, reference }: OutboxItem): string {
   return sha256(`selvedge ${kind} ${referenceKey(reference)}`);
 }
@@ -313,7 +306,6 @@ export interface Window {
   readonly until?: number | undefined;
 }
 
-/** Orders that are read so that a person can compare them. */
 const SHOWN_MAX = 5;
 
 /** Result that a row keeps of its order, whether an answer or a lookup showed it. */
@@ -397,7 +389,6 @@ export async function judgeAnswered(
   return confirmed(deps, sought, read, compareOrder(order, shown), reference);
 }
 
-/** Reads the only order with our reference and compares it with the document. */
 async function judgeFound(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -422,7 +413,6 @@ async function judgeFound(
   return { outcome: 'ambiguous', reason, detail };
 }
 
-/** Reads orders into the mirror, so that a person can compare them. */
 async function mirror(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -454,7 +444,6 @@ async function several(
   return { outcome: 'ambiguous', reason, detail: { orderIds } };
 }
 
-/** Judges orders that cannot be told from ours. */
 async function possible(
   deps: JudgeDeps,
   sought: SoughtOrder,

@@ -48,13 +48,11 @@ export interface PendingRefundKindDeps {
   readonly levels: Levels;
 }
 
-/** @param ordered barcodes of its order, as the service spells them. */
 function refundOf(item: OutboxItem, ordered: readonly string[] = []) {
   const document = refundAsSpelt(readBody.pendingRefund(item.body), ordered);
   return { document, refund: newPendingRefundOf(item.reference, document) };
 }
 
-/** Lists the mirrored barcodes of the order. */
 async function orderedIn({ db }: Store, orderId: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('sales_order_line')
@@ -108,7 +106,6 @@ async function listed(
   return { pending: pending.rows, refunds: refunds.rows, isPartial, isNone };
 }
 
-/** Drops those that a person has disowned. */
 async function candidates(
   { store }: PendingRefundKindDeps,
   item: OutboxItem,
@@ -118,7 +115,6 @@ async function candidates(
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
 }
 
-/** Facts that tell whose the refunds of an order are. */
 interface Around {
   readonly references: RefundReferences;
   /** Refunds of other documents, by result or by reference. */
@@ -194,7 +190,6 @@ function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Loo
   return { outcome: 'ambiguous', reason, detail: { pendingRefundId } };
 }
 
-/** Whether an equal refund may be ours by its reference. */
 function mayBeOurs(
   item: OutboxItem,
   { reference, pendingRefundId }: PendingRefund,
@@ -431,7 +426,6 @@ export interface Owner {
   readonly reference: string;
 }
 
-/** Finds another document with this reference; a refund that shows it belongs there. */
 export async function ownerOf(
   { db }: Store,
   { kind, outboxId }: OutboxItem,

@@ -17,7 +17,6 @@ import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts
 import { unlessGone } from '../service.ts';
 
 export interface StyleKindDeps {
-  /** Undefined while V2 is not enabled. */
   readonly v2: Pick<V2Client, 'collection' | 'resource' | 'create' | 'update'> | undefined;
   readonly enabled: boolean;
   readonly store: Store;
@@ -91,7 +90,6 @@ function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupR
 /** Unreadable styles that are reported; more would not help a person. */
 const SHOWN_MAX = 5;
 
-/** Whether an unreadable row may be the style with this number. */
 function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   const attributes = isJsonObject(raw) ? raw.attributes : undefined;
   if (!isJsonObject(attributes)) return true;
@@ -106,7 +104,6 @@ function isOdd({ attributes }: Style, name: (typeof ATTRIBUTES)[number]): boolea
 
 interface Search {
   readonly styles: readonly Style[];
-  /** Unreadable rows that may be it, described. */
   readonly unreadable: readonly string[];
 }
 
@@ -146,7 +143,6 @@ async function withNumber(
 
 interface Judged {
   readonly lookup: LookupResult;
-  /** The style behind the lookup, when it is exactly one. */
   readonly style?: Style;
 }
 

@@ -27,7 +27,6 @@ export interface ArticlesDeps {
   readonly sequence: ReadSequence;
   /** Detail of the pulls: less would empty columns. */
   readonly levels: { readonly stock: StockLevel; readonly season: VariantLevel };
-  /** Requests a pull of the stream, unless one has just ended. */
   readonly requestRun: (stream: 'stock' | 'season') => Promise<void>;
 }
 
@@ -51,7 +50,6 @@ export interface Articles {
   ): Promise<Asked>;
 }
 
-/** Articles that one check asks for. */
 export const ASKED_MAX = 200;
 const BATCH = 10;
 /** Age up to which an absence counts for any order. */

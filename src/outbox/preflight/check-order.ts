@@ -42,7 +42,6 @@ function errorsOf(problems: readonly FlightProblem[]): readonly FlightProblem[] 
   return problems.filter(({ severity }) => severity === 'error');
 }
 
-/** Returns the line of a problem, if the problem is about this member. */
 function lineOf(
   { lines }: OrderDocument,
   { path }: FlightProblem,
@@ -67,7 +66,6 @@ async function unknownOf(db: Db, barcodes: readonly string[]): Promise<readonly 
   return barcodes.filter((barcode) => !known.has(barcode));
 }
 
-/** Whether a fresh list of seasons may remove the error. */
 function isAboutSeason(document: OrderDocument, problem: FlightProblem): boolean {
   if (document.seasonName === undefined) return false;
   const named = lineOf(document, problem, 'deliveryName')?.deliveryName;
@@ -151,14 +149,12 @@ export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
 
 export interface OrderRules {
   readonly freight: 'learned' | 'required' | 'optional';
-  /** Level of the account's V1, such as `1.4.14`. */
   readonly level: string;
 }
 
 /** Set by the first order that the service refused for missing freight. */
 export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
 
-/** Warnings that are reported; more help nobody. */
 const WARNINGS_MAX = 50;
 
 function error(path: string, message: string): FlightProblem {
@@ -169,7 +165,6 @@ function warning(path: string, message: string): FlightProblem {
   return { path, message, severity: 'warning' };
 }
 
-/** Lists streams that were pulled completely at least once. */
 async function knownStreams(db: Db): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom('stream_state')
@@ -309,7 +304,6 @@ function lineProblems(
   });
 }
 
-/** Checks that all prices have one currency, and the order's. */
 function currencyProblems(
   document: OrderDocument,
   variants: ReadonlyMap<string, Variant>,

@@ -16,7 +16,6 @@ import { type Lost, readLost } from '../watch/lost.ts';
 import { fits, type RowFilter } from './selection.ts';
 
 export interface ListFilter extends RowFilter {
-  /** Only rows that have not ended. */
   readonly open?: boolean | undefined;
   readonly reference?: string | undefined;
   readonly outboxId?: number | undefined;
@@ -34,15 +33,15 @@ export interface OutboxRow {
   readonly dueAt: number;
   readonly blockedReason: string | null;
   readonly lastError: string | null;
-  /** Set for a confirmed order that the service does not have any more. */
   readonly lost: Lost | null;
 }
 
-/** The newest rows that fit the filter. */
 export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[]> {
   let query = db
     .selectFrom('outbox')
-    .selectAll()
+    .select(['outbox_id as outboxId', 'kind', 'reference', 'state', 'created_at as createdAt'])
+    .select(['attempts', 'order_id as orderId', 'due_at as dueAt', 'last_error as lastError'])
+    .select('blocked_reason as blockedReason')
     .where(fits(filter))
     .orderBy('outbox_id', 'desc')
     .limit(filter.limit);
@@ -55,33 +54,9 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     );
   }
   const rows = await query.execute();
-  const ids = rows.map(({ outbox_id }) => outbox_id);
+  const ids = rows.map((row) => row.outboxId);
   const lost = await readLost(db, ids);
-  return rows.map((row) => ({
-    outboxId: row.outbox_id,
-    kind: row.kind,
-    reference: row.reference,
-    state: row.state,
-    createdAt: row.created_at,
-    attempts: row.attempts,
-    orderId: row.order_id,
-    dueAt: row.due_at,
-    blockedReason: row.blocked_reason,
-    lastError: row.last_error,
-    lost: lost.get(row.outbox_id) ?? null,
-  }));
-}
-
-interface Attempt {
-  readonly attempt: number;
-  readonly startedAt: number;
-  readonly endedAt: number | null;
-  readonly class: string | null;
-  readonly httpStatus: number | null;
-  readonly errorCode: string | null;
-  readonly answer: string | null;
-  readonly maxOrderIdBefore: number | null;
-  readonly countBefore: number | null;
+  return rows.map((row) => ({ ...row, lost: lost.get(row.outboxId) ?? null }));
 }
 
 interface Evidence {
@@ -106,7 +81,6 @@ export interface Candidate {
     readonly deliveryName: string | null;
   }[];
   readonly seasonName: string | null;
-  /** Address as the service shows it. */
   readonly shippingAddress: JsonObject;
   /** Differences from the submitted document; empty for documents that are no orders. */
   readonly differences: readonly string[];
@@ -118,7 +92,7 @@ export interface OutboxCard extends DocumentState {
   readonly dueAt: number;
   readonly inDoubtSince: number | null;
   readonly document: JsonObject;
-  readonly attemptLog: readonly Attempt[];
+  readonly attemptLog: Awaited<ReturnType<typeof attemptsOf>>;
   readonly evidence: readonly Evidence[];
   /** Orders that the document may have become, as the mirror has them. */
   readonly candidates: readonly Candidate[];
@@ -126,24 +100,15 @@ export interface OutboxCard extends DocumentState {
   readonly revisions: readonly Revision[];
 }
 
-async function attemptsOf(db: Db, outboxId: number): Promise<Attempt[]> {
-  const rows = await db
+function attemptsOf(db: Db, outboxId: number) {
+  return db
     .selectFrom('outbox_attempt')
-    .selectAll()
+    .select(['attempt', 'started_at as startedAt', 'ended_at as endedAt', 'class', 'answer'])
+    .select(['http_status as httpStatus', 'error_code as errorCode'])
+    .select(['max_order_id_before as maxOrderIdBefore', 'count_before as countBefore'])
     .where('outbox_id', '=', outboxId)
     .orderBy('attempt')
     .execute();
-  return rows.map((row) => ({
-    attempt: row.attempt,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    class: row.class,
-    httpStatus: row.http_status,
-    errorCode: row.error_code,
-    answer: row.answer,
-    maxOrderIdBefore: row.max_order_id_before,
-    countBefore: row.count_before,
-  }));
 }
 
 const FITS: Readonly<Record<Fit, string | undefined>> = {

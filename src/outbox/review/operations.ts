@@ -40,11 +40,8 @@ export interface ReviewDeps {
   readonly clock: Clock;
   /** Reads what a person claims at the service; throws RefusedError when it cannot be true. */
   readonly confirm: (row: ReviewRow, id: string | null) => Promise<JsonObject>;
-  /** Settlement delay as configured. */
   readonly reconcileAfterMs: number;
-  /** {@link ClockGuard.watchedSince} */
   readonly processStartedAt: () => number;
-  /** Called when rows are due. */
   readonly wakeUp: () => void;
   readonly onMoved: (outboxId: number) => void;
 }

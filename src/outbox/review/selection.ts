@@ -57,13 +57,13 @@ export async function select(
   let query = db
     .selectFrom('outbox')
     .select([
-      'outbox_id',
+      'outbox_id as outboxId',
       'kind',
       'reference',
       'state',
       'attempts',
-      'blocked_reason',
-      'in_doubt_since',
+      'blocked_reason as blockedReason',
+      'in_doubt_since as inDoubtSince',
     ])
     .orderBy('outbox_id')
     .limit(ROWS_MAX + 1);
@@ -71,16 +71,7 @@ export async function select(
   else if ('outboxIds' in selection) {
     query = query.where(inKeys('outbox_id', selection.outboxIds));
   } else query = query.where(fits(selection.filter));
-  const rows = await query.execute();
-  return rows.map((row) => ({
-    outboxId: row.outbox_id,
-    kind: row.kind,
-    reference: row.reference,
-    state: row.state,
-    attempts: row.attempts,
-    blockedReason: row.blocked_reason,
-    inDoubtSince: row.in_doubt_since,
-  }));
+  return query.execute();
 }
 
 export async function selected(db: Tx | Store['db'], selection: Selection): Promise<ReviewRow[]> {

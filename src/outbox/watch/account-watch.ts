@@ -25,15 +25,7 @@ export interface AccountWatchDeps extends PutBackDeps {
   readonly requestWalk: () => Promise<void>;
 }
 
-export interface AccountWatch {
-  readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
-  /** Call it when orders were read. */
-  wakeUp(): void;
-}
-
 const ROUND_MS = 60_000;
-/** Feed entries per slice. */
 const FEED_SLICE = 20_000;
 const CURSOR_KEY = 'outbox_feed_seq';
 const NAMED_IN_LOG = 5;
@@ -111,10 +103,9 @@ async function announceLost(
   await requestWalk();
 }
 
-export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
+export function createAccountWatch(deps: AccountWatchDeps) {
   const { clock, log, store } = deps;
   let wake = new AbortController();
-  /** Start numbers of walks that were followed. */
   const walked = new Set<number>();
   let lookedAt = clock.now() - BEFORE_START_MS;
 
@@ -150,8 +141,9 @@ export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
   };
   return {
     name: 'account-watch',
+    /** Call it when orders were read. */
     wakeUp: () => wake.abort(),
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         wake = new AbortController();
         await round(signal);

@@ -33,7 +33,6 @@ const DELIVERIES_MIN = 3;
 const EVIDENCE = z.array(
   z.object({
     at: z.number(),
-    /** Identity of the evidence. */
     key: z.string(),
     kind: z.enum(['order', 'double', 'delivery']),
     text: z.string(),
@@ -182,7 +181,6 @@ export async function reportAnother(
   log.error({ seen, hint: HINT }, 'another daemon seems to work on this account');
 }
 
-/** Collects evidence from pushes that ended since. */
 export async function evidenceSince(db: Db, since: number): Promise<readonly Evidence[]> {
   return [
     ...(await unsentOrders(db, since)),

@@ -79,9 +79,7 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
 interface Difference {
   readonly orderId: unknown;
   readonly differences: readonly string[];
-  /** No delivery may be accepted before a person has looked. */
   readonly holds: boolean;
-  /** The document is a pre-order, and nothing shows that it is one. */
   readonly isSeasonUnseen: boolean;
 }
 

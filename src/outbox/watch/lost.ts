@@ -10,13 +10,11 @@ import type { Db, Tx } from '../../store/store.ts';
 
 const PUT_BACK = { kind: 'service_put_back', entity: 'account', key: 'service' } as const;
 
-/** Orders that the incident names. */
 const NAMED_MAX = 100;
 
 /** A lost order, and the order that has its id now. */
 export interface Lost {
   readonly orderId: number;
-  /** Epoch milliseconds. */
   readonly since: number;
   /** Order that has its id now; null: none that is known. */
   readonly instead: { readonly reference: string | null; readonly orderNo: string | null } | null;
@@ -61,7 +59,6 @@ function lostOf({ order_id, since, other, instead, instead_no }: Row): Lost {
   return { orderId: order_id, since, instead: taken };
 }
 
-/** Reads the lost ones among these rows, by outbox id. */
 export async function readLost(
   db: Db | Tx,
   outboxIds: readonly number[],
@@ -70,7 +67,6 @@ export async function readLost(
   return new Map(rows.map((row) => [row.outbox_id, lostOf(row)]));
 }
 
-/** Describes a lost order in a sentence. */
 export function describeLost({ orderId, since, instead }: Lost): string {
   const at = new Date(since).toISOString();
   const other = instead?.reference ?? instead?.orderNo;
@@ -78,7 +74,6 @@ export function describeLost({ orderId, since, instead }: Lost): string {
   return `confirmed, but order ${orderId} is no longer at the service since ${at}${taken}`;
 }
 
-/** Makes the receipts of these documents due. */
 async function dueReceipts(tx: Tx, outboxIds: readonly number[]): Promise<void> {
   await tx
     .updateTable('intake')

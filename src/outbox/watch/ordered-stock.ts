@@ -23,12 +23,6 @@ export interface OrderedStockDeps {
   readonly level: StockLevel;
 }
 
-export interface OrderedStock {
-  readonly name: string;
-  add(barcodes: readonly string[]): void;
-  run(signal: AbortSignal): Promise<void>;
-}
-
 const WAITING_MAX = 5_000;
 const BATCH = 20;
 const IDLE_MS = 60_000;
@@ -51,16 +45,16 @@ async function readBatch(
   });
 }
 
-export function createOrderedStock(deps: OrderedStockDeps): OrderedStock {
+export function createOrderedStock(deps: OrderedStockDeps) {
   const waiting = new Set<string>();
   let wake = new AbortController();
   return {
     name: 'ordered-stock',
-    add(barcodes) {
+    add(barcodes: readonly string[]): void {
       for (const barcode of barcodes) if (waiting.size < WAITING_MAX) waiting.add(barcode);
       wake.abort();
     },
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         wake = new AbortController();
         const batch = [...waiting].slice(0, BATCH);

@@ -25,15 +25,8 @@ export interface WatchDeps {
     readonly alertAfterMs: number;
     readonly refundAlertAfterMs: number;
     readonly auditEveryMs: number;
-    /** Settlement delay as configured. */
     readonly reconcileAfterMs: number;
   };
-}
-
-export interface Watch {
-  readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
-  wakeUp(): void;
 }
 
 const ROUND_MS = 60_000;
@@ -48,6 +41,15 @@ const QUIET_KIND = 'quiet_time_short';
 const DUPLICATE_KIND = 'duplicate_reference';
 /** Age at which an unconfirmed pending refund is not watched any more. */
 const REFUND_WATCH_MS = 180 * 86_400_000;
+
+function pushIncident(
+  kind: (typeof KINDS)[number],
+  row: { readonly outbox_id: number; readonly kind: string; readonly reference: string },
+  why: string | null,
+): Incident {
+  const detail = { kind: row.kind, reference: row.reference, why };
+  return { kind, entity: 'outbox', key: String(row.outbox_id), detail };
+}
 
 async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
   const open = await tx
@@ -73,22 +75,11 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
     .limit(ROWS_MAX)
     .execute();
   return [
-    ...open.map((row) => ({
-      kind: row.blocked_reason === null ? 'push_late' : 'push_in_doubt',
-      entity: 'outbox',
-      key: String(row.outbox_id),
-      detail: {
-        kind: row.kind,
-        reference: row.reference,
-        why: row.blocked_reason ?? row.last_error,
-      },
-    })),
-    ...dead.map((row) => ({
-      kind: 'push_dead',
-      entity: 'outbox',
-      key: String(row.outbox_id),
-      detail: { kind: row.kind, reference: row.reference, why: row.last_error },
-    })),
+    ...open.map((row) => {
+      const why = row.blocked_reason ?? row.last_error;
+      return pushIncident(row.blocked_reason === null ? 'push_late' : 'push_in_doubt', row, why);
+    }),
+    ...dead.map((row) => pushIncident('push_dead', row, row.last_error)),
   ];
 }
 
@@ -96,7 +87,7 @@ async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise
   const id = sql<number>`o.result->>'$.pendingRefundId'`;
   const rows = await tx
     .selectFrom('outbox as o')
-    .select(['o.outbox_id', 'o.reference', 'o.order_id', id.as('pending_refund_id')])
+    .select(['o.outbox_id', 'o.reference', 'o.order_id as orderId', id.as('pendingRefundId')])
     .where('o.kind', '=', 'pending_refund')
     .where('o.state', '=', 'confirmed')
     .where('o.ended_at', '<=', now - afterMs)
@@ -108,16 +99,9 @@ async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise
     )
     .limit(ROWS_MAX)
     .execute();
-  return rows.map((row) => ({
-    kind: REFUND_KIND,
-    entity: 'outbox',
-    key: String(row.outbox_id),
-    detail: {
-      reference: row.reference,
-      orderId: row.order_id,
-      pendingRefundId: row.pending_refund_id,
-    },
-  }));
+  return rows.map(({ outbox_id, ...detail }) => {
+    return { kind: REFUND_KIND, entity: 'outbox', key: String(outbox_id), detail };
+  });
 }
 
 function shortQuietTime(latenessMs: number, reconcileAfterMs: number): Incident[] {
@@ -170,7 +154,6 @@ async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   return found;
 }
 
-/** Searches all mirrored orders for two with one reference. */
 async function auditDuplicates(
   { store, clock, log }: Pick<WatchDeps, 'store' | 'clock' | 'log'>,
   signal: AbortSignal,
@@ -205,12 +188,13 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   if (since < 0 || since >= limits.auditEveryMs) await auditDuplicates(deps, signal);
 }
 
-export function createWatch(deps: WatchDeps): Watch {
+/** Creates the worker that keeps the incidents, each minute and after each wake-up. */
+export function createWatch(deps: WatchDeps) {
   let wake = new AbortController();
   return {
     name: 'outbox-watch',
     wakeUp: () => wake.abort(),
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         wake = new AbortController();
         await round(deps, signal);

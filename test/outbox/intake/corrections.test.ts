@@ -52,7 +52,7 @@ it('another content takes the place of what was refused before it was sent', asy
   });
   expect(await revisionsOf(store.db, 1)).toMatchObject([
     {
-      ...{ revision: 1, document: order(), state: 'refused', handedInAt: 1_000 },
+      ...{ revision: 1, document: order(), state: 'refused', submittedAt: 1_000 },
       lastError: 'lines[0].barcode: is not known at the service',
     },
   ]);
