@@ -302,7 +302,7 @@ describe('settings that depend on each other', () => {
   });
 
   it.each([
-    ['quietTime: 1d', '6:24'],
+    ['quietTime: 1d', '6:22'],
     ['reviewAfter: 10m', '6:24'],
     ['quietTime: 6h, reviewAfter: 6h', '6:39'],
     ['quietTime: 23h', undefined],
