@@ -8,6 +8,7 @@ import {
   LoginAgainError,
   RefusedError,
   RetryLaterError,
+  SelvedgeError,
   toError,
 } from '../lib/errors.ts';
 import type { Problem } from './documents.ts';
@@ -82,6 +83,12 @@ export const DELIVERY_MISSING = 'outbox.delivery_missing';
 
 /** Error code: the read that cleared a push has grown too old while it waited for its slot. */
 export const READ_TOO_OLD = 'outbox.read_too_old';
+
+/** Whether the service answered with neither the thing nor its absence; asking again is no use. */
+export function isUnreadable(error: unknown): boolean {
+  const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
+  return isBroken || (error instanceof RefusedError && !isNotFound(error));
+}
 
 export function messageOf(error: unknown): string {
   return error instanceof RefusedError ? error.words : toError(error).message;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { ConflictError, RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import { createBench, deskOf, lost, NO, OVERTAKEN, unanswered, YES } from './support.ts';
+import { createBench, lost, NO, OVERTAKEN, reviewOf, unanswered, YES } from './support.ts';
 
 const HOUR = 3_600_000;
 
@@ -149,10 +149,10 @@ describe('a push in doubt', () => {
     bench.start();
     await bench.clock.advance(2_000);
     const reading = Promise.withResolvers<JsonObject>();
-    const desk = deskOf(bench, { reconcileAfterMs: 0, confirm: () => reading.promise });
+    const review = reviewOf(bench, { reconcileAfterMs: 0, confirm: () => reading.promise });
     const who = { actor: 'anna', reason: 'asked support' };
-    const confirming = desk.resolve(id, { as: 'confirmed', id: '7' }, who);
-    await desk.resolve(id, { as: 'absent' }, { ...who, actor: 'bo' });
+    const confirming = review.resolve(id, { as: 'confirmed', id: '7' }, who);
+    await review.resolve(id, { as: 'absent' }, { ...who, actor: 'bo' });
     await bench.clock.advance(10_000);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 2 });
     reading.resolve({ orderId: 7 });

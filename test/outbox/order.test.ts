@@ -192,7 +192,7 @@ describe('a dry run', () => {
   });
 });
 
-describe('the desk', () => {
+describe('manual review', () => {
   const WHO = { actor: 'anna', reason: 'looked at it' };
 
   async function doubled() {
@@ -209,8 +209,8 @@ describe('the desk', () => {
     await house.kill();
     await house.start();
     await mirrorOrders(house.store, [model]);
-    const { review: desk } = house.outbox;
-    await desk.retry({ outboxId: id }, WHO);
+    const { review } = house.outbox;
+    await review.retry({ outboxId: id }, WHO);
     const state = await house.until(id, 'in_doubt');
     expect(state.blockedReason).toContain('is not like this document');
     expect(state.nextAction).toContain(`selvedge outbox resolve ${id} --as confirmed:<orderId>`);
@@ -222,9 +222,9 @@ describe('the desk', () => {
       `selvedge outbox show ${id}`,
     );
     await expect(
-      desk.resolve(id, { as: 'confirmed', id: String(model.orderId + 1) }, WHO),
+      review.resolve(id, { as: 'confirmed', id: String(model.orderId + 1) }, WHO),
     ).rejects.toThrow(/reference|no order/);
-    await desk.resolve(id, { as: 'confirmed', id: String(model.orderId) }, WHO);
+    await review.resolve(id, { as: 'confirmed', id: String(model.orderId) }, WHO);
     expect(await house.until(id, 'confirmed')).toMatchObject({ orderId: model.orderId });
     const audit = await house.store.db.selectFrom('audit').selectAll().execute();
     expect(audit.map(({ action }) => action)).toEqual(['outbox.retry', 'outbox.confirmed']);
@@ -239,9 +239,9 @@ describe('the desk', () => {
     house.reference.knobs.patch({ faults: [{ kind: 'reset', moment: 'before', ...POST }] });
     const second = await house.put('order', 'A-2', lines(house));
     await house.until(second, 'in_doubt');
-    const { review: desk } = house.outbox;
+    const { review } = house.outbox;
     await expect(
-      desk.resolve(second, { as: 'confirmed', id: String(orderId) }, WHO),
+      review.resolve(second, { as: 'confirmed', id: String(orderId) }, WHO),
     ).rejects.toThrow(`order ${orderId} is what outbox ${first} (A-1) has become`);
     await house.until(second, 'in_doubt');
   });
@@ -252,15 +252,15 @@ describe('the desk', () => {
       await house.put('order', 'A-1', lines(house)),
       await house.put('order', 'A-2', lines(house)),
     ];
-    const { review: desk } = house.outbox;
+    const { review } = house.outbox;
     const filter = { kind: 'order', state: 'queued' } as const;
-    await expect(desk.cancel({ filter, expect: 1 }, WHO)).rejects.toThrow('fits 2 rows');
-    expect(await desk.cancel({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
+    await expect(review.cancel({ filter, expect: 1 }, WHO)).rejects.toThrow('fits 2 rows');
+    expect(await review.cancel({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
     for (const id of ids) await house.until(id, 'canceled');
-    await expect(desk.retry({ outboxId: ids[0] ?? 0 }, WHO)).rejects.toThrow(
+    await expect(review.retry({ outboxId: ids[0] ?? 0 }, WHO)).rejects.toThrow(
       'cannot be tried again',
     );
-    await expect(desk.resolve(99, { as: 'absent' }, WHO)).rejects.toThrow('no outbox row 99');
+    await expect(review.resolve(99, { as: 'absent' }, WHO)).rejects.toThrow('no outbox row 99');
   });
 
   it('says of many at once that they are absent, or of none', async () => {
@@ -269,21 +269,21 @@ describe('the desk', () => {
       knobs: { faults },
       settings: { ...SOON, 'outbox.reviewAfter': '1m' },
     });
-    const { review: desk } = house.outbox;
+    const { review } = house.outbox;
     const ids = [
       await house.put('order', 'A-1', lines(house)),
       await house.put('order', 'A-2', lines(house)),
     ];
     const filter = { kind: 'order', state: 'in_doubt' } as const;
     for (const id of ids) await house.until(id, 'in_doubt');
-    await expect(desk.resolveAbsent({ filter, expect: 2 }, WHO)).rejects.toMatchObject({
+    await expect(review.resolveAbsent({ filter, expect: 2 }, WHO)).rejects.toMatchObject({
       code: 'outbox.too_early',
     });
     while (!(await house.until(ids[1] ?? 0, 'in_doubt')).blockedReason)
       await house.clock.sleep(1_000);
     await house.clock.sleep(120_000);
-    await expect(desk.resolveAbsent({ filter, expect: 3 }, WHO)).rejects.toThrow('fits 2 rows');
-    expect(await desk.resolveAbsent({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
+    await expect(review.resolveAbsent({ filter, expect: 3 }, WHO)).rejects.toThrow('fits 2 rows');
+    expect(await review.resolveAbsent({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
     for (const id of ids) await house.until(id, 'confirmed');
     expect([house.ordersWith('A-1'), house.ordersWith('A-2')]).toEqual([1, 1]);
   });

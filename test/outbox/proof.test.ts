@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LookupResult } from '../../src/outbox/item.ts';
 import { nextLookupAt } from '../../src/outbox/retry-policy.ts';
-import { createBench, deskOf, lost, NO, YES } from './support.ts';
+import { createBench, lost, NO, reviewOf, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const WHO = { actor: 'anna', reason: 'asked support' };
@@ -124,8 +124,8 @@ describe('what makes something new, in doubt', () => {
       const { processStartedAt } = bench.start();
       const quietUntil = new Date(bench.clock.now() + 12 * MINUTE).toISOString();
       await bench.clock.advance(11.9 * MINUTE);
-      const desk = deskOf(bench, { processStartedAt });
-      await expect(desk.resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
+      const review = reviewOf(bench, { processStartedAt });
+      await expect(review.resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
         code: 'outbox.too_early',
         message: expect.stringContaining('the daemon has just started'),
         hint: expect.stringContaining(quietUntil),
@@ -159,7 +159,7 @@ describe('what makes something new, in doubt', () => {
     await bench.clock.advance(0.1 * MINUTE);
     expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 1 });
     await bench.clock.advance(1 * MINUTE);
-    await deskOf(bench).resolve(last, { as: 'absent' }, WHO);
+    await reviewOf(bench).resolve(last, { as: 'absent' }, WHO);
     await bench.clock.advance(1.5 * MINUTE);
     expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 2 });
     hands.resolve();
@@ -186,7 +186,7 @@ describe('what makes something new, in doubt', () => {
     await bench.clock.advance(22 * MINUTE);
     expect((await bench.row(id)).blocked_reason).toContain('neither found nor proved absent');
     results.length = 0;
-    await deskOf(bench).resolve(id, { as: 'absent' }, WHO);
+    await reviewOf(bench).resolve(id, { as: 'absent' }, WHO);
     await bench.clock.advance(MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 2, result: null });
     await bench.clock.advance(15 * MINUTE);

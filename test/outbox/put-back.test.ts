@@ -101,12 +101,12 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
     for (let at = 0; at < 3; at += 1) await clock.advance(MINUTE);
   };
   await settle();
-  const desk = createOutboxReview({
+  const review = createOutboxReview({
     ...{ store, clock, reconcileAfterMs: 0, processStartedAt: () => 0, confirm: async () => ({}) },
     ...{ wakeUp: () => undefined, onMoved: () => undefined },
   });
   return {
-    ...{ clock, store, service, asked, walks, incidents, settle, desk, write },
+    ...{ clock, store, service, asked, walks, incidents, settle, review, write },
     /** A sound walk over all orders from this number up. */
     async walk(bottom = 0) {
       const startedAt = clock.now();
@@ -254,17 +254,17 @@ it('orders that were marked as deleted are told, and no more once they are back'
 });
 
 it('a person ends it for all that are lost, which stay shown; one more is told anew', async () => {
-  const { service, walk, settle, incidents, states, desk, store } = await startWatch(OWN);
+  const { service, walk, settle, incidents, states, review, store } = await startWatch(OWN);
   service.delete(501);
   service.delete(502);
   await walk();
   await settle();
   expect(await incidents()).toMatchObject([{ lost: 2 }]);
   const who = { actor: 'ann', reason: 'support restored it' };
-  await desk.resolve(2, { as: 'noted' }, who);
+  await review.resolve(2, { as: 'noted' }, who);
   expect(await incidents()).toEqual([]);
   expect(await states()).toMatchObject({ 'OURS-501': { orderId: 501 }, 'OURS-500': null });
-  await expect(desk.resolve(2, { as: 'noted' }, who)).rejects.toThrow(/no difference or loss/);
+  await expect(review.resolve(2, { as: 'noted' }, who)).rejects.toThrow(/no difference or loss/);
   service.delete(500);
   await walk();
   await settle();

@@ -164,13 +164,13 @@ it('lets a person confirm what the service answered with and can never show', as
   const id = await put(house);
   await house.until(id, 'sent');
   const left = { in_doubt_since: house.clock.now(), blocked_reason: 'it cannot be looked for' };
-  const toDesk = house.store.db.updateTable('outbox').set({ state: 'in_doubt', ...left });
-  await toDesk.where('outbox_id', '=', id).execute();
-  const { review: desk } = house.outbox;
+  const toReview = house.store.db.updateTable('outbox').set({ state: 'in_doubt', ...left });
+  await toReview.where('outbox_id', '=', id).execute();
+  const { review } = house.outbox;
   const who = { actor: 'ann', reason: 'support sees it' };
   const said = (given: number) =>
-    desk.resolve(id, { as: 'confirmed', id: String(given) }, who).then(({ state }) => state);
-  await expect(desk.resolve(id, { as: 'absent' }, who)).rejects.toThrow('may still take effect');
+    review.resolve(id, { as: 'confirmed', id: String(given) }, who).then(({ state }) => state);
+  await expect(review.resolve(id, { as: 'absent' }, who)).rejects.toThrow('may still take effect');
   await expect(said(orderId - 1)).rejects.toThrow('has the reference');
   expect(await said(orderId)).toBe('confirmed');
   expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });

@@ -34,7 +34,7 @@ async function deskWithRows() {
     from outbox, json_each('[9, 3]') where state = 'in_doubt'`.execute(store.db);
   const planned = notePlans(store);
   const moved = new EventEmitter();
-  const desk = createOutboxReview({
+  const review = createOutboxReview({
     ...{
       store: planned.store,
       clock,
@@ -52,12 +52,12 @@ async function deskWithRows() {
     return rows.map(({ state, n, e }) => `${n} ${state}, ${e} ended`);
   };
   const audit = () => store.db.selectFrom('audit').selectAll().execute();
-  return { store, planned, desk, moved, states, audit };
+  return { store, planned, review, moved, states, audit };
 }
 
 it('tries many again', async () => {
-  const { planned, desk, states, audit } = await deskWithRows();
-  expect(await desk.retry(DEAD, WHO)).toEqual({ rows: ROWS, left: [] });
+  const { planned, review, states, audit } = await deskWithRows();
+  expect(await review.retry(DEAD, WHO)).toEqual({ rows: ROWS, left: [] });
   expect(await states()).toEqual([`${ROWS} in_doubt, 0 ended`, `${ROWS} queued, 0 ended`]);
   const told = await audit();
   expect(told).toHaveLength(ROWS);
@@ -69,17 +69,17 @@ it('tries many again', async () => {
 });
 
 it('cancels many, or none of them', async () => {
-  const { planned, desk, states, audit } = await deskWithRows();
+  const { planned, review, states, audit } = await deskWithRows();
   const all = { filter: {}, expect: 2 * ROWS };
-  await expect(desk.cancel(all, WHO)).rejects.toMatchObject({ code: 'outbox.wrong_state' });
+  await expect(review.cancel(all, WHO)).rejects.toMatchObject({ code: 'outbox.wrong_state' });
   expect(await audit()).toEqual([]);
-  expect(await desk.cancel(DEAD, WHO)).toEqual({ rows: ROWS, left: [] });
+  expect(await review.cancel(DEAD, WHO)).toEqual({ rows: ROWS, left: [] });
   expect(await states()).toEqual([`${ROWS} canceled, ${ROWS} ended`, `${ROWS} in_doubt, 0 ended`]);
   expect(planned.times(/./)).toBeLessThan(20);
 });
 
 it('touches none where there are more than anybody can have counted', async () => {
-  const { store, desk, audit } = await deskWithRows();
+  const { store, review, audit } = await deskWithRows();
   await sql`with recursive n(i) as (select 1001 union all select i + 1 from n where i < 10801)
     insert into outbox
       (outbox_id, kind, ordering_key, reference, body, body_hash, state, due_at, attempts,
@@ -87,13 +87,13 @@ it('touches none where there are more than anybody can have counted', async () =
     select i, 'order', 'order/' || i, 'R' || i, '{}', '', 'dead', 0, 1, 0, 1, 'test' from n
   `.execute(store.db);
   const all = { filter: { state: 'dead' }, expect: 10_000 } as const;
-  await expect(desk.cancel(all, WHO)).rejects.toThrow(RefusedError);
+  await expect(review.cancel(all, WHO)).rejects.toThrow(RefusedError);
   expect(await audit()).toEqual([]);
 });
 
 it('says of many that they are absent, each with what the last look at it found', async () => {
-  const { store, planned, desk, states, audit } = await deskWithRows();
-  expect(await desk.resolveAbsent(IN_DOUBT, WHO)).toEqual({ rows: ROWS, left: [] });
+  const { store, planned, review, states, audit } = await deskWithRows();
+  expect(await review.resolveAbsent(IN_DOUBT, WHO)).toEqual({ rows: ROWS, left: [] });
   expect(await states()).toEqual([`${ROWS} dead, ${ROWS} ended`, `${ROWS} queued, 0 ended`]);
   const said = store.db.selectFrom('outbox_evidence').selectAll().where('source', '=', 'person');
   const [first] = await said.where('outbox_id', '=', 4).execute();
@@ -106,22 +106,22 @@ it('says of many that they are absent, each with what the last look at it found'
 });
 
 it('keeps nobody waiting for thousands', async () => {
-  const { store, desk } = await deskWithRows();
+  const { store, review } = await deskWithRows();
   await sql`with recursive n(i) as (select 1000 union all select i + 1 from n where i < 2999)
     insert into outbox
       (outbox_id, kind, ordering_key, reference, body, body_hash, due_at, created_at,
       cause)
     select i, 'order', 'order/' || i, 'R' || i, '{}', '', 0, 0, 'test' from n`.execute(store.db);
   const all = { filter: { state: 'queued' }, expect: 2_000 } as const;
-  expect(await turnsDuring(() => desk.retry(all, WHO))).toBeGreaterThan(15);
-  expect(await turnsDuring(() => desk.cancel(all, WHO))).toBeGreaterThan(15);
-  expect(await turnsDuring(() => desk.resolveAbsent(IN_DOUBT, WHO))).toBeGreaterThan(0);
+  expect(await turnsDuring(() => review.retry(all, WHO))).toBeGreaterThan(15);
+  expect(await turnsDuring(() => review.cancel(all, WHO))).toBeGreaterThan(15);
+  expect(await turnsDuring(() => review.resolveAbsent(IN_DOUBT, WHO))).toBeGreaterThan(0);
 });
 
 it.each(['cancel', 'resolveAbsent'] as const)(
   'leaves to %s and names what has changed since it was looked at',
   async (act) => {
-    const { store, desk, moved, audit } = await deskWithRows();
+    const { store, review, moved, audit } = await deskWithRows();
     await sql`update outbox set blocked_reason = 'unclear' where state = 'in_doubt'`.execute(
       store.db,
     );
@@ -129,7 +129,7 @@ it.each(['cancel', 'resolveAbsent'] as const)(
       void sql`update outbox set state = 'confirmed', blocked_reason = null, ended_at = 7
         where outbox_id = 400`.execute(store.db);
     });
-    expect(await desk[act](IN_DOUBT, WHO)).toEqual({
+    expect(await review[act](IN_DOUBT, WHO)).toEqual({
       rows: ROWS - 1,
       left: [{ outboxId: 400, reference: 'R400', state: 'confirmed' }],
     });
@@ -138,10 +138,10 @@ it.each(['cancel', 'resolveAbsent'] as const)(
 );
 
 it('tells how many are done where the rest failed', async () => {
-  const { store, desk, states } = await deskWithRows();
+  const { store, review, states } = await deskWithRows();
   await sql`create trigger full before insert on audit when new.subject = 'outbox:399' begin
     select raise(abort, 'the disk is full'); end`.execute(store.db);
-  await expect(desk.retry(DEAD, WHO)).rejects.toMatchObject({
+  await expect(review.retry(DEAD, WHO)).rejects.toMatchObject({
     code: 'outbox.partly_done',
     message: '100 of 200 rows are done, then: the disk is full',
   });
@@ -149,7 +149,7 @@ it('tells how many are done where the rest failed', async () => {
 });
 
 /** One row that waits for a person, or as it is said. */
-async function deskWith(row: object, reconcileAfterMs = 0) {
+async function reviewWith(row: object, reconcileAfterMs = 0) {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const add = async (more: object): Promise<void> => {
@@ -166,7 +166,7 @@ async function deskWith(row: object, reconcileAfterMs = 0) {
   const heard: (number | string)[] = [];
   const made = { orderId: 7, pendingRefundId: 8 };
   const meanwhile: string[] = [];
-  const desk = createOutboxReview({
+  const review = createOutboxReview({
     ...{ store, clock, reconcileAfterMs, processStartedAt: () => 0 },
     async confirm() {
       for (const text of meanwhile) await sql.raw(text).execute(store.db);
@@ -179,7 +179,7 @@ async function deskWith(row: object, reconcileAfterMs = 0) {
     store.db.selectFrom('outbox').selectAll().where('outbox_id', '=', id).executeTakeFirst();
   const audit = async () =>
     (await store.db.selectFrom('audit').selectAll().execute()).map(({ action }) => action);
-  return { store, clock, desk, add, heard, meanwhile, now, found, audit };
+  return { store, clock, review, add, heard, meanwhile, now, found, audit };
 }
 
 const CONFIRMED = { as: 'confirmed', id: '7' } as const;
@@ -188,8 +188,8 @@ it.each(['dead', 'queued', 'in_doubt'] as const)(
   'tries what is %s again at once',
   async (state) => {
     const ended_at = state === 'dead' ? 1 : null;
-    const { desk, heard, now, found } = await deskWith({ state, ended_at });
-    await desk.retry({ outboxId: 1 }, WHO);
+    const { review, heard, now, found } = await reviewWith({ state, ended_at });
+    await review.retry({ outboxId: 1 }, WHO);
     const after =
       state === 'in_doubt'
         ? { state, blocked_reason: null }
@@ -200,21 +200,21 @@ it.each(['dead', 'queued', 'in_doubt'] as const)(
 );
 
 it('cancels what is in doubt only once it is left to a person', async () => {
-  const { desk, add, now, found } = await deskWith({ state: 'in_doubt' });
+  const { review, add, now, found } = await reviewWith({ state: 'in_doubt' });
   await add({ state: 'in_doubt', reference: 'R2', blocked_reason: null });
-  await desk.cancel({ filter: { needsAttention: true }, expect: 1 }, WHO);
+  await review.cancel({ filter: { needsAttention: true }, expect: 1 }, WHO);
   expect(await found()).toMatchObject({
     ...{ state: 'canceled', blocked_reason: null, ended_at: now },
     last_error: `${WHO.actor} canceled it: ${WHO.reason}`,
   });
-  await expect(desk.cancel({ outboxId: 2 }, WHO)).rejects.toThrow('cannot be canceled');
+  await expect(review.cancel({ outboxId: 2 }, WHO)).rejects.toThrow('cannot be canceled');
 });
 
 it('says that one is absent once its quiet time is over, and no doubt stays', async () => {
   const doubt = { state: 'in_doubt', result: '{}', in_doubt_since: manualClock().now() };
-  const { clock, desk, found } = await deskWith(doubt, 60_000);
+  const { clock, review, found } = await reviewWith(doubt, 60_000);
   await clock.advance(59_999);
-  const absent = () => desk.resolve(1, { as: 'absent' }, WHO);
+  const absent = () => review.resolve(1, { as: 'absent' }, WHO);
   await expect(absent()).rejects.toMatchObject({ code: 'outbox.too_early' });
   await clock.advance(1);
   expect(await absent()).toEqual({ outboxId: 1, state: 'queued' });
@@ -226,17 +226,17 @@ it.each(['queued', 'sending', 'sent', 'confirmed', 'refused', 'canceled'] as con
   'lets nobody say what became of one that is %s',
   async (state) => {
     const ended_at = ['confirmed', 'refused', 'canceled'].includes(state) ? 1 : null;
-    const { desk, found, audit } = await deskWith({ state, ended_at });
+    const { review, found, audit } = await reviewWith({ state, ended_at });
     for (const saying of [{ as: 'absent' }, CONFIRMED] as const) {
       const refused = { code: 'outbox.wrong_state' };
-      await expect(desk.resolve(1, saying, WHO)).rejects.toMatchObject(refused);
+      await expect(review.resolve(1, saying, WHO)).rejects.toMatchObject(refused);
     }
     expect([await found(), await audit()]).toMatchObject([{ state }, []]);
   },
 );
 
 it('remembers which refund is not ours, whatever was seen after it', async () => {
-  const { store, desk } = await deskWith({ kind: 'pending_refund', state: 'in_doubt' });
+  const { store, review } = await reviewWith({ kind: 'pending_refund', state: 'in_doubt' });
   const look = (at: number, outcome: 'ambiguous' | 'not_found', detail: object) => {
     const row = {
       outbox_id: 1,
@@ -249,7 +249,7 @@ it('remembers which refund is not ours, whatever was seen after it', async () =>
   };
   await look(1, 'ambiguous', { orderId: 7, pendingRefundId: 8 });
   await look(2, 'not_found', { pendingRefundIds: [9] });
-  await desk.resolve(1, { as: 'absent' }, WHO);
+  await review.resolve(1, { as: 'absent' }, WHO);
   const said = store.db.selectFrom('outbox_evidence').selectAll().where('source', '=', 'person');
   expect(JSON.parse((await said.executeTakeFirst())?.detail ?? '')).toEqual({
     ...WHO,
@@ -260,8 +260,8 @@ it('remembers which refund is not ours, whatever was seen after it', async () =>
 it('keeps what a document has become, for what comes behind it, and who said so', async () => {
   // What it was answered with, and was not shown.
   const answered = { state: 'in_doubt', result: '{"orderId":7}' };
-  const { store, desk, heard, now, found, audit } = await deskWith(answered);
-  await desk.resolve(1, CONFIRMED, WHO);
+  const { store, review, heard, now, found, audit } = await reviewWith(answered);
+  await review.resolve(1, CONFIRMED, WHO);
   const open = { blocked_reason: null, in_doubt_since: null, last_error: null };
   const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
   const end = { state: 'confirmed', ended_at: now, order_id: 7, result };
@@ -276,9 +276,9 @@ it.each([
   ['sent once more', 'update outbox set attempts = 2'],
   ['canceled', "update outbox set state = 'canceled', ended_at = 1"],
 ])('confirms nothing that was %s meanwhile', async (_, text) => {
-  const { store, desk, meanwhile, audit } = await deskWith({ state: 'in_doubt' });
+  const { store, review, meanwhile, audit } = await reviewWith({ state: 'in_doubt' });
   meanwhile.push(text);
-  await expect(desk.resolve(1, CONFIRMED, WHO)).rejects.toMatchObject({
+  await expect(review.resolve(1, CONFIRMED, WHO)).rejects.toMatchObject({
     code: 'outbox.wrong_state',
   });
   expect(await store.db.selectFrom('outbox_evidence').selectAll().execute()).toEqual([]);
@@ -287,29 +287,29 @@ it.each([
 
 it('does not take one refund for two documents, unless one was called off', async () => {
   const refund = { kind: 'pending_refund', state: 'in_doubt' };
-  const { desk, add } = await deskWith(refund);
+  const { review, add } = await reviewWith(refund);
   const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
   await add({ reference: 'R2', state: 'confirmed', ended_at: 1, result });
   await add({ ...refund, reference: 'R3', state: 'canceled', ended_at: 1, result });
-  await desk.resolve(1, CONFIRMED, WHO);
+  await review.resolve(1, CONFIRMED, WHO);
   await add({ ...refund, reference: 'R4' });
-  await expect(desk.resolve(4, CONFIRMED, WHO)).rejects.toThrow(
+  await expect(review.resolve(4, CONFIRMED, WHO)).rejects.toThrow(
     'pending refund 8 is what outbox 1 (R1) has become',
   );
 });
 
 it('leaves what was sent again since it was looked at', async () => {
-  const { store, desk, moved } = await deskWithRows();
+  const { store, review, moved } = await deskWithRows();
   moved.once('row', () => {
     void sql`update outbox set in_doubt_since = 5 where outbox_id = 400`.execute(store.db);
     void sql`update outbox set blocked_reason = 'other' where outbox_id = 398`.execute(store.db);
   });
-  const { rows, left } = await desk.resolveAbsent(IN_DOUBT, WHO);
+  const { rows, left } = await review.resolveAbsent(IN_DOUBT, WHO);
   expect([rows, left.map(({ outboxId }) => outboxId)]).toEqual([ROWS - 2, [398, 400]]);
 });
 
 it('takes for a document only what has its reference at the service, or none', async () => {
-  const { store } = await deskWith({ kind: 'pending_refund', state: 'in_doubt', order_id: 7 });
+  const { store } = await reviewWith({ kind: 'pending_refund', state: 'in_doubt', order_id: 7 });
   let shown: string | null = null;
   const read: number[] = [];
   const confirm = createConfirmation({
@@ -355,7 +355,7 @@ it('takes for a document only what has its reference at the service, or none', a
 it.each(['cancel', 'resolveAbsent'] as const)(
   'does nothing to %s many where only the last of them cannot be',
   async (act) => {
-    const { store, desk, states, audit } = await deskWithRows();
+    const { store, review, states, audit } = await deskWithRows();
     const others = sql`update outbox set state = 'dead'
       where state = 'in_doubt' and outbox_id < 400`;
     await others.execute(store.db);
@@ -363,15 +363,15 @@ it.each(['cancel', 'resolveAbsent'] as const)(
     await sql`update outbox set state = ${last} where outbox_id = 400`.execute(store.db);
     const before = await states();
     const all = { filter: {}, expect: 2 * ROWS };
-    await expect(desk[act](all, WHO)).rejects.toMatchObject({ code: 'outbox.wrong_state' });
+    await expect(review[act](all, WHO)).rejects.toMatchObject({ code: 'outbox.wrong_state' });
     expect([await states(), await audit()]).toEqual([before, []]);
   },
 );
 
 it('notes in the audit who has noted a difference', async () => {
-  const { store, desk, now, audit } = await deskWith({ state: 'confirmed', ended_at: 1 });
+  const { store, review, now, audit } = await reviewWith({ state: 'confirmed', ended_at: 1 });
   const incident = { kind: 'push_differs', entity: 'outbox', key: '1', detail: {} };
   await store.transaction((tx) => openIncident(tx, incident, now));
-  await desk.resolve(1, { as: 'noted' }, WHO);
+  await review.resolve(1, { as: 'noted' }, WHO);
   expect(await audit()).toEqual(['outbox.noted']);
 });

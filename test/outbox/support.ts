@@ -219,7 +219,10 @@ export async function createBench(): Promise<Bench> {
 }
 
 /** What a person may do to the rows of a daemon that has run for long; nobody hears of it. */
-export function deskOf(bench: Pick<ReviewDeps, 'store' | 'clock'>, more: Partial<ReviewDeps> = {}) {
+export function reviewOf(
+  bench: Pick<ReviewDeps, 'store' | 'clock'>,
+  more: Partial<ReviewDeps> = {},
+) {
   const { store, clock } = bench;
   const deaf = { wakeUp: () => undefined, onMoved: () => undefined };
   return createOutboxReview({

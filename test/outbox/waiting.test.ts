@@ -70,7 +70,9 @@ it('its order, which is on the way; and a person, when that is left to one', asy
   const refund = await submit('R-1', 'pending_refund', { orderReference: 'SO-1', lines });
   expect(await step(refund)).toBe(`wait: order SO-1 (document ${id}, queued) goes first`);
   await set({ state: 'in_doubt', blocked_reason: 'two have this reference' });
-  expect(await step(refund)).toContain(`wait for outbox ${id}, which goes first and needs a person`);
+  expect(await step(refund)).toContain(
+    `wait for outbox ${id}, which goes first and needs a person`,
+  );
 });
 
 it('the service, with the words of its last error; and a dry run, which is none', async () => {

@@ -71,17 +71,17 @@ it('tells at once of what is for a person or dead, and of the rest once it is la
   const now = clock.now();
   await put(store, [
     { reference: 'new', state: 'queued', createdAt: now },
-    { reference: 'desk', state: 'in_doubt', createdAt: now, blockedReason: 'two orders' },
+    { reference: 'blocked', state: 'in_doubt', createdAt: now, blockedReason: 'two orders' },
     { reference: 'dead', state: 'dead', createdAt: now },
     { reference: 'no', state: 'refused', createdAt: now },
   ]);
   watchOver(store, clock);
   await clock.advance(10);
-  expect(await told(store)).toEqual(['push_in_doubt desk', 'push_dead dead']);
+  expect(await told(store)).toEqual(['push_in_doubt blocked', 'push_dead dead']);
   await clock.advance(59 * MINUTE);
   expect(await told(store)).toHaveLength(2);
   await clock.advance(2 * MINUTE);
-  expect(await told(store)).toEqual(['push_in_doubt desk', 'push_dead dead', 'push_late new']);
+  expect(await told(store)).toEqual(['push_in_doubt blocked', 'push_dead dead', 'push_late new']);
   await store.db
     .updateTable('outbox')
     .set({ state: 'confirmed', ended_at: now })
@@ -100,11 +100,16 @@ it('tells of what is for a person however many are late', async () => {
   });
   await put(store, [
     ...late,
-    { reference: 'desk', state: 'in_doubt', createdAt: clock.now(), blockedReason: 'two orders' },
+    {
+      reference: 'blocked',
+      state: 'in_doubt',
+      createdAt: clock.now(),
+      blockedReason: 'two orders',
+    },
   ]);
   watchOver(store, clock);
   await clock.advance(10);
-  expect(await told(store)).toContain('push_in_doubt desk');
+  expect(await told(store)).toContain('push_in_doubt blocked');
 });
 
 it('tells of a quiet time that is shorter than twice what was seen', async () => {

@@ -139,6 +139,15 @@ export function fitOf({ now }: KnownSpellings, sent: string, shown: string | nul
   return now.some((one) => isLossy(one, sent)) ? 'lossy' : 'spelt';
 }
 
+/** Whether the shown reference may be ours: then it is no difference. */
+export function isOurs(
+  known: KnownSpellings,
+  sent: string,
+  shown: string | null | undefined,
+): boolean {
+  return fitOf(known, sent, shown ?? null) !== 'no' || isPlausible({ sent, shown: shown ?? '' });
+}
+
 /** Whether it may be shown like this, now or at any time. */
 export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string): boolean {
   if (foldReference(shown) === foldReference(sent)) return true;
@@ -250,12 +259,10 @@ export function refundFit(
   return fitOf(known, sent, shown ?? null);
 }
 
-/** Whether the shown reference may be ours: then it is no difference. */
 export function isRefundReference(
   references: RefundReferences,
   sent: string,
   shown: string | null | undefined,
 ): boolean {
-  const isOurs = refundFit(references, sent, shown) !== 'no';
-  return isOurs || isPlausible({ sent, shown: shown ?? '' });
+  return refundFit(references, sent, shown) === 'blank' || isOurs(references.known, sent, shown);
 }

@@ -35,7 +35,7 @@ import {
   piecesOf,
 } from '../evidence/compare.ts';
 import type { OrderFinder } from '../evidence/find-order.ts';
-import { fitOf, isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
+import { fitOf, isOurs, isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
 import {
   mirroredOrder,
   mirroredOrders,
@@ -44,7 +44,7 @@ import {
 } from '../evidence/mirrored.ts';
 import { knownBefore, ordersReadAt } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
-import { isPlausible } from '../evidence/spelling.ts';
+
 import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import { FREIGHT_REQUIRED_KEY, type OrderCheck } from '../preflight/check-order.ts';
 import { orderAsSpelt } from '../preflight/spelling.ts';
@@ -381,11 +381,9 @@ export async function judgeAnswered(
     return { outcome: 'ambiguous', reason, detail: { orderId } };
   }
   const { item, known, order } = sought;
-  const sent = item.reference;
   const text = shown.reference ?? '';
   // An unknown spelling teaches; a reference that is no spelling of ours is reported.
-  const isOurs = fitOf(known, sent, text) !== 'no' || isPlausible({ sent, shown: text });
-  const reference = isOurs ? [] : [`reference: shown ${text}`];
+  const reference = isOurs(known, item.reference, text) ? [] : [`reference: shown ${text}`];
   return confirmed(deps, sought, read, compareOrder(order, shown), reference);
 }
 

@@ -9,7 +9,6 @@ import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
 import {
   type ShortListName,
   writeSeasonVariants,
@@ -18,7 +17,7 @@ import {
 } from '../../mirror/catalog/apart.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
-import { messageOf } from '../service.ts';
+import { isUnreadable, messageOf } from '../service.ts';
 
 export interface ArticlesDeps {
   readonly store: Store;
@@ -84,14 +83,6 @@ function createAbsences(clock: Clock) {
   };
 }
 
-/**
- * Whether the service answered with neither an article nor an absence; asking again would not help.
- */
-function isUnanswered(error: unknown): boolean {
-  const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
-  return isBroken || error instanceof RefusedError;
-}
-
 async function read(
   { v1, levels }: ArticlesDeps,
   barcode: string,
@@ -107,7 +98,7 @@ async function read(
     return { barcode, is: 'there', variant: value };
   } catch (error) {
     if (isNotFound(error)) return { barcode, is: 'absent' };
-    if (!isUnanswered(error)) throw error;
+    if (!isUnreadable(error)) throw error;
     return { barcode, is: 'unanswered', why: messageOf(error) };
   }
 }

@@ -17,7 +17,7 @@ import type { Tables } from '../../store/tables.ts';
 import { type OrderDocument, pathText, splitCoins, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 import type { Articles, Asked, ShortLists } from './ask-service.ts';
-import { orderAsSpelt } from './spelling.ts';
+import { deliveriesOf, freightTypes, orderAsSpelt } from './spelling.ts';
 
 export interface OrderCheckDeps {
   readonly store: Store;
@@ -375,12 +375,7 @@ async function seasonProblems(
       warning('seasonName', 'its deliveries are not checked: they cannot be read'),
     ];
   }
-  const rows = await db
-    .selectFrom('season_delivery')
-    .select('delivery_name')
-    .where('season_name', '=', seasonName)
-    .execute();
-  const deliveries = rows.map((row) => row.delivery_name);
+  const deliveries = await deliveriesOf(db, seasonName);
   // Unreadable names look like no deliveries; a season that truly has none is refused by the
   // service.
   if (deliveries.length === 0) {
@@ -412,12 +407,7 @@ async function freightProblems(
   }
   const { type } = freight;
   if (type === undefined || !known.has('freight')) return [];
-  const rows = await db
-    .selectFrom('freight_option')
-    .select('freight_type')
-    .where('deleted_at', 'is', null)
-    .execute();
-  const types = rows.map((row) => row.freight_type);
+  const types = await freightTypes(db);
   if (types.includes(type)) return [];
   if ((await putAside(db, ['freight_option'], 'freightType', [type])).has(type)) {
     return [warning('freight.type', `not checked: ${UNREADABLE}`)];

@@ -28,21 +28,7 @@ async function barcodesIn(db: Db, barcodes: readonly string[]): Promise<Map<stri
   return spelt;
 }
 
-async function seasonIn(db: Db, name: string): Promise<string> {
-  const rows = await db
-    .selectFrom('season')
-    .select('season_name')
-    .where('deleted_at', 'is', null)
-    .execute();
-  return (
-    spellingIn(
-      name,
-      rows.map((row) => row.season_name),
-    ) ?? name
-  );
-}
-
-async function deliveriesOf(db: Db, seasonName: string): Promise<readonly string[]> {
+export async function deliveriesOf(db: Db, seasonName: string): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('season_delivery')
     .select('delivery_name')
@@ -51,33 +37,40 @@ async function deliveriesOf(db: Db, seasonName: string): Promise<readonly string
   return rows.map((row) => row.delivery_name);
 }
 
-async function freightIn(db: Db, type: string): Promise<string> {
+export async function freightTypes(db: Db): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('freight_option')
     .select('freight_type')
     .where('deleted_at', 'is', null)
     .execute();
-  return (
-    spellingIn(
-      type,
-      rows.map((row) => row.freight_type),
-    ) ?? type
-  );
+  return rows.map((row) => row.freight_type);
+}
+
+async function seasonNames(db: Db): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('season')
+    .select('season_name')
+    .where('deleted_at', 'is', null)
+    .execute();
+  return rows.map((row) => row.season_name);
+}
+
+async function spelt(name: string | undefined, names: () => Promise<readonly string[]>) {
+  return name === undefined ? undefined : (spellingIn(name, await names()) ?? name);
 }
 
 export async function orderAsSpelt(db: Db, document: OrderDocument): Promise<OrderDocument> {
   const { freight } = document;
   const barcodes = await barcodesIn(db, [...new Set(document.lines.map((one) => one.barcode))]);
-  const seasonName =
-    document.seasonName === undefined ? undefined : await seasonIn(db, document.seasonName);
+  const seasonName = await spelt(document.seasonName, () => seasonNames(db));
   const deliveries = seasonName === undefined ? [] : await deliveriesOf(db, seasonName);
   const lines = document.lines.map((line) => {
     const { barcode, deliveryName } = line;
-    const spelt = { ...line, barcode: barcodes.get(barcode) ?? barcode };
-    if (deliveryName === undefined) return spelt;
-    return { ...spelt, deliveryName: spellingIn(deliveryName, deliveries) ?? deliveryName };
+    const own = { ...line, barcode: barcodes.get(barcode) ?? barcode };
+    if (deliveryName === undefined) return own;
+    return { ...own, deliveryName: spellingIn(deliveryName, deliveries) ?? deliveryName };
   });
-  const type = freight?.type === undefined ? undefined : await freightIn(db, freight.type);
+  const type = await spelt(freight?.type, () => freightTypes(db));
   return {
     ...document,
     lines,

@@ -8,14 +8,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { isNotFound } from '../../client/http/answer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { isStoreUnusable, RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import { isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
 import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import { orderSlices } from '../../mirror/sales-order.ts';
 import { type OrdersWalk, readWalks } from '../../mirror/walks.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Store } from '../../store/store.ts';
-import type { ReadOrder } from '../service.ts';
+import { isUnreadable, type ReadOrder } from '../service.ts';
 import { doublesBetween, type Evidence, evidenceSince, reportAnother } from './another-daemon.ts';
 import { addLost, dropReturned, hasLost, type NewLost, reportLost } from './lost.ts';
 
@@ -254,11 +254,6 @@ export async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Misse
     missed.push(...rows);
   }
   return missed;
-}
-
-function isUnreadable(error: unknown): boolean {
-  const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
-  return isBroken || (error instanceof RefusedError && !isNotFound(error));
 }
 
 /**

@@ -12,14 +12,13 @@ import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
 import { compareOrder, comparePendingRefund, describeOrder } from '../evidence/compare.ts';
 import {
-  fitOf,
+  isOurs,
   isRefundReference,
   knownSpellings,
   orderReferences,
 } from '../evidence/known-spellings.ts';
 import { mirroredOrder, mirroredPendingRefund } from '../evidence/mirrored.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
-import { isPlausible } from '../evidence/spelling.ts';
 import type { OutboxItem } from '../item.ts';
 
 /** Incidents have the outbox id as their key. */
@@ -34,44 +33,24 @@ interface Pushed {
   readonly result: string | null;
 }
 
-/** Whether the shown reference is ours, as far as its spelling is known. */
-async function bearsReference(
-  db: Db,
-  { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
-  shown: string | null | undefined,
-): Promise<boolean> {
-  const fit = fitOf(await knownSpellings(db, kind), reference, shown ?? null);
-  return fit !== 'no' || isPlausible({ sent: reference, shown: shown ?? '' });
-}
-
-async function bearsRefundReference(
-  db: Db,
-  { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
-  orderId: number,
-  shown: string | null,
-): Promise<boolean> {
-  const known = await knownSpellings(db, kind);
-  const references = { known, ofOrder: await orderReferences(db, orderId) };
-  return isRefundReference(references, reference, shown);
-}
-
 /** Whether the mirror shows the document as sent; members that it does not have are ignored. */
 async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
   const document = parseJsonObject(body);
   const { orderId, pendingRefundId } = readResult(result);
+  const known = await knownSpellings(db, kind);
   if (kind === 'order' && orderId) {
     const shown = await mirroredOrder(db, orderId);
     const sent = newOrderOf(reference, readBody.order(document));
-    if (!shown || !(await bearsReference(db, { kind, reference }, shown.reference))) return false;
+    if (!shown || !isOurs(known, reference, shown.reference)) return false;
     const seasons = await seasonsShown(db);
     return describeOrder(compareOrder(sent, shown), sent, seasons).differences.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
     const shown = await mirroredPendingRefund(db, pendingRefundId);
     const sent = newPendingRefundOf(reference, readBody.pendingRefund(document));
-    const own = { kind, reference };
-    const isOurs = await bearsRefundReference(db, own, orderId ?? 0, shown.reference);
-    return isOurs && comparePendingRefund(sent, shown).length === 0;
+    const references = { known, ofOrder: await orderReferences(db, orderId ?? 0) };
+    if (!isRefundReference(references, reference, shown.reference)) return false;
+    return comparePendingRefund(sent, shown).length === 0;
   }
   return false;
 }

@@ -4,7 +4,7 @@ import { enqueueDocument } from '../../../src/outbox/enqueue.ts';
 import { startTestReference, until } from '../../support/house.ts';
 import { startCliHouse } from '../house.ts';
 
-async function startDesk() {
+async function startReview() {
   const reference = await startTestReference({
     world: { styles: 4, orders: 2 },
     auth: { loginSpacing: 0 },
@@ -42,7 +42,7 @@ async function startDesk() {
 }
 
 it('shows both sides of a doubt and lets a person settle it either way', async () => {
-  const { call, put, stateOf, model, all } = await startDesk();
+  const { call, put, stateOf, model, all } = await startReview();
   const [line] = model.lines;
   const lines = [{ barcode: line?.barcode, quantity: 99, price: '1.00' }];
   const other = await put(model.reference, { lines });
@@ -85,7 +85,7 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
 });
 
 it('acts on many rows only when they are as many as was expected', async () => {
-  const { call } = await startDesk();
+  const { call } = await startReview();
   const cancel = ['outbox', 'cancel', '--reason', 'no'];
   expect((await call(...cancel)).stderr).toContain('either one number, or a filter');
   const few = await call(...cancel, '--kind', 'order', '--state', 'queued', '--expect', '3');

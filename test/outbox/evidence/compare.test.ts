@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { NewOrder } from '../../../src/client/v1/order-body.ts';
 import {
   compareOrder,
+  describeOrder,
   piecesOf,
   relate,
   type ShownOrder,
-  describeOrder,
 } from '../../../src/outbox/evidence/compare.ts';
 import { unseenSeason } from '../../../src/outbox/evidence/seasons.ts';
 

@@ -4,8 +4,8 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { revisionsOf } from '../../../src/outbox/corrections.ts';
 import {
   createIntake,
-  type Submission,
   type IntakeDeps,
+  type Submission,
 } from '../../../src/outbox/intake/intake.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';

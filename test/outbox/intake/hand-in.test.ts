@@ -2,15 +2,15 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { onFile } from '../../../src/outbox/enqueue.ts';
+import { parsePayload, readDocuments } from '../../../src/outbox/intake/envelope.ts';
 import { readEntries } from '../../../src/outbox/intake/folder-scan.ts';
 import {
   createIntake,
+  type IntakeDeps,
   type Submission,
   type SubmitResult,
-  type IntakeDeps,
 } from '../../../src/outbox/intake/intake.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
-import { parsePayload, readDocuments } from '../../../src/outbox/intake/envelope.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, order } from './support.ts';
 
@@ -41,7 +41,11 @@ const REFUND = { orderId: 7, lines: [{ barcode: '5700000000017', quantity: 1 }] 
 it('gives an Idempotency-Key to one document of one client', async () => {
   const { submit } = await openIntake();
   const by = async (client: string, one: Submission): Promise<string> => {
-    const [handed] = await submit({ ...one, channel: 'http', idempotencyKey: { client, key: 'a' } });
+    const [handed] = await submit({
+      ...one,
+      channel: 'http',
+      idempotencyKey: { client, key: 'a' },
+    });
     return codeOf(handed);
   };
   expect(await by('erp', delivered('SO-1'))).toBe('document 1');

@@ -8,7 +8,7 @@ import {
   createExchangeChannel,
   type ExchangeChannelDeps,
 } from '../../../src/outbox/intake/exchange-channel.ts';
-import { createIntake, type Submission, type Intake } from '../../../src/outbox/intake/intake.ts';
+import { createIntake, type Intake, type Submission } from '../../../src/outbox/intake/intake.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';

@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { ConflictError, RetryLaterError } from '../../src/lib/errors.ts';
 import { knownBefore } from '../../src/outbox/evidence/records.ts';
 import { readState, writeState } from '../../src/store/state.ts';
-import { createBench, deskOf, lost, NO, unanswered, YES } from './support.ts';
+import { createBench, lost, NO, reviewOf, unanswered, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const LATENESS = 'outbox.latest_effect_ms';
 const WHO = { actor: 'anna', reason: 'asked support' };
 
-/** An order was sent, nobody has answered, and the daemon rests for longer than until the desk. */
+/** An order was sent, nobody has answered, and the daemon rests for longer than until a person is asked. */
 async function rested() {
   const bench = await createBench();
   bench.creates = true;
@@ -113,7 +113,7 @@ describe('what can never be looked for', () => {
         'GET /orders/7: HTTP 500',
     });
     // Tried again it is looked for, and never sent twice.
-    await deskOf(bench).retry({ outboxId: id }, WHO);
+    await reviewOf(bench).retry({ outboxId: id }, WHO);
     await goOn(2, delivery);
     expect(bench.sends.filter((one) => one === id)).toEqual([id]);
   });
@@ -199,7 +199,7 @@ it('waits for twice the time after which an effect was last seen to come', async
   bench.script.send = lost;
   bench.start();
   await bench.clock.advance(17 * MINUTE);
-  await expect(deskOf(bench).resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
+  await expect(reviewOf(bench).resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
     code: 'outbox.too_early',
   });
   await bench.clock.advance(1.9 * MINUTE);
@@ -313,7 +313,7 @@ describe('what makes something new', () => {
     bench.script.lookUp = ({ state }) => (state === 'queued' || isClear ? NO : UNCLEAR);
     bench.start();
     const retry = async () => {
-      await deskOf(bench).retry({ outboxId: id }, WHO);
+      await reviewOf(bench).retry({ outboxId: id }, WHO);
       await bench.clock.advance(MINUTE / 2);
     };
     await bench.clock.advance(13 * MINUTE);
@@ -342,7 +342,7 @@ describe('what makes something new', () => {
     await bench.clock.advance(15 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'dead', attempts: 3 });
     // Tried again by a person it has as many tries as before.
-    await deskOf(bench).retry({ outboxId: id }, WHO);
+    await reviewOf(bench).retry({ outboxId: id }, WHO);
     await bench.clock.advance(20 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 5 });
     await bench.clock.advance(10 * MINUTE);
@@ -409,7 +409,7 @@ it('is not sent where a person has canceled it while it was checked', async () =
   bench.script.lookUp = () => looked.promise;
   bench.start();
   await bench.clock.advance(10);
-  await deskOf(bench).cancel({ outboxId: id }, WHO);
+  await reviewOf(bench).cancel({ outboxId: id }, WHO);
   bench.script.lookUp = () => YES;
   looked.resolve(NO);
   const other = await bench.add(2);
@@ -448,7 +448,7 @@ it('goes out, and what is behind it, once a person has it tried', async () => {
   expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 0 });
   expect(bench.looks).toEqual([id]);
   bench.script.lookUp = () => (bench.sends.length === 0 ? NO : YES);
-  await deskOf(bench).retry({ outboxId: id }, WHO);
+  await reviewOf(bench).retry({ outboxId: id }, WHO);
   dispatcher.wakeUp();
   await bench.clock.advance(2_000);
   expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
