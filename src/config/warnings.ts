@@ -47,7 +47,9 @@ function listenerWithoutSecret(tree: Tree): ConfigProblem[] {
   return [{ at: secrets.at, path: 'listener.secrets', value: undefined, message, hint }];
 }
 
-/** Warns of a `reviewAfter` that ends before `quietTime`: the proof of an absence begins only then. */
+/**
+ * Warns of a `reviewAfter` that ends before `quietTime`: the proof of an absence begins only then.
+ */
 function reviewBeforeProof(tree: Tree): ConfigProblem[] {
   const settingAt = (name: string) => {
     const path = ['outbox', name];

@@ -189,8 +189,8 @@ export async function adoptAccount(
   });
 }
 
-// Comparison: the newest mirrored orders must all be at the account, with the same reference and the
-// same articles. A mirror without orders is compared by its articles.
+// Comparison: the newest mirrored orders must all be at the account, with the same reference and
+// the same articles. A mirror without orders is compared by its articles.
 
 const COMPARED_MAX = 20;
 

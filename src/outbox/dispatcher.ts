@@ -61,8 +61,13 @@ function freeSlots({ concurrency, lookups }: DispatcherLimits, busy: Busy, work:
   return (work === 'send' ? concurrency : lookups) - taken;
 }
 
+async function markInterrupted({ store, clock, log }: DispatcherDeps): Promise<void> {
+  const unknown = await markInterruptedAsUnknown(store, clock.now());
+  if (unknown > 0) log.warn({ unknown }, 'pushes were interrupted; their outcome is unknown');
+}
+
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { store, clock, limits, log } = deps;
+  const { store, clock, limits } = deps;
   const failedLookups = createFailedLookups(clock, limits.lookupMs);
   const outages = createOutages<number>(deps, OUTAGES);
   const echoes = createEchoes();
@@ -96,7 +101,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   };
 
-  /** Sleeps until a row falls due, a step ends or a wake-up; with every slot busy, the last two. */
+  /** Sleeps until a row falls due (if a slot is free), a step ends, or a wake-up. */
   const sleep = async (busy: Busy, signal: AbortSignal): Promise<void> => {
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
@@ -107,7 +112,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
   };
-
   return {
     name: 'outbox',
     wakeUp: () => wake.abort(),
@@ -118,8 +122,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const busy: Busy = new Map();
       const ahead: ReadAhead = new Map();
       let aheadSince = deps.processStartedAt();
-      const unknown = await markInterruptedAsUnknown(store, clock.now());
-      if (unknown > 0) log.warn({ unknown }, 'pushes were interrupted; their outcome is unknown');
+      await markInterrupted(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
@@ -129,11 +132,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           // After a clock step, rows that were read ahead have the times of before.
           if (aheadSince !== deps.processStartedAt()) ahead.clear();
           aheadSince = deps.processStartedAt();
-          const pushDeps = { ...deps, failedLookups, echoes, outages, pausedReason };
+          const own = { ...deps, failedLookups, echoes, outages, pausedReason };
           await fillSlots(busy, ahead, (item) =>
-            push(pushDeps, item, signal).catch((error: unknown) => {
-              failure ??= { error };
-            }),
+            push(own, item, signal).catch((error: unknown) => void (failure ??= { error })),
           );
           await sleep(busy, signal);
         }

@@ -319,8 +319,8 @@ function tryingAgain(lastError: string): string {
   const reason = lastError.slice(0, ERROR_CHARS_MAX);
   if (step !== undefined) return `wait: ${reason}; to go on: ${step}`;
   return (
-    `wait: it was not sent yet (${reason}) and is tried again by itself; if that names something, ` +
-    'it is to be put right'
+    `wait: it was not sent yet (${reason}) and is tried again by itself; if that names ` +
+    'something, it is to be put right'
   );
 }
 
@@ -362,8 +362,8 @@ export function nextAction(situation: Situation): string {
   );
 }
 
-// Waiting: an unsent row waits for an earlier row of its ordering key, for a pause, or for its turn.
-// All of it is read from the database, so that every process gives the same answer.
+// Waiting: an unsent row waits for an earlier row of its ordering key, for a pause, or for its
+// turn. All of it is read from the database, so that every process gives the same answer.
 
 /** Reasons that pause sending; rows that rest for one have it as their last error. */
 export const PAUSED_BY = {

@@ -85,7 +85,9 @@ export interface Cleared {
   };
   readonly warnings: readonly FlightProblem[];
   readonly orderId?: number;
-  /** Cleared by a very recent read instead of an own lookup; valid only while that read is young. */
+  /**
+   * Cleared by a very recent read instead of an own lookup; valid only while that read is young.
+   */
   readonly isByRecentRead?: boolean;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The path of one push. The dispatcher claims a row; `push` then takes one step of it:
  *
- *   1. look before sending: the kind's pre-flight, or the lookup of an answered push or of one whose
- *      outcome is unknown; a lookup's result goes to `reconcile.ts` and ends the step
+ *   1. look before sending: the kind's pre-flight, or the lookup of an answered push or of one
+ *      whose outcome is unknown; its result goes to `reconcile.ts` and ends the step
  *   2. send: `sending` is durable before the first byte leaves
  *   3. classify: the class of the error, never its text, says what is provable
  *   4. finish: record the attempt, and read an answered push back
@@ -297,7 +297,8 @@ const ECHO_MS = 10_000;
 
 /**
  * Answered pushes whose event is yet to come. The read that the event asks for confirms them as
- * well, so that no extra read is made. Forgotten with the process: then they are read back when due.
+ * well, so that no extra read is made. Forgotten with the process: then they are read back when
+ * due.
  */
 export interface Echoes {
   /** Call it before the request: the event may be faster than the answer. */

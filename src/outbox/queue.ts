@@ -1,8 +1,8 @@
 /**
- * The queue: reads and moves outbox rows for the dispatcher. Every step is one transaction that also
- * writes its attempt. The allowed transitions are a table in the database, so that a mistake here
- * aborts instead of sending something twice. A row that was moved meanwhile (canceled by a person)
- * is left as it is.
+ * The queue: reads and moves outbox rows for the dispatcher. Every step is one transaction that
+ * also writes its attempt. The allowed transitions are a table in the database, so that a mistake
+ * here aborts instead of sending something twice. A row that was moved meanwhile (canceled by a
+ * person) is left as it is.
  */
 import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
@@ -184,8 +184,8 @@ export async function move(
 }
 
 /**
- * Makes `sending` and the attempt durable before the first byte leaves. Undefined: the row was moved
- * or paused meanwhile and must not be sent.
+ * Makes `sending` and the attempt durable before the first byte leaves. Undefined: the row was
+ * moved or paused meanwhile and must not be sent.
  */
 export async function markSending(
   store: Store,

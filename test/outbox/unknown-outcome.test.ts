@@ -9,7 +9,10 @@ const MINUTE = 60_000;
 const LATENESS = 'outbox.latest_effect_ms';
 const WHO = { actor: 'anna', reason: 'asked support' };
 
-/** An order was sent, nobody has answered, and the daemon rests for longer than until a person is asked. */
+/**
+ * An order was sent, nobody has answered, and the daemon rests for longer than until a person is
+ * asked.
+ */
 async function rested() {
   const bench = await createBench();
   bench.creates = true;

@@ -24,7 +24,7 @@ function selection(outboxId: number | undefined, options: Options) {
     return { filter: { kind, state, needsAttention }, expect };
   }
   throw new UsageError('outbox.no_selection', 'which rows?', {
-    hint: 'either one number, or a filter (--kind, --state, --needs-attention) together with --expect <n>',
+    hint: 'one number, or a filter (--kind, --state, --needs-attention) with --expect <n>',
   });
 }
 

@@ -168,8 +168,8 @@ export function isLossy(spelling: Spelling, sent: string): boolean {
   return lettersAndDigits(take(core, Math.max(0, left))) !== lettersAndDigits(core);
 }
 
-// Learning: finds the simplest spellings that show every answered reference as it was shown. Several
-// may be equally simple: their agreement is known, the rest is not.
+// Learning: finds the simplest spellings that show every answered reference as it was shown.
+// Several may be equally simple: their agreement is known, the rest is not.
 
 export interface Pair {
   readonly sent: string;

@@ -375,8 +375,8 @@ export function createFolderChannel(deps: FolderChannelDeps) {
   };
 }
 
-// Receipts: one JSON file beside each taken file. It is written when the file is taken and again when
-// its documents move, always as a whole and by renaming, so that nobody reads half of one.
+// Receipts: one JSON file beside each taken file. It is written when the file is taken and again
+// when its documents move, always as a whole and by renaming, so that nobody reads half of one.
 
 export interface TakenFile {
   readonly fileId: number;

@@ -219,8 +219,8 @@ export function readEntries(text: string): FileEntry[] {
   });
 }
 
-// Skipped files: each is tried again after a minute, and logged when it begins and once an hour while
-// it lasts: a program that forgets the mode of its files drops thousands.
+// Skipped files: each is tried again after a minute, and logged when it begins and once an hour
+// while it lasts: a program that forgets the mode of its files drops thousands.
 
 export interface SkippedFiles {
   has(name: string): boolean;

@@ -188,20 +188,18 @@ export function createDeliveryStatusKind(
     mirrored.delete(item.outboxId);
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
-    if (!found) {
-      return { outcome: 'superseded', reason: 'the delivery is gone at the service', detail };
-    }
+    const superseded = (reason: string): LookupResult => {
+      return { outcome: 'superseded', reason, detail };
+    };
+    if (!found) return superseded('the delivery is gone at the service');
     if (found.status === target.status) return { outcome: 'matched', detail };
     if (found.status === item.expectedFrom) {
       // Only an unsent push is stopped: one that was sent may have an effect that is not shown yet.
       const obstacle = hasChanged(target, found) ? CHANGED : over(target);
       const reason = item.state === 'queued' ? obstacle : undefined;
-      return reason === undefined
-        ? { outcome: 'not_found', detail }
-        : { outcome: 'superseded', reason, detail };
+      return reason === undefined ? { outcome: 'not_found', detail } : superseded(reason);
     }
-    const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
-    return { outcome: 'superseded', reason, detail };
+    return superseded(`decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`);
   };
   return {
     kind: DELIVERY_STATUS_KIND,

@@ -1,8 +1,8 @@
 /**
  * Manual review: a person retries or cancels outbox rows, or resolves one whose outcome is unknown.
  * Each act shares a transaction with its audit entry, and refuses what makes no sense in the row's
- * state. Many rows are selected by a filter together with their expected number, so that nobody acts
- * on rows that were not seen. If one row refuses, all do.
+ * state. Many rows are selected by a filter together with their expected number, so that nobody
+ * acts on rows that were not seen. If one row refuses, all do.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';

@@ -40,7 +40,9 @@ const ROWS_MAX = 10_000;
 /** Rows in one transaction: each costs a fraction of a millisecond of the event loop. */
 const SLICE = 100;
 
-/** The filter of `outbox list` and of acts is the same: people list rows before they act on them. */
+/**
+ * The filter of `outbox list` and of acts is the same: people list rows before they act on them.
+ */
 export function fits({ kind, state, needsAttention }: RowFilter) {
   return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
     and([
