@@ -123,9 +123,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const ahead: ReadAhead = new Map();
       let aheadSince = deps.processStartedAt();
       await markInterrupted(deps);
-      let failure: { readonly error: unknown } | undefined;
+      const failures: unknown[] = [];
       try {
-        while (!signal.aborted && !failure) {
+        while (!signal.aborted && failures.length === 0) {
           wake = new AbortController();
           const pausedReason = pausedSince(deps);
           await deps.pauses.followFiles();
@@ -134,7 +134,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           aheadSince = deps.processStartedAt();
           const own = { ...deps, failedLookups, echoes, outages, pausedReason };
           await fillSlots(busy, ahead, (item) =>
-            push(own, item, signal).catch((error: unknown) => void (failure ??= { error })),
+            push(own, item, signal).catch((error: unknown) => void failures.push(error)),
           );
           await sleep(busy, signal);
         }
@@ -142,7 +142,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         // A restart must not find rows that are still in flight from here.
         await Promise.all([...busy.values()].map(({ done }) => done));
       }
-      if (failure) throw failure.error;
+      if (failures.length > 0) throw failures[0];
     },
   };
 }
