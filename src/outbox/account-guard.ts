@@ -194,14 +194,14 @@ export async function adoptAccount(
 
 const COMPARED_MAX = 20;
 
-export interface AccountReader {
+interface AccountReader {
   readonly db: Db;
   readonly v1: Pick<V1Client, 'order' | 'stockVariant'>;
   readonly signal: AbortSignal;
 }
 
 /** `unknown`: the service could not be reached; `nothing`: the mirror has nothing to compare. */
-export interface Comparison {
+interface Comparison {
   readonly outcome: 'equal' | 'another' | 'unknown' | 'nothing';
   readonly why: string;
 }
@@ -285,7 +285,7 @@ async function compareArticles(
   return { outcome: there * 2 > barcodes.length ? 'equal' : 'another', why };
 }
 
-export async function compareWithAccount(reader: AccountReader): Promise<Comparison> {
+async function compareWithAccount(reader: AccountReader): Promise<Comparison> {
   const orders = await newestOrders(reader.db);
   if (orders.length > 0) return compareOrders(reader, orders);
   const stock = await reader.db

@@ -379,14 +379,14 @@ const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
 };
 
 /** Returns the step that ends a pause with this reason; undefined: it is no pause. */
-export function stepAfter(words: string): string | undefined {
+function stepAfter(words: string): string | undefined {
   const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
     words.startsWith(PAUSED_BY[one]),
   );
   return key && STEPS[key];
 }
 
-export interface Waiting {
+interface Waiting {
   /** The earlier open row of its ordering key; null: there is none. */
   readonly ahead: {
     readonly outboxId: number;
@@ -440,7 +440,7 @@ async function countBefore(db: Db | Tx, outboxId: number, dueAt: number): Promis
 }
 
 /** Returns what a row waits for; null when it does not wait to be sent. */
-export async function waitingOf(
+async function waitingOf(
   db: Db | Tx,
   row: {
     readonly outbox_id: number;

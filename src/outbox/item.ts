@@ -55,14 +55,14 @@ export interface NotFound {
  *   looked up again, and is left to a person after the settlement delay.
  * - `ambiguous`: several fit, or one that is unlike the document; only a person can tell.
  */
-export interface Inconclusive {
+interface Inconclusive {
   readonly outcome: 'superseded' | 'possible' | 'ambiguous';
   readonly reason: string;
   readonly detail: JsonObject;
 }
 
 /** The pre-flight found errors: the document must not be sent at all. */
-export interface Invalid {
+interface Invalid {
   readonly outcome: 'invalid';
   readonly problems: readonly FlightProblem[];
 }

@@ -256,7 +256,7 @@ export function relate(sent: Pieces, shown: Pieces): Relation {
 // account is a difference.
 
 type SentAddress = NonNullable<NewOrder['shippingAddress']>;
-export type ShownAddress = Readonly<Record<string, unknown>>;
+type ShownAddress = Readonly<Record<string, unknown>>;
 
 /** Share of letter pairs that two names of one place have: "Hauptstrasse" and "Hauptstr.". */
 const ALIKE_MIN = 0.5;
@@ -306,7 +306,7 @@ function isSameStreet(sent: SentAddress, shown: ShownAddress): boolean {
 }
 
 /** Lists members of the shown address that name another place; omitted ones are not compared. */
-export function addressDifferences(
+function addressDifferences(
   sent: NewOrder['shippingAddress'],
   shown: ShownAddress | null | undefined,
 ): string[] {

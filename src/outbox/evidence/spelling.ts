@@ -26,7 +26,7 @@ export const spellingSchema = z.object({
 });
 
 export type Spelling = z.output<typeof spellingSchema>;
-export type Affix = Spelling['prefix'];
+type Affix = Spelling['prefix'];
 
 export const NO_AFFIX: Affix = { text: '', isShape: false };
 
@@ -42,7 +42,7 @@ export const AS_SENT: Spelling = {
 };
 
 /** Drops what makes no difference, not even to a cut. */
-export function trimReference(text: string): string {
+function trimReference(text: string): string {
   return text.normalize('NFC').trim().toLowerCase();
 }
 
@@ -102,7 +102,7 @@ function take(text: string, count: number): string {
 }
 
 /** Applies a spelling without its cut, prefix and suffix. */
-export function coreOf(
+function coreOf(
   { keep, swap, accents, spaces }: Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>,
   sent: string,
 ): string {

@@ -206,7 +206,7 @@ export interface Conflict {
 const DIFFERENCES_MAX = 20;
 
 /** Collects every leaf value with its path, as JSON. */
-export function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
+function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) leavesOf(item, `${path}[${index}]`, into);
   } else if (isJsonObject(value)) {

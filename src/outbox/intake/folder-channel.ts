@@ -378,7 +378,7 @@ export function createFolderChannel(deps: FolderChannelDeps) {
 // Receipts: one JSON file beside each taken file. It is written when the file is taken and again
 // when its documents move, always as a whole and by renaming, so that nobody reads half of one.
 
-export interface TakenFile {
+interface TakenFile {
   readonly fileId: number;
   readonly name: string;
   readonly sha256: string;
@@ -409,7 +409,7 @@ async function documentsOf(db: Db, fileId: number): Promise<Record<string, unkno
 }
 
 /** Returns a name beside another file of this name: `orders.0123456789ab.json`. */
-export function withDigest(name: string, sha256: string): string {
+function withDigest(name: string, sha256: string): string {
   const { name: stem, ext } = parse(name);
   return `${stem}.${sha256.slice(0, 12)}${ext}`;
 }
@@ -418,7 +418,7 @@ export function withDigest(name: string, sha256: string): string {
  * Returns `done` or `refused`; refuses a link, which anybody who may write the folder can put
  * there.
  */
-export function ownFolder(root: string, name: TakenFile['folder']): string {
+function ownFolder(root: string, name: TakenFile['folder']): string {
   const path = join(root, name);
   if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
   const hint = 'remove what lies there (a link counts as such): the daemon makes the folder again';
@@ -428,12 +428,12 @@ export function ownFolder(root: string, name: TakenFile['folder']): string {
 const FOLDER_CODES = ['EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST', 'ERR_FS_EISDIR'];
 
 /** Whether somebody has made a folder where our file belongs. */
-export function isFolderInTheWay(error: unknown): boolean {
+function isFolderInTheWay(error: unknown): boolean {
   return isJsonObject(error) && FOLDER_CODES.includes(String(error.code));
 }
 
 /** Deletes a file and its receipt, but no folder of that name. */
-export async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
+async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
   const path = join(ownFolder(root, folder), storedAs);
   for (const one of [path, `${path}.receipt.json`]) {
     await rm(one, { force: true }).catch((error: unknown) => {
@@ -455,7 +455,7 @@ async function writeNew(path: string, text: string): Promise<void> {
   }
 }
 
-export async function writeFileReceipt(db: Db, root: string, file: TakenFile): Promise<void> {
+async function writeFileReceipt(db: Db, root: string, file: TakenFile): Promise<void> {
   const documents = await documentsOf(db, file.fileId);
   const isFinal = documents.every(({ final }) => final === true);
   const receipt = {

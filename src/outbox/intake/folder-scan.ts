@@ -203,7 +203,7 @@ const headSchema = z
   })
   .catch({ kind: null, reference: undefined });
 
-export function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
+function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
   const { kind, reference } = headSchema.parse(value);
   return { line, kind, reference, envelope: undefined, problems };
 }

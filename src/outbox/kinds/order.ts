@@ -291,17 +291,17 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
 
 // Judging: decides whether an order of the service is what a document became.
 
-export interface JudgeDeps {
+interface JudgeDeps {
   readonly store: Store;
   readonly readOrder: ReadOrder;
 }
 
-export interface SoughtOrder extends Sought {
+interface SoughtOrder extends Sought {
   readonly order: NewOrder;
 }
 
 /** Period in which the order can have been made; epoch ms. */
-export interface Window {
+interface Window {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 }
@@ -365,7 +365,7 @@ async function confirmed(
  * Judges the order that the service answered with: it is ours, however it looks, unless it is
  * another document's.
  */
-export async function judgeAnswered(
+async function judgeAnswered(
   deps: JudgeDeps,
   sought: SoughtOrder,
   orderId: number,
@@ -466,7 +466,7 @@ async function possible(
 }
 
 /** Draws the result from a survey; undefined: nothing seen can be the document. */
-export async function conclude(
+async function conclude(
   deps: JudgeDeps,
   sought: SoughtOrder,
   { ours, perhaps }: Survey,

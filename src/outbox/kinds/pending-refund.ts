@@ -421,12 +421,12 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
 
 // Owners: the documents of ours that other pending refunds of the order belong to.
 
-export interface Owner {
+interface Owner {
   readonly outboxId: number;
   readonly reference: string;
 }
 
-export async function ownerOf(
+async function ownerOf(
   { db }: Store,
   { kind, outboxId }: OutboxItem,
   reference: string | null | undefined,
@@ -441,7 +441,7 @@ export async function ownerOf(
 }
 
 /** Maps pending refunds to the other documents of this order that have become them. */
-export async function claimed(
+async function claimed(
   { db }: Store,
   { outboxId, orderingKey }: OutboxItem,
 ): Promise<ReadonlyMap<unknown, Owner>> {

@@ -159,7 +159,7 @@ export function createAccountWatch(deps: AccountWatchDeps) {
 // marked as deleted or becomes another order, or by a walk that misses an order which its own
 // address does not know either.
 
-export interface PutBackDeps {
+interface PutBackDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly readOrder: ReadOrder;
@@ -226,7 +226,7 @@ async function changesBetween(db: Db, after: number, to: number): Promise<readon
 }
 
 /** Lists orders that feed entries after `after` up to `to` show as gone. */
-export async function lostBetween(db: Db, after: number, to: number): Promise<NewLost[]> {
+async function lostBetween(db: Db, after: number, to: number): Promise<NewLost[]> {
   return (await changesBetween(db, after, to)).flatMap(lostIn);
 }
 
@@ -240,7 +240,7 @@ interface Missed {
 /**
  * Lists confirmed orders that a walk should have met, and that no read since its start has shown.
  */
-export async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
+async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
   const missed: Missed[] = [];
   for await (const { from, before } of orderSlices(db, walk.bottom)) {
     const { rows } = await sql<Missed>`
@@ -260,7 +260,7 @@ export async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Misse
  * Reads each missed order by its own address; changes then follow from the feed. Returns how many
  * are gone.
  */
-export async function askForMissed(
+async function askForMissed(
   { store, clock, readOrder }: PutBackDeps,
   missed: readonly Missed[],
   signal: AbortSignal,
