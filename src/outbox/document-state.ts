@@ -399,7 +399,7 @@ interface Waiting {
   readonly before: number;
 }
 
-export const BEFORE_MAX = 100;
+const BEFORE_MAX = 100;
 
 async function pauseFor(db: Db | Tx, kind: string): Promise<Waiting['pause']> {
   const account = await readAccountHold(db);

@@ -28,9 +28,9 @@ export const spellingSchema = z.object({
 export type Spelling = z.output<typeof spellingSchema>;
 type Affix = Spelling['prefix'];
 
-export const NO_AFFIX: Affix = { text: '', isShape: false };
+const NO_AFFIX: Affix = { text: '', isShape: false };
 
-export const AS_SENT: Spelling = {
+const AS_SENT: Spelling = {
   keep: 'all',
   swap: {},
   accents: 'kept',

@@ -52,7 +52,7 @@ export interface Articles {
 export const ASKED_MAX = 200;
 const BATCH = 10;
 /** Age up to which an absence counts for any order. */
-export const FRESH_MS = 5_000;
+const FRESH_MS = 5_000;
 const ABSENCES_MAX = 10_000;
 const SOURCE = 'refresh:preflight';
 
