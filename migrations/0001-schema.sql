@@ -1036,7 +1036,7 @@ CREATE TABLE outbox (
   -- Found by the pre-flight: [{"path", "message", "severity"}], errors and warnings.
   problems TEXT NOT NULL DEFAULT '[]',
   -- Why a person must decide; while it is set, nothing happens by itself.
-  desk_reason TEXT,
+  blocked_reason TEXT,
   -- The order that it made or belongs to, once it is known.
   order_id INTEGER,
   -- The reference that the service shows for it; '': it shows none; null: not seen yet.
@@ -1054,7 +1054,7 @@ CREATE UNIQUE INDEX outbox_reference_key ON outbox (kind, reference_key)
 WHERE reference_key IS NOT NULL;
 CREATE INDEX outbox_order ON outbox (order_id) WHERE order_id IS NOT NULL;
 CREATE INDEX outbox_ended ON outbox (kind, state, ended_at);
--- By state: looks for doubts must not step over everything that waits to be sent.
+-- By state: lookups of unknown outcomes must not step over everything that waits to be sent.
 CREATE INDEX outbox_due ON outbox (state, due_at) WHERE ended_at IS NULL;
 CREATE INDEX outbox_shown_reference ON outbox (kind, shown_reference)
 WHERE shown_reference IS NOT NULL;
@@ -1069,7 +1069,7 @@ END;
 CREATE TRIGGER outbox_tells_intake AFTER UPDATE ON outbox
 WHEN (
   NEW.state <> OLD.state OR NEW.result IS NOT OLD.result OR NEW.problems <> OLD.problems
-  OR NEW.last_error IS NOT OLD.last_error OR NEW.desk_reason IS NOT OLD.desk_reason
+  OR NEW.last_error IS NOT OLD.last_error OR NEW.blocked_reason IS NOT OLD.blocked_reason
   OR NEW.order_id IS NOT OLD.order_id
 ) AND EXISTS (SELECT 1 FROM intake WHERE outbox_id = NEW.outbox_id)
 BEGIN
@@ -1117,15 +1117,15 @@ CREATE TABLE outbox_attempt (
   PRIMARY KEY (outbox_id, attempt)
 ) STRICT, WITHOUT ROWID;
 
--- Looks that were taken to settle a doubt.
+-- Lookups of pushes whose outcome is unknown, and statements of people about them.
 CREATE TABLE outbox_evidence (
   id INTEGER PRIMARY KEY,
   outbox_id INTEGER NOT NULL,
   at INTEGER NOT NULL,
   source TEXT NOT NULL,
-  found TEXT NOT NULL CHECK (found IN ('yes', 'no', 'unclear')),
+  outcome TEXT NOT NULL CHECK (outcome IN ('matched', 'not_found', 'ambiguous')),
   detail TEXT NOT NULL,
-  -- Whether a look could have missed nothing: only then an absence is evidence.
+  -- Whether the lookup could have missed nothing: only then an absence is evidence.
   complete INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX outbox_evidence_outbox ON outbox_evidence (outbox_id);
@@ -1138,7 +1138,7 @@ CREATE TABLE outbox_revision (
   body TEXT NOT NULL,
   -- Where it came from.
   cause TEXT NOT NULL,
-  handed_in_at INTEGER NOT NULL,
+  submitted_at INTEGER NOT NULL,
   state TEXT NOT NULL,
   problems TEXT NOT NULL,
   last_error TEXT,
@@ -1147,7 +1147,7 @@ CREATE TABLE outbox_revision (
   PRIMARY KEY (outbox_id, revision)
 ) STRICT, WITHOUT ROWID;
 
--- Orders of which a look could not tell whether they are this document, as long as it is open.
+-- Orders that may be this document, as long as no lookup can tell.
 CREATE TABLE outbox_candidate (
   order_id INTEGER NOT NULL,
   outbox_id INTEGER NOT NULL,
@@ -1182,14 +1182,14 @@ CREATE UNIQUE INDEX reference_spelling_now ON reference_spelling (kind) WHERE en
 
 -- ---- Documents from the ERP (outbox/intake/) -------------------------------------------------
 
--- Documents that the ERP handed in, by which door, and how far it has been told about them.
+-- Documents that the ERP submitted, their intake channel, and which receipts are due.
 CREATE TABLE intake (
   outbox_id INTEGER PRIMARY KEY,
-  door TEXT NOT NULL CHECK (door IN ('sql', 'folder', 'http', 'cli')),
+  channel TEXT NOT NULL CHECK (channel IN ('sql', 'folder', 'http', 'cli')),
   -- Which row, file and line, client or person.
   source TEXT NOT NULL,
   received_at INTEGER NOT NULL,
-  -- The same document again, by whatever door.
+  -- The same document again, by whatever channel.
   repeats INTEGER NOT NULL DEFAULT 0,
   last_repeat_at INTEGER,
   -- Changes that the row in exchange.db does not show yet.
@@ -1221,7 +1221,7 @@ CREATE TABLE intake_file_document (
   file_id INTEGER NOT NULL,
   line INTEGER NOT NULL,
   outbox_id INTEGER,
-  -- In its place, the receipt of a document that was refused at the door (JSON).
+  -- In its place, the receipt of a document that was refused at submission (JSON).
   refusal TEXT,
   PRIMARY KEY (file_id, line)
 ) STRICT, WITHOUT ROWID;

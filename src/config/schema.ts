@@ -63,7 +63,7 @@ function outboxSection() {
     attemptsMax: whole(1, 100),
     delayMin: duration('0s', '1h'),
     delayMax: duration('1s', '1d'),
-    deskAfter: duration('1m', '30d'),
+    reviewAfter: duration('1m', '30d'),
     auditEvery: duration('1m', '30d'),
   });
   return section.superRefine(delaysInOrder, onceSound('delayMin', 'delayMax'));

@@ -47,18 +47,20 @@ function listenerWithoutSecret(tree: Tree): ConfigProblem[] {
   return [{ at: secrets.at, path: 'listener.secrets', value: undefined, message, hint }];
 }
 
-/** The desk takes what was not proved in time, and the proof begins only after the quiet time. */
-function deskBeforeProof(tree: Tree): ConfigProblem[] {
+/**
+ * Warns of a `reviewAfter` that ends before `quietTime`: the proof of an absence begins only then.
+ */
+function reviewBeforeProof(tree: Tree): ConfigProblem[] {
   const settingAt = (name: string) => {
     const path = ['outbox', name];
     const { tree: written } = nearestTree(tree, path);
     return { at: written.at, path: showPath(path), ms: parseDuration(String(plainValue(written))) };
   };
-  const [quiet, desk] = [settingAt('quietTime'), settingAt('deskAfter')];
-  if (quiet.ms === undefined || desk.ms === undefined || desk.ms > quiet.ms) return [];
-  const { at, path } = desk.at.source === 'default' ? quiet : desk;
-  const message = 'lets deskAfter end with quietTime or before: nothing is ever proved absent';
-  const hint = 'all that is in doubt will be for a person; set deskAfter well above quietTime';
+  const [quiet, review] = [settingAt('quietTime'), settingAt('reviewAfter')];
+  if (quiet.ms === undefined || review.ms === undefined || review.ms > quiet.ms) return [];
+  const { at, path } = review.at.source === 'default' ? quiet : review;
+  const message = 'lets reviewAfter end with quietTime or before: nothing is ever proved absent';
+  const hint = 'every unknown outcome will need a person; set reviewAfter well above quietTime';
   return [{ at, path, value: undefined, message, hint }];
 }
 
@@ -108,7 +110,7 @@ export function warningsOf(
     ...secretsOfKind(tree, [], IN_ENVIRONMENT),
     ...(hasCredentials ? [] : secretsOfKind(tree, [], OUT_OF_SIGHT)),
     ...listenerWithoutSecret(tree),
-    ...deskBeforeProof(tree),
+    ...reviewBeforeProof(tree),
     ...onePortForBoth(tree),
     ...rulesUnreadable(tree, rules.directory),
   ];

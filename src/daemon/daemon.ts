@@ -22,7 +22,7 @@ import { healthRoutes } from '../local-api/health-routes.ts';
 import { pauseRoutes } from '../local-api/pause-routes.ts';
 import { createRecentReads } from '../mirror/refetch-queue.ts';
 import { headline } from '../ops/status.ts';
-import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
+import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';

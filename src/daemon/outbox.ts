@@ -1,4 +1,4 @@
-/** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
+/** Builds the outbox from the configuration: kinds of documents, dispatcher, review, watch. */
 import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
@@ -10,25 +10,23 @@ import type { RouteGroup } from '../local-api/api.ts';
 import { outboxRoutes } from '../local-api/outbox-routes.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import type { RecentReads } from '../mirror/refetch-queue.ts';
-import { createConfirmation } from '../outbox/desk/confirmation.ts';
-import { createDesk, type Desk } from '../outbox/desk/operations.ts';
-import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
+import { createDispatcher } from '../outbox/dispatcher.ts';
+import { PAUSED_BY } from '../outbox/document-state.ts';
+import { createOrderFinder } from '../outbox/evidence/find-order.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
 } from '../outbox/kinds/delivery-status.ts';
-import { createOrderFinder } from '../outbox/kinds/find-order.ts';
-import { createNewestOrders } from '../outbox/kinds/newest-orders.ts';
-import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
+import { createNewestOrders, createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
-import { createArticles } from '../outbox/preflight/articles.ts';
-import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-check.ts';
-import { createShortLists } from '../outbox/preflight/short-lists.ts';
+import { createArticles, createShortLists } from '../outbox/preflight/ask-service.ts';
+import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-order.ts';
+import { createConfirmation } from '../outbox/review/confirmation.ts';
+import { createOutboxReview, type OutboxReview } from '../outbox/review/operations.ts';
 import { DELIVERY_MISSING, unlessGone, unreadableStatus } from '../outbox/service.ts';
-import { HELD_BY } from '../outbox/waiting.ts';
 import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
@@ -67,7 +65,7 @@ export interface OutboxDeps {
 
 export interface Outbox {
   readonly workers: readonly Worker[];
-  readonly desk: Desk;
+  readonly review: OutboxReview;
   readonly kinds: readonly OutboxKind[];
   /** Routes of the local API for the outbox. */
   readonly routes: readonly RouteGroup[];
@@ -80,8 +78,8 @@ export interface Outbox {
 }
 
 const IDLE_MS_MAX = 30_000;
-/** Doubts that are looked at together: one walk over the orders serves all of them. */
-const LOOKS = 200;
+/** Unknown outcomes that are looked up together: one walk over the orders serves all of them. */
+const LOOKUPS = 200;
 
 function mirrored({ db }: Store, orderDeliveryId: number) {
   return db
@@ -179,7 +177,7 @@ function createCheck(
 function createKinds(
   { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
   deps: OutboxDeps,
-  ordering: Pick<OrderKindDeps, 'onOrdered' | 'watchedSince'>,
+  ordering: Pick<OrderKindDeps, 'onOrdered' | 'processStartedAt'>,
 ): OutboxKind[] {
   const { store, clock, readOrder, levels } = deps;
   const { v1, v2 } = deps.service;
@@ -192,11 +190,11 @@ function createKinds(
       dryRun: outbox.dryRun,
     }),
     createOrderKind({
+      ...ordering,
       store,
       clock,
       v1,
       readOrder,
-      ...ordering,
       finder: createOrderFinder(v1),
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
@@ -219,7 +217,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { store, clock, random, sequence, service, readOrder, onEnded, pauses } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
-  const quiet = { quietMs: outbox.quietTime, watchedSince: deps.watchedSince };
+  const processStartedAt = deps.watchedSince;
+  const settlement = { reconcileAfterMs: outbox.quietTime, processStartedAt };
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
@@ -231,16 +230,15 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       alertAfterMs: ALERT_AFTER_MS,
       refundAlertAfterMs: REFUND_ALERT_AFTER_MS,
       auditEveryMs: outbox.auditEvery,
-      quietMs: quiet.quietMs,
+      reconcileAfterMs: outbox.quietTime,
     },
   });
-  const { watchedSince } = quiet;
-  const kinds = createKinds(config, deps, { onOrdered: stock.add, watchedSince });
+  const kinds = createKinds(config, deps, { onOrdered: stock.add, processStartedAt });
   const dispatcher = createDispatcher({
+    ...settlement,
     store,
     random,
     log,
-    ...quiet,
     onEnded,
     kinds,
     pauses,
@@ -248,27 +246,27 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     dryRun: outbox.dryRun,
     limits: {
       concurrency: config.service.limits.concurrency,
-      looks: LOOKS,
+      lookups: LOOKUPS,
       attemptsMax: outbox.attemptsMax,
       retryMsMin: outbox.delayMin,
       retryMsMax: outbox.delayMax,
-      deskAfterMs: outbox.deskAfter,
-      lookMs: outbox.lookEvery,
+      reviewAfterMs: outbox.reviewAfter,
+      lookupMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
     pausedReason: (kind) =>
-      deps.space.allows('send') ? pauses.reason('pushes', kind) : HELD_BY.disk,
+      deps.space.allows('send') ? pauses.reason('pushes', kind) : PAUSED_BY.disk,
     onMoved(_item, state) {
-      if (state === 'dead' || state === 'in_doubt') watch.nudge();
+      if (state === 'dead' || state === 'in_doubt') watch.wakeUp();
     },
   });
-  const desk = createDesk({
+  const review = createOutboxReview({
+    ...settlement,
     store,
     clock,
-    ...quiet,
     confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
-    nudge: dispatcher.nudge,
-    onMoved: watch.nudge,
+    wakeUp: dispatcher.wakeUp,
+    onMoved: watch.wakeUp,
   });
   const accountWatch = createAccountWatch({
     store,
@@ -280,11 +278,11 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
-    desk,
+    review,
     kinds,
-    nudge: dispatcher.nudge,
-    onOrdersRead: accountWatch.nudge,
+    nudge: dispatcher.wakeUp,
+    onOrdersRead: accountWatch.wakeUp,
     onOrderRead: dispatcher.onOrderRead,
-    routes: [outboxRoutes(desk)],
+    routes: [outboxRoutes(review)],
   };
 }

@@ -27,7 +27,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
-import { HELD_BY } from '../outbox/waiting.ts';
+import { PAUSED_BY } from '../outbox/document-state.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
@@ -113,7 +113,7 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
     const why = hold();
     if (why === undefined) return;
     const hint = 'selvedge account show';
-    throw new RetryLaterError('account.unknown', `${HELD_BY.account}: ${why}`, {
+    throw new RetryLaterError('account.unknown', `${PAUSED_BY.account}: ${why}`, {
       hint,
     });
   };

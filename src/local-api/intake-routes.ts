@@ -18,14 +18,14 @@ import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 import { DOCUMENT_KINDS } from '../outbox/documents.ts';
 import { onFile } from '../outbox/enqueue.ts';
-import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
-import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import {
   DOCUMENT_BYTES_MAX,
+  type Envelope,
   parsePayload,
   readEnvelope,
-  type Submission,
-} from '../outbox/intake/submission.ts';
+} from '../outbox/intake/envelope.ts';
+import { type Intake, invalid, type SubmitResult } from '../outbox/intake/intake.ts';
+import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -84,7 +84,7 @@ async function answer(
   deps: IntakeRouteDeps,
   reply: FastifyReply,
   kind: string | null,
-  handed: Handed,
+  handed: SubmitResult,
 ): Promise<FastifyReply> {
   if (!handed.ok) {
     const receipt = refusalReceipt(kind, handed, deps.clock.now());
@@ -98,11 +98,11 @@ async function answer(
     .send(receipt);
 }
 
-async function handIn(
+async function submit(
   deps: IntakeRouteDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-  submission: Submission,
+  envelope: Envelope,
 ): Promise<FastifyReply> {
   const client = clientOf(deps, request) ?? '';
   const key = keyHeader.safeParse(request.headers['idempotency-key']);
@@ -113,22 +113,22 @@ async function handIn(
   const idempotencyKey = key.data === undefined ? undefined : { client, key: key.data };
   const receivedAt = deps.clock.now();
   const delivered = {
-    ...submission,
-    door: 'http' as const,
+    ...envelope,
+    channel: 'http' as const,
     source: client,
     receivedAt,
     idempotencyKey,
   };
-  let handed: Handed | undefined;
+  let handed: SubmitResult | undefined;
   try {
-    [handed] = await deps.intake.handIn([delivered]);
+    [handed] = await deps.intake.submit([delivered]);
   } catch (error) {
     // Not thrown on: the log tells once that the disk is short, and not at each request.
     if (!(error instanceof RetryLaterError)) throw error;
     return refuse(reply, 503, 'no_room', error.message);
   }
   return handed
-    ? answer(deps, reply, submission.kind, handed)
+    ? answer(deps, reply, envelope.kind, handed)
     : refuse(reply, 500, 'failed', 'see the log of the daemon');
 }
 
@@ -194,7 +194,7 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
       });
       for (const [path, kind] of Object.entries(KINDS)) {
         app.post(path, options, (request, reply) =>
-          handIn(deps, request, reply, { kind, reference: undefined, payload: request.body }),
+          submit(deps, request, reply, { kind, reference: undefined, payload: request.body }),
         );
       }
       app.post('/api/documents', options, (request, reply) => {
@@ -202,7 +202,7 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
         if ('problems' in read) {
           return answer(deps, reply, null, invalid(undefined, read.problems));
         }
-        return handIn(deps, request, reply, read.submission);
+        return submit(deps, request, reply, read.envelope);
       });
       installReading(app, deps);
     },

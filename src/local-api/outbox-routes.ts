@@ -1,6 +1,6 @@
 /** Routes that retry, cancel and resolve pushes, below `/api/outbox/`. */
 import { z } from 'zod';
-import type { Desk } from '../outbox/desk/operations.ts';
+import type { OutboxReview } from '../outbox/review/operations.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -19,7 +19,7 @@ const outboxId = z.int().min(1);
 const filter = z.strictObject({
   kind: z.string().max(50).optional(),
   state: z.enum(OUTBOX_STATES).optional(),
-  desk: z.boolean().optional(),
+  needsAttention: z.boolean().optional(),
 });
 const many = z.strictObject({ filter, expect: z.int().min(0) });
 const selected = z.strictObject({
@@ -37,10 +37,10 @@ const resolved = z.strictObject({
 
 const manyAbsent = z.strictObject({ ...actorFields, select: many });
 
-export function outboxRoutes(desk: Desk): RouteGroup {
+export function outboxRoutes(review: OutboxReview): RouteGroup {
   const act = (body: unknown, name: 'retry' | 'cancel') => {
     const { select, ...who } = selected.parse(body);
-    return desk[name](select, who);
+    return review[name](select, who);
   };
   return {
     access: 'operator',
@@ -49,11 +49,11 @@ export function outboxRoutes(desk: Desk): RouteGroup {
       app.post('/api/outbox/cancel', ({ body }) => act(body, 'cancel'));
       app.post('/api/outbox/resolve', ({ body }) => {
         const { outboxId: id, resolution, ...who } = resolved.parse(body);
-        return desk.resolve(id, resolution, who);
+        return review.resolve(id, resolution, who);
       });
       app.post('/api/outbox/absent', ({ body }) => {
         const { select, ...who } = manyAbsent.parse(body);
-        return desk.resolveAbsent(select, who);
+        return review.resolveAbsent(select, who);
       });
     },
   };

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import type { Intake } from '../outbox/intake/hand-in.ts';
+import type { Intake } from '../outbox/intake/intake.ts';
 import type { Preflight } from '../outbox/intake/preflight.ts';
 import { type Receipt, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
@@ -50,8 +50,8 @@ export function pushRoutes({ store, intake, preflight, clock }: PushRouteDeps): 
       app.post('/api/intake/push', options, async ({ body }) => {
         const { actor, kind, source, payloads: given } = pushBody.parse(body);
         const receivedAt = clock.now();
-        const where = { door: 'cli', source: `${actor}: ${source}`, receivedAt } as const;
-        const handed = await intake.handIn(
+        const where = { channel: 'cli', source: `${actor}: ${source}`, receivedAt } as const;
+        const handed = await intake.submit(
           given.map((payload) => ({ kind, reference: undefined, payload, ...where })),
         );
         const receipts = await receiptsOf(handed.flatMap((one) => (one.ok ? one.documentId : [])));

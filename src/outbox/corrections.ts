@@ -1,7 +1,7 @@
 /**
- * Corrections: a document that was refused, or called off, and that never left for the service may
- * be handed in again under its own reference. Its row goes on with the new content, under the same
- * number; what it said before is kept. What was sent once, and may have had an effect, never is.
+ * Corrections: a refused or canceled document that was never sent may be submitted again under its
+ * own reference. Its row continues with the new content under the same number, and the old content
+ * is kept. A document that may have had an effect is never corrected.
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import { writeAudit } from '../store/audit.ts';
@@ -17,10 +17,9 @@ export interface DocumentOnFile {
   readonly isSame: (document: JsonObject) => boolean;
 }
 
-/** Contents that are kept of one document, the newest. */
 const REVISIONS_MAX = 20;
 
-/** Whether none of its attempts can have had an effect; one that is under way may. */
+/** Whether no attempt can have had an effect; an attempt that is under way may. */
 export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boolean> {
   const attempt = await db
     .selectFrom('outbox_attempt')
@@ -33,13 +32,13 @@ export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boole
 }
 
 /**
- * `repeat`: it is that document already. `again`: it was refused, and is to be checked once more.
- * `correct`: it takes the place of what was refused or called off. `conflict`: the reference is
+ * `repeat`: the same document. `again`: the same, refused before, to be checked once more.
+ * `correct`: it replaces a document that was refused or canceled. `conflict`: the reference is
  * taken.
  */
 export type Meeting = 'repeat' | 'again' | 'correct' | 'conflict';
 
-/** What follows when a document is handed in under a reference that has one. */
+/** Compares a submitted document with the one that has its reference. */
 export async function meetingOf(
   db: Db | Tx,
   existing: DocumentOnFile,
@@ -50,7 +49,7 @@ export async function meetingOf(
   const isOver = state === 'refused' || state === 'canceled';
   if (!isOver || !(await wasNeverSent(db, outboxId))) return isSame ? 'repeat' : 'conflict';
   if (!isSame) return 'correct';
-  // A person called off this very content; to send it all the same is for a person, too.
+  // A person canceled this very content, so only a person may send it after all.
   return state === 'refused' ? 'again' : 'repeat';
 }
 
@@ -66,10 +65,10 @@ async function keepRevision(tx: Tx, outboxId: number, now: number): Promise<void
     .where('outbox_id', '=', outboxId)
     .executeTakeFirst();
   const revision = (last?.revision ?? 0) + 1;
-  const { created_at: handed_in_at, ...rest } = row;
+  const { created_at: submitted_at, ...rest } = row;
   await tx
     .insertInto('outbox_revision')
-    .values({ outbox_id: outboxId, revision, ...rest, handed_in_at, replaced_at: now })
+    .values({ outbox_id: outboxId, revision, ...rest, submitted_at, replaced_at: now })
     .execute();
   await tx
     .deleteFrom('outbox_revision')
@@ -85,7 +84,7 @@ export interface Reopened {
   readonly cause: string;
 }
 
-/** Queues a document once more that was refused or called off, with this content. */
+/** Queues a refused or canceled document once more, with this content. */
 export async function reopen(
   tx: Tx,
   existing: DocumentOnFile,
@@ -97,26 +96,32 @@ export async function reopen(
   if (!existing.isSame(content)) {
     await keepRevision(tx, outboxId, now);
     const act = { actor: cause, action: 'outbox.correct', subject: `outbox:${outboxId}` };
-    const reason = `handed in again with other content; before it was ${state}`;
+    const reason = `submitted again with other content; before it was ${state}`;
     await writeAudit(tx, { ...act, reason }, now);
   }
   await tx
     .updateTable('outbox')
     .set({
-      ...{
-        state: 'queued',
-        body,
-        body_hash: sha256(body),
-        ordering_key: orderingKey,
-        expected_from: expectedFrom,
-      },
-      ...{ cause, created_at: now, due_at: now, ended_at: null, in_doubt_since: null },
-      ...{ last_error: null, desk_reason: null, result: null, order_id: null, problems: '[]' },
+      state: 'queued',
+      body,
+      body_hash: sha256(body),
+      ordering_key: orderingKey,
+      expected_from: expectedFrom,
+      cause,
+      created_at: now,
+      due_at: now,
+      ended_at: null,
+      in_doubt_since: null,
+      last_error: null,
+      blocked_reason: null,
+      result: null,
+      order_id: null,
+      problems: '[]',
     })
     .where('outbox_id', '=', outboxId)
     .where('state', '=', state)
     .execute();
-  // Of the end that is over nobody needs to hear any more.
+  // Drops the callback of the old end, which does not hold any more.
   await tx
     .updateTable('intake')
     .set({ callback_due_at: null })
@@ -124,18 +129,16 @@ export async function reopen(
     .execute();
 }
 
-/** What a document said before, and how that ended. */
 export interface Revision {
   readonly revision: number;
   readonly document: JsonObject;
   readonly cause: string;
-  readonly handedInAt: number;
+  readonly submittedAt: number;
   readonly state: string;
   readonly lastError: string | null;
   readonly replacedAt: number;
 }
 
-/** Oldest first. */
 export async function revisionsOf(db: Db, outboxId: number): Promise<Revision[]> {
   const rows = await db
     .selectFrom('outbox_revision')
@@ -143,9 +146,12 @@ export async function revisionsOf(db: Db, outboxId: number): Promise<Revision[]>
     .where('outbox_id', '=', outboxId)
     .orderBy('revision')
     .execute();
-  return rows.map(({ revision, body, cause, state, ...row }) => ({
-    ...{ revision, document: parseJsonObject(body), cause, state },
-    handedInAt: row.handed_in_at,
+  return rows.map((row) => ({
+    revision: row.revision,
+    document: parseJsonObject(row.body),
+    cause: row.cause,
+    state: row.state,
+    submittedAt: row.submitted_at,
     lastError: row.last_error,
     replacedAt: row.replaced_at,
   }));

@@ -1,16 +1,16 @@
 /**
- * What has become of a document, for receipts, HTTP answers and people: its state, what it made
- * at the service, what is wrong with it, and what to do next, in a sentence.
+ * State of a document for receipts, HTTP answers and people: its row, the objects that it made at
+ * the service, its problems, and one sentence that says what to do next.
  */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
+import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
+import { readAccountHold } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState, Tables } from '../store/tables.ts';
 import { wasNeverSent } from './corrections.ts';
 import type { FlightProblem } from './item.ts';
-import { nextAction } from './next-action.ts';
-import { waitingOf } from './waiting.ts';
 import { describeLost, type Lost, readLost } from './watch/lost.ts';
 
 export interface DocumentState {
@@ -18,15 +18,15 @@ export interface DocumentState {
   readonly kind: string;
   readonly reference: string;
   readonly state: OutboxState;
-  /** Nothing more will happen by itself. */
   readonly ended: boolean;
   readonly createdAt: number;
-  /** Epoch milliseconds; null while it is open. */
   readonly endedAt: number | null;
   readonly attempts: number;
   readonly orderId: number | null;
   readonly orderNo: string | null;
-  /** Of the answer to the order (level 1.4.12), as they are now. */
+  /**
+   * Deliveries that the service answered the order with (level 1.4.12), with their current status.
+   */
   readonly deliveries: readonly {
     readonly orderDeliveryId: number;
     readonly deliveryNo: string | null;
@@ -36,10 +36,8 @@ export interface DocumentState {
   readonly orderRefundId: number | null;
   readonly styleId: string | null;
   readonly problems: readonly FlightProblem[];
-  /** What a person must decide about, when one must. */
-  readonly deskReason: string | null;
+  readonly blockedReason: string | null;
   readonly lastError: string | null;
-  /** An order that was confirmed and is at the service no more. */
   readonly lost: Lost | null;
   readonly nextAction: string;
 }
@@ -65,7 +63,7 @@ const resultSchema = z.object({
   styleId: z.string().nullish(),
 });
 
-/** What an answer told, as far as it can be read; nothing for a row without an answer. */
+/** Reads the stored answer, as far as it can be understood; empty for a row without one. */
 export function readResult(text: string | null): z.output<typeof resultSchema> {
   const parsed = resultSchema.safeParse(text === null ? {} : tryParseJson(text));
   return parsed.success ? parsed.data : {};
@@ -78,7 +76,6 @@ function readProblems(text: string): readonly FlightProblem[] {
 
 type Row = Selectable<Tables['outbox']>;
 
-/** The refund that the service made of a pending one, once the mirror has it. */
 async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<number | null> {
   if (pendingRefundId === null) return null;
   const refund = await db
@@ -89,27 +86,26 @@ async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<nu
   return refund?.order_refund_id ?? null;
 }
 
-/** The answer's deliveries, with the status that the mirror knows by now. */
 async function deliveriesOf(
   db: Db | Tx,
-  told: NonNullable<z.output<typeof resultSchema>['deliveries']>,
+  answered: NonNullable<z.output<typeof resultSchema>['deliveries']>,
 ): Promise<DocumentState['deliveries']> {
-  if (told.length === 0) return [];
-  const ids = told.map(({ orderDeliveryId }) => orderDeliveryId);
+  if (answered.length === 0) return [];
+  const ids = answered.map(({ orderDeliveryId }) => orderDeliveryId);
   const rows = await db
     .selectFrom('delivery')
     .select(['order_delivery_id', 'status'])
     .where('order_delivery_id', 'in', ids)
     .execute();
   const now = new Map(rows.map((row) => [row.order_delivery_id, row.status]));
-  return told.map(({ orderDeliveryId, deliveryNo, status }) => ({
+  return answered.map(({ orderDeliveryId, deliveryNo, status }) => ({
     orderDeliveryId,
     deliveryNo: deliveryNo ?? null,
     status: now.get(orderDeliveryId) ?? status ?? null,
   }));
 }
 
-/** The code of the service's refusal, where it was the service that refused. */
+/** Error code of the service's refusal; null when our own checks refused. */
 async function refusalOf(db: Db | Tx, { outbox_id, state }: Row) {
   if (state !== 'refused') return null;
   const last = await db
@@ -131,7 +127,7 @@ function lostProblems(lost: Lost | null): FlightProblem[] {
   return lost ? [{ path: '', message: describeLost(lost), severity: 'error' }] : [];
 }
 
-/** Whether it was taken in otherwise than it was sent, and nobody has noted that. */
+/** Whether an open incident says that the service has it otherwise than it was sent. */
 async function differs(db: Db | Tx, { outbox_id, state }: Row): Promise<boolean> {
   if (state !== 'confirmed') return false;
   const incident = await db
@@ -153,21 +149,32 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   const { kind, reference, state, attempts } = row;
   const lost = await lostOf(db, row);
   return {
-    ...{ outboxId: row.outbox_id, kind, reference, state, attempts, orderId },
+    outboxId: row.outbox_id,
+    kind,
+    reference,
+    state,
+    attempts,
+    orderId,
     ended: row.ended_at !== null,
     createdAt: row.created_at,
     endedAt: row.ended_at,
     orderNo: result.orderNo ?? null,
     deliveries: await deliveriesOf(db, result.deliveries ?? []),
-    ...{ pendingRefundId, orderRefundId },
+    pendingRefundId,
+    orderRefundId,
     styleId: result.styleId ?? null,
     problems: [...readProblems(row.problems), ...lostProblems(lost)],
     lost,
-    deskReason: row.desk_reason,
+    blockedReason: row.blocked_reason,
     lastError: row.last_error,
     nextAction: nextAction({
-      ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
-      ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
+      outboxId: row.outbox_id,
+      kind,
+      state,
+      lastError: row.last_error,
+      blockedReason: row.blocked_reason,
+      pendingRefundId,
+      orderRefundId,
       refusedWith: await refusalOf(db, row),
       lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
@@ -177,7 +184,6 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   };
 }
 
-/** Undefined when there is no such row. */
 export async function documentState(
   db: Db | Tx,
   outboxId: number,
@@ -188,4 +194,266 @@ export async function documentState(
     .where('outbox_id', '=', outboxId)
     .executeTakeFirst();
   return row && stateOf(db, row);
+}
+
+// Next action: one sentence for every state of a row, also when it is "nothing".
+
+export interface Situation {
+  readonly outboxId: number;
+  readonly kind: string;
+  readonly state: OutboxState;
+  readonly blockedReason: string | null;
+  readonly lastError: string | null;
+  readonly pendingRefundId: number | null;
+  readonly orderRefundId: number | null;
+  /** Error code of the service's refusal; null: our own checks refused, or nobody. */
+  readonly refusedWith: string | null;
+  readonly lost: string | null;
+  readonly neverSent: boolean;
+  readonly waiting: Waiting | null;
+  /** The service has it otherwise than it was sent, and nobody has noted that. */
+  readonly differs: boolean;
+}
+
+/** Id that `outbox resolve --as confirmed:` asks for. */
+const MADE: Readonly<Record<string, string>> = {
+  order: '<orderId>',
+  pending_refund: '<pendingRefundId>',
+  style: '<styleId>',
+};
+
+function inDoubt({ outboxId, kind, blockedReason }: Situation): string {
+  if (blockedReason === null) {
+    return (
+      'wait: it is being looked up at the service and is sent again only when it is proved not ' +
+      'to be there; do not submit it again under another reference'
+    );
+  }
+  const made = MADE[kind];
+  const confirmed = made === undefined ? 'confirmed' : `confirmed:${made}`;
+  return (
+    `decide: compare both sides with "selvedge outbox show ${outboxId}", then: selvedge outbox ` +
+    `resolve ${outboxId} --as ${confirmed} --reason "…", or the same with --as absent, which ` +
+    `sends it again; if it could not be looked up: selvedge outbox retry ${outboxId} --reason "…"`
+  );
+}
+
+function confirmed({ outboxId, lost, differs, ...situation }: Situation): string {
+  const { kind, pendingRefundId, orderRefundId } = situation;
+  const noted = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
+  if (lost !== null) {
+    return (
+      `decide: ${lost}; it is not sent again by itself: submit it under a new reference if it ` +
+      `is still wanted, then: ${noted}`
+    );
+  }
+  if (differs) {
+    const shown = `"selvedge outbox show ${outboxId}"`;
+    return (
+      `compare: the service has it otherwise than it was sent, as ${shown} says; once that is ` +
+      `settled: ${noted}`
+    );
+  }
+  if (kind !== 'pending_refund' || pendingRefundId === null) return 'nothing: it is done';
+  return orderRefundId === null
+    ? 'nothing: the service has it and has yet to confirm it'
+    : `nothing: the service confirmed it as refund ${orderRefundId}`;
+}
+
+const CORRECT = 'correct what its problems name and submit it under a new reference';
+const CORRECT_IT =
+  'correct it where its problems say, and submit it again under the same reference: it was ' +
+  'never sent. Submitted again unchanged, it is checked once more';
+
+const AFTER_REFUSAL: Readonly<Record<string, string>> = {
+  'service.forbidden':
+    'have the key allowed at the service to do this, then submit it under a new reference',
+  'service.not_found':
+    'the service does not know what the document names: check its numbers, and submit it under ' +
+    'a new reference',
+  'service.gone':
+    'what the document names is gone at the service: submit what is wanted instead, under a new ' +
+    'reference',
+  'service.too_large': 'split the document, and submit the parts under references of their own',
+};
+
+/** Refusals of the form of the request, whatever the document says. */
+const BY_FORM = new Set([
+  'service.bad_method',
+  'service.bad_media_type',
+  'service.unexpected_status',
+  'transport.too_large',
+]);
+
+function refused({ outboxId, kind, refusedWith, neverSent }: Situation): string {
+  if (refusedWith !== null && BY_FORM.has(refusedWith)) {
+    const shown = `"selvedge outbox show ${outboxId}"`;
+    return `the service does not take requests of this form: show ${shown} to its support`;
+  }
+  const step = AFTER_REFUSAL[refusedWith ?? ''];
+  if (kind === 'delivery_status') {
+    return 'look at the delivery: it is as its error says, and is decided again if it is pending';
+  }
+  if (step !== undefined) return step;
+  if (kind === 'refund_status' && refusedWith === null) {
+    return (
+      'look at the refund: it is as its problems say; submit another document if it is to ' +
+      'change still'
+    );
+  }
+  return neverSent ? CORRECT_IT : CORRECT;
+}
+
+function canceled({ kind, neverSent }: Situation): string {
+  if (kind === 'delivery_status') return 'nothing: the delivery is decided again if it is pending';
+  return neverSent
+    ? 'submit it under a new reference if it is wanted after all; other content may come under ' +
+        'the same reference, because it was never sent'
+    : 'submit it under a new reference if it is wanted after all';
+}
+
+const ERROR_CHARS_MAX = 300;
+
+function tryingAgain(lastError: string): string {
+  const step = stepAfter(lastError);
+  const reason = lastError.slice(0, ERROR_CHARS_MAX);
+  if (step !== undefined) return `wait: ${reason}; to go on: ${step}`;
+  return (
+    `wait: it was not sent yet (${reason}) and is tried again by itself; if that names ` +
+    'something, it is to be put right'
+  );
+}
+
+function itsTurn(before: number): string {
+  const turn = 'nothing: it is sent as soon as its turn has come';
+  if (before === 0) return turn;
+  const many = before >= BEFORE_MAX ? `${BEFORE_MAX} and more` : String(before);
+  return `${turn}; before it: ${many}, as fast as service.limits allow`;
+}
+
+function queued({ lastError, waiting }: Situation): string {
+  const { ahead = null, pause = null, before = 0 } = waiting ?? {};
+  if (ahead?.needsAttention) {
+    return (
+      `wait for outbox ${ahead.outboxId}, which goes first and needs a person: "selvedge ` +
+      `outbox show ${ahead.outboxId}" says what to decide`
+    );
+  }
+  if (pause !== null) return `wait: ${pause.reason}; to go on: ${pause.step}`;
+  if (ahead !== null) {
+    const { kind, reference, outboxId, state } = ahead;
+    return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
+  }
+  return lastError === null ? itsTurn(before) : tryingAgain(lastError);
+}
+
+export function nextAction(situation: Situation): string {
+  const { outboxId, state } = situation;
+  if (state === 'queued') return queued(situation);
+  if (state === 'sending') return 'nothing: it is on its way';
+  if (state === 'sent') return 'nothing: the service took it, and it is read back';
+  if (state === 'in_doubt') return inDoubt(situation);
+  if (state === 'confirmed') return confirmed(situation);
+  if (state === 'refused') return refused(situation);
+  if (state === 'canceled') return canceled(situation);
+  return (
+    'it is provably not at the service: remove the cause of its error, then: selvedge outbox ' +
+    `retry ${outboxId} --reason "…", or: selvedge outbox cancel ${outboxId} --reason "…"`
+  );
+}
+
+// Waiting: an unsent row waits for an earlier row of its ordering key, for a pause, or for its
+// turn. All of it is read from the database, so that every process gives the same answer.
+
+/** Reasons that pause sending; rows that rest for one have it as their last error. */
+export const PAUSED_BY = {
+  disk: 'the disk is too full to send',
+  dryRun: 'dry run (outbox.dryRun)',
+  account: 'nothing is asked of the service',
+} as const;
+
+const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
+  disk: 'make room on the disk ("selvedge doctor" says where and how much)',
+  dryRun: 'set outbox.dryRun: false and restart the daemon',
+  account: 'selvedge account show',
+};
+
+/** Returns the step that ends a pause with this reason; undefined: it is no pause. */
+function stepAfter(words: string): string | undefined {
+  const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
+    words.startsWith(PAUSED_BY[one]),
+  );
+  return key && STEPS[key];
+}
+
+interface Waiting {
+  /** The earlier open row of its ordering key; null: there is none. */
+  readonly ahead: {
+    readonly outboxId: number;
+    readonly kind: string;
+    readonly reference: string;
+    readonly state: string;
+    readonly needsAttention: boolean;
+  } | null;
+  readonly pause: { readonly reason: string; readonly step: string } | null;
+  readonly before: number;
+}
+
+const BEFORE_MAX = 100;
+
+async function pauseFor(db: Db | Tx, kind: string): Promise<Waiting['pause']> {
+  const account = await readAccountHold(db);
+  if (account !== undefined) {
+    return { reason: `${PAUSED_BY.account}: ${account}`, step: STEPS.account };
+  }
+  const pause = pauseOf(await readPauses(db), 'pushes', kind);
+  return pause ? { reason: describePause(pause), step: resumeStep(pause) } : null;
+}
+
+async function rowAhead(
+  db: Db | Tx,
+  { outbox_id, ordering_key }: { readonly outbox_id: number; readonly ordering_key: string },
+): Promise<Waiting['ahead']> {
+  const first = await db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'kind', 'reference', 'state', 'blocked_reason'])
+    .where('ordering_key', '=', ordering_key)
+    .where('outbox_id', '<', outbox_id)
+    .where('ended_at', 'is', null)
+    // A row that needs a person comes first: it explains more than a row that moves on its own.
+    .orderBy(sql`blocked_reason is null`)
+    .orderBy('outbox_id')
+    .limit(1)
+    .executeTakeFirst();
+  if (!first) return null;
+  const { kind, reference, state } = first;
+  const needsAttention = first.blocked_reason !== null;
+  return { outboxId: first.outbox_id, kind, reference, state, needsAttention };
+}
+
+async function countBefore(db: Db | Tx, outboxId: number, dueAt: number): Promise<number> {
+  const { rows } = await sql<{ readonly n: number }>`select count(*) n from (
+    select 1 from outbox where state = 'queued' and ended_at is null
+      and (due_at < ${dueAt} or (due_at = ${dueAt} and outbox_id < ${outboxId}))
+    limit ${BEFORE_MAX})`.execute(db);
+  return rows[0]?.n ?? 0;
+}
+
+/** Returns what a row waits for; null when it does not wait to be sent. */
+async function waitingOf(
+  db: Db | Tx,
+  row: {
+    readonly outbox_id: number;
+    readonly kind: string;
+    readonly ordering_key: string;
+    readonly state: string;
+    readonly due_at: number;
+  },
+): Promise<Waiting | null> {
+  if (row.state !== 'queued') return null;
+  return {
+    ahead: await rowAhead(db, row),
+    pause: await pauseFor(db, row.kind),
+    before: await countBefore(db, row.outbox_id, row.due_at),
+  };
 }

@@ -1,12 +1,11 @@
 /**
- * The documents that the ERP hands in: our own JSON in camelCase, strict, one schema a kind. A
- * document is normalised while it is checked (amounts become text with two to four decimals, texts
- * lose the space around them), and checking a normalised one again changes nothing: what is stored
- * in the outbox is exactly what was understood, and equal documents have equal texts.
+ * Documents of the ERP: JSON in camelCase, strict, one schema per kind. A document is normalised
+ * while it is checked (amounts become texts with two to four decimals, texts are trimmed), and
+ * checking a normalised one again changes nothing: the outbox stores exactly what was understood,
+ * and equal documents have equal texts.
  *
  * An amount is a decimal text ("19.95") or a number with at most four decimals. Dates and times do
- * not occur. `reference` may stand in the document or beside it; it is what the document is known
- * by for ever.
+ * not occur. `reference` may stand in the document or beside it, and identifies it for ever.
  */
 import { z } from 'zod';
 import type { NewOrder } from '../client/v1/order-body.ts';
@@ -15,7 +14,7 @@ import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
 
-/** A mistake in a document; `path` is empty for the document as a whole, else `lines[2].price`. */
+/** A mistake in a document; `path` is empty for the whole document, else like `lines[2].price`. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
@@ -26,22 +25,21 @@ const QUANTITY_MAX = 1_000_000;
 export const REFERENCE_CHARS_MAX = 200;
 
 const AMOUNT = /^\d{1,9}(?:\.\d{1,4})?$/;
-/** Only the first "@" that can part it is tried: a text may be of nothing else, and long. */
+/** Tries only the first "@", so that a long text of nothing else costs no time. */
 const EMAIL = /^\S[^\s@]*@\S+$/;
 const AMOUNT_WANTED = 'must be an amount with at most four decimals, such as "19.95" or 19.95';
 
-/** An amount that was checked, in units (lib/money.ts). */
 export function unitsOf(amount: string | number): number {
   return amountUnits(Number(amount)) ?? 0;
 }
 
-/** Text with two decimals, or the more that it has, whatever way it was written. */
+/** Amount as a text with two to four decimals, however it was written. */
 const amount = z
   .union([z.string(), z.number()], { error: AMOUNT_WANTED })
   .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
   .transform((written) => formatAmount(unitsOf(written)));
 
-// Control characters have no place in what the service shows to people.
+// Control characters are refused: people at the service would see them.
 const text = z
   .string()
   .trim()
@@ -72,7 +70,7 @@ const addressSchema = z.strictObject({
   accountNo: text.optional(),
 });
 
-/** Prices of an order in a currency that has no decimals, such as JPY. */
+/** Message for a part of a coin in a currency without decimals, such as JPY. */
 export function wholeWanted(currency: string): string {
   return `must be a whole amount: ${currency} has no decimals`;
 }
@@ -83,7 +81,7 @@ interface Priced {
   readonly freight?: { readonly amount: string } | undefined;
 }
 
-/** Where an order has a part of the smallest coin of its currency. */
+/** Finds amounts that are no whole number of the currency's smallest coin. */
 export function splitCoins({ currency, lines, freight }: Priced): (string | number)[][] {
   const isSplit = (written: string): boolean => splitsCoin(unitsOf(written), currency);
   const paths = lines.flatMap(({ price }, at) => (isSplit(price) ? [['lines', at, 'price']] : []));
@@ -97,7 +95,7 @@ const orderSchema = z
       z.strictObject({ barcode: needed, quantity, price: amount, deliveryName: needed.optional() }),
     ),
     comment,
-    /** Not sent: checked against the prices that the mirror has. */
+    /** Not sent; checked against the currency of the mirrored prices. */
     currency: text.regex(/^[A-Z]{3}$/, 'must be three capital letters').optional(),
     shippingAddress: addressSchema.optional(),
     freight: z
@@ -108,7 +106,6 @@ const orderSchema = z
         warehouseCode: needed.optional(),
       })
       .optional(),
-    /** Makes it a pre-order. */
     seasonName: needed.optional(),
   })
   .superRefine((order, ctx) => {
@@ -129,7 +126,7 @@ const pendingRefundSchema = z
   .strictObject({
     reference,
     orderId: id.optional(),
-    /** In place of the id: the reference of an order that was handed in here. */
+    /** Replaces the id by the reference of an order that was submitted here. */
     orderReference: needed.normalize('NFC').optional(),
     comment,
     lines: linesOf(
@@ -152,14 +149,14 @@ const refundStatusSchema = z.strictObject({
   orderId: id,
   orderRefundId: id,
   status: z.enum(['pending', 'accepted', 'rejected']),
-  /** The status that this was decided on; without it, what the mirror shows at hand-in. */
+  /** Status that this was decided on; default: the mirrored status at submission. */
   expectedStatus: z.enum(['pending', 'accepted']).optional(),
 });
 
 const styleSchema = z
   .strictObject({
     reference,
-    /** With it an existing style is changed, without it a new one is made. */
+    /** Names an existing style to change; without it a new one is made. */
     styleId: needed.optional(),
     styleNo: needed.optional(),
     styleName: needed.optional(),
@@ -217,7 +214,7 @@ function memberNames(schema: unknown): readonly string[] {
   return schema instanceof z.ZodArray ? memberNames(schema.element) : [];
 }
 
-/** The names that may stand at `path` of a document, for "did you mean". */
+/** Member names that may stand at `path` of a document, for "did you mean". */
 function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
   const first = path[0];
   const section: unknown =
@@ -232,7 +229,7 @@ const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
 };
 
-/** Where a schema has no words of its own. */
+/** Error messages of schemas that have none of their own. */
 export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';
@@ -245,7 +242,7 @@ export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   return `must have at most ${issue.maximum} ${unit}`;
 }
 
-/** Each mistake at its place; `namesAt` gives the names that may stand there. */
+/** Lists each mistake with its path; `namesAt` returns the names that may stand there. */
 export function problemsOf(
   error: z.core.$ZodError,
   namesAt: (path: readonly PropertyKey[]) => readonly string[],
@@ -265,14 +262,12 @@ export function problemsOf(
 export type ParsedDocument =
   | {
       readonly ok: true;
-      /** Normalised, without its reference. */
       readonly document: JsonObject;
-      /** The reference that stood in the document. */
       readonly reference: string | undefined;
     }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** Checks a payload (parsed JSON) and gives the document in its one form, or every mistake. */
+/** Checks a payload (parsed JSON) and returns the normalised document, or every mistake. */
 export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocument {
   if (!isJsonObject(payload)) {
     return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
@@ -285,12 +280,12 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   return { ok: true, document, reference: own };
 }
 
-/** The way references are compared: they differ only if this differs. */
+/** Form in which references are compared: they are equal if this is. */
 export function referenceKey(written: string): string {
   return written.trim().normalize('NFC').toLowerCase();
 }
 
-/** A stored body as the document it is; throws when it is none, which is a bug. */
+/** Parses a stored body; throws when it is no such document, which is a bug. */
 export const readBody = {
   order: (body: JsonObject): OrderDocument => orderSchema.parse(body),
   pendingRefund: (body: JsonObject): PendingRefundDocument => pendingRefundSchema.parse(body),
@@ -298,7 +293,6 @@ export const readBody = {
   style: (body: JsonObject): StyleDocument => styleSchema.parse(body),
 } as const;
 
-/** The order as the client takes it. */
 export function newOrderOf(ownReference: string, document: OrderDocument): NewOrder {
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;
   return {
@@ -316,7 +310,6 @@ export function newOrderOf(ownReference: string, document: OrderDocument): NewOr
   };
 }
 
-/** The pending refund as the client takes it. */
 export function newPendingRefundOf(
   ownReference: string,
   document: PendingRefundDocument,

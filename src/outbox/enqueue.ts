@@ -1,55 +1,52 @@
 /**
- * The door into the outbox. A caller puts the intent into the transaction that also holds the
- * reason for it; from then on the intent is neither lost nor sent twice.
+ * Enqueues pushes. A caller writes the push in the transaction that also holds the reason for it;
+ * from then on the push is neither lost nor sent twice.
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
-import { orderIdOf } from './kinds/find-order.ts';
+import { orderIdOf } from './evidence/mirrored.ts';
 
-interface Intent {
+interface Push {
   readonly kind: string;
-  /** Rows of one key go out one after the other. */
   readonly orderingKey: string;
-  /** What makes this intent itself: the same kind and reference is the same intent, for ever. */
+  /** Identity of the push: the same kind and reference is the same push, for ever. */
   readonly reference: string;
   readonly body: JsonObject;
-  /** How the reference is compared, for documents; null: as it is. */
+  /** Form in which a document's reference is compared; null for decisions. */
   readonly referenceKey: string | null;
-  /** The status the service must show for the push to make sense; null when it has none. */
+  /** Status that the service must show for the push to make sense; null: none. */
   readonly expectedFrom: string | null;
-  /** What asked for it, e.g. `decision:17`; for people to read. */
+  /** Origin, such as `decision:17`; for people to read. */
   readonly cause: string;
-  /** Of a delivery's status. */
   readonly orderDeliveryId?: number;
   readonly decisionId?: number;
 }
 
-/** Stores the intent, due at once, and gives its outbox id. */
-async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
-  const body = canonicalJson(intent.body);
+async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
+  const body = canonicalJson(push.body);
   const row = await tx
     .insertInto('outbox')
     .values({
-      kind: intent.kind,
-      ordering_key: intent.orderingKey,
-      reference: intent.reference,
-      reference_key: intent.referenceKey,
+      kind: push.kind,
+      ordering_key: push.orderingKey,
+      reference: push.reference,
+      reference_key: push.referenceKey,
       body,
       body_hash: sha256(body),
-      expected_from: intent.expectedFrom,
+      expected_from: push.expectedFrom,
       due_at: now,
       in_doubt_since: null,
       created_at: now,
       ended_at: null,
-      cause: intent.cause,
+      cause: push.cause,
       result: null,
       last_error: null,
-      desk_reason: null,
+      blocked_reason: null,
       order_id: null,
-      order_delivery_id: intent.orderDeliveryId ?? null,
-      decision_id: intent.decisionId ?? null,
+      order_delivery_id: push.orderDeliveryId ?? null,
+      decision_id: push.decisionId ?? null,
     })
     .returning('outbox_id')
     .executeTakeFirstOrThrow();
@@ -58,7 +55,6 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
 
 export const DELIVERY_STATUS_KIND = 'delivery_status';
 
-/** Digest of what the mirror has in the delivery. */
 export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
   const lines = await db
     .selectFrom('delivery_line')
@@ -74,19 +70,17 @@ export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';
 export interface DeliveryStatusChange {
   readonly orderId: number;
   readonly orderDeliveryId: number;
-  /** The status that the decision was made on. */
   readonly from: string;
   readonly to: DeliveryStatus;
   readonly decisionId: number;
-  /** Send it only while the mirrored row has this hash: what it was decided on, to the letter. */
+  /** Send only while the mirrored row has this hash: exactly what was decided on. */
   readonly contentHash?: string | undefined;
-  /** Send it only while the delivery has the lines that it has now. */
   readonly onlyTheseLines?: boolean;
-  /** Epoch milliseconds; a push that did not leave by then is not sent any more. */
+  /** Epoch ms; a push that did not leave by then is not sent any more. */
   readonly sendBefore?: number | undefined;
 }
 
-/** Puts a decision's push into the outbox. One delivery's pushes go out in order. */
+/** Enqueues the push of a decision. Pushes of one delivery go out in order. */
 export async function enqueueDeliveryStatus(
   tx: Tx,
   change: DeliveryStatusChange,
@@ -113,24 +107,21 @@ export async function enqueueDeliveryStatus(
 export interface DocumentIntent {
   readonly kind: DocumentKind;
   readonly reference: string;
-  /** As `parseDocument` gives it. */
   readonly document: JsonObject;
-  /** Where it came from, e.g. `intake:17`. */
   readonly cause: string;
 }
 
 export type Enqueued =
   | {
       readonly outboxId: number;
-      /** The very same document was there before: this is its first and only row. */
+      /** The same document was submitted before: this is its first and only row. */
       readonly repeated: boolean;
-      /** It was refused or called off, never sent, and is queued once more. */
+      /** A document that was refused or canceled, never sent, is queued once more. */
       readonly reopened?: true;
     }
-  /** The reference is taken by another document, which stays as it is. */
+  /** Another document has the reference; it stays as it is. */
   | { readonly conflict: DocumentOnFile };
 
-/** The document of this kind and reference that was taken before. */
 export async function onFile(
   db: Db | Tx,
   kind: DocumentKind,
@@ -153,7 +144,7 @@ export async function onFile(
   );
 }
 
-/** The reference of an order that was handed in or mirrored under this id. */
+/** Finds the reference of an order that was submitted or mirrored under this id. */
 async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined> {
   const own = await tx
     .selectFrom('outbox')
@@ -171,8 +162,8 @@ async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined>
 }
 
 /**
- * Documents of one order share an ordering key, whether they name it by its reference or its id,
- * and also when its reference was learned after the first of them.
+ * Documents of one order share an ordering key, whether they name it by reference or id, and also
+ * when its reference was learned after the first of them.
  */
 async function refundOrderingKey(tx: Tx, document: JsonObject): Promise<string> {
   const { orderId, orderReference } = readBody.pendingRefund(document);
@@ -201,7 +192,6 @@ async function orderingKeyOf(
   return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
 }
 
-/** The status that a change of a refund was decided on. */
 async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise<string | null> {
   if (kind !== 'refund_status') return null;
   const { expectedStatus, orderRefundId } = readBody.refundStatus(document);
@@ -214,17 +204,29 @@ async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise
   return refund?.status ?? 'pending';
 }
 
+async function pushOf(tx: Tx, intent: DocumentIntent, reference: string): Promise<Push> {
+  const { kind, document, cause } = intent;
+  return {
+    kind,
+    reference,
+    referenceKey: referenceKey(reference),
+    body: document,
+    cause,
+    orderingKey: await orderingKeyOf(tx, intent),
+    expectedFrom: await expectedFrom(tx, intent),
+  };
+}
+
 /**
- * Puts a document into the outbox, once for its reference: the same document again gives the
- * first row again, another one under the same reference is refused, unless it corrects what was
- * never sent.
+ * Enqueues a document once per reference: the same document again returns its first row; another
+ * one is refused, unless it corrects a document that was never sent.
  */
 export async function enqueueDocument(
   tx: Tx,
   intent: DocumentIntent,
   now: number,
 ): Promise<Enqueued> {
-  const { kind, document, cause } = intent;
+  const { kind, document } = intent;
   const reference = intent.reference.trim().normalize('NFC');
   const existing = await onFile(tx, kind, reference);
   if (existing) {
@@ -232,21 +234,9 @@ export async function enqueueDocument(
     const meeting = await meetingOf(tx, existing, document);
     if (meeting === 'conflict') return { conflict: existing };
     if (meeting === 'repeat') return { outboxId, repeated: true };
-    const places = {
-      orderingKey: await orderingKeyOf(tx, intent),
-      expectedFrom: await expectedFrom(tx, intent),
-    };
-    await reopen(tx, existing, { body: document, cause, ...places }, now);
+    await reopen(tx, existing, await pushOf(tx, intent, reference), now);
     return { outboxId, repeated: false, reopened: true };
   }
-  const outboxId = await enqueue(
-    tx,
-    {
-      ...{ kind, reference, body: document, cause, referenceKey: referenceKey(reference) },
-      orderingKey: await orderingKeyOf(tx, intent),
-      expectedFrom: await expectedFrom(tx, intent),
-    },
-    now,
-  );
+  const outboxId = await enqueue(tx, await pushOf(tx, intent, reference), now);
   return { outboxId, repeated: false };
 }

@@ -1,4 +1,4 @@
-/** What the outbox needs of the service besides its client: a reader, and what errors mean. */
+/** Access to the service besides its client: a fresh reader of orders, and what errors mean. */
 import { isNotFound } from '../client/http/answer.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
@@ -8,19 +8,19 @@ import {
   LoginAgainError,
   RefusedError,
   RetryLaterError,
+  SelvedgeError,
   toError,
 } from '../lib/errors.ts';
 import type { Problem } from './documents.ts';
 import type { FlightProblem } from './item.ts';
-import type { AttemptClass } from './ledger.ts';
+import type { AttemptClass } from './queue.ts';
 
-/** Reads an order with what belongs to it, fresh, writes all of it into the mirror and gives it. */
+/** Reads an order with its deliveries, fresh, and writes all of it into the mirror. */
 export type ReadOrder = (
   orderId: number,
   request: {
     readonly cause: string;
     readonly priority: 'push' | 'read' | 'pull';
-    /** Whether its refunds and pending refunds are read as well. */
     readonly refunds?: boolean;
     readonly signal: AbortSignal;
   },
@@ -29,22 +29,20 @@ export type ReadOrder = (
   readonly deliveries: readonly SalesOrderDelivery[];
 }>;
 
-/** What the account has of the interface, as far as its level and its answers tell. */
+/** Capabilities of the account, by its level and its answers. */
 export interface Levels {
-  /** `service.v1.level`. */
   readonly level: string;
-  /** Why it is not there, in words for the one who wants it; undefined: it is. */
+  /** Returns why a capability is missing, for people; undefined: it is not. */
   whyNot(capability: Capability): string | undefined;
-  /** The service has answered for `about`, and not for what belongs to it. */
+  /** Notes that the service answered for `about`, but has not what belongs to it. */
   missing(capability: Capability, error: Error, about: string): Promise<void>;
 }
 
-/** What a document hears that the account cannot take. */
+/** Problem of a document that the account cannot take. */
 export function turnedOff(message: string | undefined, path = 'kind'): Problem | undefined {
   return message === undefined ? undefined : { path, message };
 }
 
-/** The result, or undefined when the service has no such thing. */
 export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
@@ -56,14 +54,14 @@ export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined>
 
 export const STATUS_UNREADABLE = 'outbox.status_unreadable';
 
-/** What is compared before it is written cannot be compared. */
+/** Error for a status that cannot be read, and so cannot be compared before it is set. */
 export function unreadableStatus(what: string): RetryLaterError {
   return new RetryLaterError(STATUS_UNREADABLE, `the status of ${what} cannot be read`, {
     hint: 'selvedge doctor names the member and what came',
   });
 }
 
-/** Whether a refund has come of it: then the pending one need not be shown any more. */
+/** Whether a refund was made of the pending one, which then need not be listed any more. */
 export async function isRefunded(
   v1: Pick<V1Client, 'refunds'>,
   orderId: number,
@@ -80,17 +78,23 @@ export function classOf(error: unknown): AttemptClass {
   return error instanceof RefusedError ? 'refused' : 'ambiguous';
 }
 
-/** A delivery that is not shown may be a row that cannot be read. */
+/** Error code: a delivery that is not listed may be a row that cannot be read. */
 export const DELIVERY_MISSING = 'outbox.delivery_missing';
 
-/** What a push was cleared by has grown old while it waited for its turn. */
+/** Error code: the read that cleared a push has grown too old while it waited for its slot. */
 export const READ_TOO_OLD = 'outbox.read_too_old';
 
-export function wordsOf(error: unknown): string {
+/** Whether the service answered with neither the thing nor its absence; asking again is no use. */
+export function isUnreadable(error: unknown): boolean {
+  const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
+  return isBroken || (error instanceof RefusedError && !isNotFound(error));
+}
+
+export function messageOf(error: unknown): string {
   return error instanceof RefusedError ? error.fullMessage : toError(error).message;
 }
 
-/** The service's own lines (`path: what is wrong`) as problems. */
+/** Parses the service's lines (`path: what is wrong`) as problems. */
 export function linesOf(error: unknown): FlightProblem[] {
   if (!(error instanceof RefusedError)) return [];
   const lines = error.lines.length > 0 ? error.lines : [error.message];

@@ -74,7 +74,10 @@ describe('the command line', () => {
     [['api', 'DELETE', '/brands'], 'DELETE is none of GET, POST, PATCH'],
     [['api', 'POST', '/orders'], 'POST needs a body'],
     [['outbox', 'resolve', '1', '--as', 'lost', '--reason', 'x'], '--as lost is not known'],
-    [['outbox', 'resolve', '--desk', '--as', 'noted', '--reason', 'x'], 'is for one row'],
+    [
+      ['outbox', 'resolve', '--needs-attention', '--as', 'noted', '--reason', 'x'],
+      'is for one row',
+    ],
     [['events', 'replay'], 'which events?\nhint: selvedge events replay <id>, or'],
     [['events', 'replay', 'msg_1', '--since', '1h'], 'name events, or a time, not both'],
     [['orders', 'push', 'a.json', '--wait', '20'], 'It must be a duration such as 30s.'],

@@ -303,10 +303,10 @@ describe('settings that depend on each other', () => {
 
   it.each([
     ['quietTime: 1d', '6:22'],
-    ['deskAfter: 10m', '6:22'],
-    ['quietTime: 6h, deskAfter: 6h', '6:37'],
+    ['reviewAfter: 10m', '6:24'],
+    ['quietTime: 6h, reviewAfter: 6h', '6:39'],
     ['quietTime: 23h', undefined],
-  ])('warns of a desk that comes before a proof of absence: %s', (settings, place) => {
+  ])('warns when reviewAfter ends before an absence can be proved: %s', (settings, place) => {
     const { warnings } = configIn(`${MINIMAL}outbox: { ${settings} }\n`);
     const found = warnings.filter(({ path }) => path.startsWith('outbox'));
     expect(found.map(({ at }) => `${at.line}:${at.column}`)).toEqual(place ? [place] : []);

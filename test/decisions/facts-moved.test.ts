@@ -1,4 +1,4 @@
-/** A delivery is decided anew when a fact that a rule reads has moved, whatever moved it. */
+/** A delivery is decided again when a fact that a rule reads has moved, whatever moved it. */
 import { describe, expect, it } from 'vitest';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
@@ -84,7 +84,7 @@ const CASES: readonly (readonly [string, ListEntity, ListEntity, object])[] = [
   ['color_active', STOCK_VARIANT, PDM.styleColors, styleColor(7, true, 'none')],
 ];
 
-describe('a delivery is decided anew at once', () => {
+describe('a delivery is decided again at once', () => {
   const named = CASES.map(([fact, ...rest]) => [fact, rest[1].entity, ...rest] as const);
   it.each(named)('by line.%s when its %s changes', async (fact, _name, listed, entity, row) => {
     const fixture = await packed(listed);
@@ -151,7 +151,7 @@ describe('a delivery is decided anew at once', () => {
   });
 });
 
-it('a delivery is not decided anew where only the time of the figures is another', async () => {
+it('a delivery is not decided again where only the time of the figures is another', async () => {
   const fixture = await createDeciderFixture();
   await fixture.customer();
   await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
@@ -163,7 +163,7 @@ it('a delivery is not decided anew where only the time of the figures is another
   expect(await fixture.decide(set)).toEqual([]);
 });
 
-describe('a delivery is decided anew as time goes by', () => {
+describe('a delivery is decided again as time goes by', () => {
   const START = Date.parse('2026-01-07T12:00:00Z');
   const at = (iso: string): number => Date.parse(iso);
   const timed = (name: string, time: string): string => `    ${name}: ${time}\n`;

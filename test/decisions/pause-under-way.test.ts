@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
-import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDispatcher } from '../../src/outbox/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { NO_RECENT_READS } from '../outbox/support.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';
@@ -20,8 +20,8 @@ const WHO = { actor: 'anna', reason: 'prices look wrong' };
 const PAUSED = 'paused by anna (decisions): prices look wrong';
 const MINUTE = 60_000;
 const LIMITS = {
-  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, looks: 4, retryMsMax: MINUTE },
-  ...{ deskAfterMs: 1_440 * MINUTE, lookMs: MINUTE, idleMsMax: 30_000 },
+  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, lookups: 4, retryMsMax: MINUTE },
+  ...{ reviewAfterMs: 1_440 * MINUTE, lookupMs: MINUTE, idleMsMax: 30_000 },
 };
 const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
 
@@ -54,7 +54,7 @@ async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
   );
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
-    ...{ quietMs: 12 * MINUTE, watchedSince: () => 0, dryRun: false },
+    ...{ reconcileAfterMs: 12 * MINUTE, processStartedAt: () => 0, dryRun: false },
     ...{ pauses, pausedReason: (kind: string) => pauses.reason('pushes', kind) },
     onMoved: () => undefined,
     onEnded: () => undefined,
@@ -67,7 +67,7 @@ async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
     await done;
   });
   await clock.advance(1);
-  return { pauses, service, fail: answer.reject, wake: () => dispatcher.nudge() };
+  return { pauses, service, fail: answer.reject, wake: () => dispatcher.wakeUp() };
 }
 
 async function accepted(): Promise<DeciderFixture> {
@@ -88,7 +88,7 @@ const WAYS = [
 ] as const;
 
 describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
-  it('is not sent again after it, but decided anew', async () => {
+  it('is not sent again after it, but decided again', async () => {
     const fixture = await accepted();
     const { pauses, service, fail } = await outboxOf(fixture);
     expect(service.sent).toBe(1);
@@ -102,7 +102,7 @@ describe.each(WAYS)('what was sent before a pause and %s', (_, error) => {
     expect(await fixture.decide({ rules: TIGHT })).toEqual(['1 hold']);
   });
 
-  it('is decided anew also where nothing has changed, and then leaves', async () => {
+  it('is decided again also where nothing has changed, and then leaves', async () => {
     const fixture = await accepted();
     const { pauses, service, fail, wake } = await outboxOf(fixture);
     await pauses.pause(DECISIONS, WHO);

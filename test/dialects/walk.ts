@@ -168,13 +168,13 @@ async function endOf({ daemon }: House, reference: string): Promise<string> {
     async () =>
       daemon.store.db
         .selectFrom('outbox')
-        .select(['state', 'last_error', 'desk_reason', 'ended_at'])
+        .select(['state', 'last_error', 'blocked_reason', 'ended_at'])
         .where('reference', '=', reference)
         .executeTakeFirst(),
-    (row) => row?.ended_at !== null || row.desk_reason !== null,
+    (row) => row?.ended_at !== null || row.blocked_reason !== null,
   );
   if (!ended) return 'not in the outbox';
-  const why = ended.desk_reason ?? ended.last_error;
+  const why = ended.blocked_reason ?? ended.last_error;
   return ended.state === 'confirmed' || why === null ? ended.state : `${ended.state}: ${why}`;
 }
 

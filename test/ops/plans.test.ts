@@ -20,25 +20,25 @@ it('tells of each kind and state how much there is, and since when', async () =>
   const put = (reference: string, state: string, more: object = {}) =>
     sql`insert into outbox
       (kind, ordering_key, reference, body, body_hash, due_at, cause, created_at,
-          state, in_doubt_since, desk_reason, ended_at)
+          state, in_doubt_since, blocked_reason, ended_at)
         select 'order', '', ${reference}, '', '', 0, '', json_extract(value, '$.at'), ${state},
-          json_extract(value, '$.since'), json_extract(value, '$.desk'),
+          json_extract(value, '$.since'), json_extract(value, '$.blocked'),
           json_extract(value, '$.end')
         from (select ${JSON.stringify({ at: 1_000, ...more })} as value)`.execute(db);
   await put('A', 'queued', { at: 2_000 });
   await put('B', 'queued', { at: 3_000 });
   await put('C', 'sent', { at: 4_000 });
   await put('D', 'in_doubt', { since: 6_000 });
-  await put('E', 'in_doubt', { since: 5_000, desk: 'unclear' });
+  await put('E', 'in_doubt', { since: 5_000, blocked: 'unclear' });
   await put('F', 'confirmed', { end: 1 });
-  await put('G', 'dead', { end: 1, desk: 'of before' });
-  const { outbox, dead, desk } = await readDatabase(db, 10_000, {});
+  await put('G', 'dead', { end: 1, blocked: 'of before' });
+  const { outbox, dead, needsAttention } = await readDatabase(db, 10_000, {});
   expect(outbox.map(({ name, count, oldestMs }) => ({ name, count, oldestMs }))).toEqual([
     { name: 'order/queued', count: 2, oldestMs: 8_000 },
     { name: 'order/sent', count: 1, oldestMs: 6_000 },
     { name: 'order/in_doubt', count: 2, oldestMs: 5_000 },
   ]);
-  expect({ dead, desk }).toEqual({ dead: 1, desk: 1 });
+  expect({ dead, needsAttention }).toEqual({ dead: 1, needsAttention: 1 });
 });
 
 it('counts what is open, with the age of the oldest of it', async () => {

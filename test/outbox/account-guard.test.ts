@@ -6,7 +6,7 @@ import { RefusedError, RetryLaterError, SelvedgeError } from '../../src/lib/erro
 import { silentLogger } from '../../src/lib/log.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { type AccountDeps, openAccountGuard } from '../../src/outbox/account/guard.ts';
+import { type AccountDeps, openAccountGuard } from '../../src/outbox/account-guard.ts';
 import { type Account, readAccount, readAccountHold, writeAccount } from '../../src/store/state.ts';
 import { temporaryStore } from '../support/store.ts';
 

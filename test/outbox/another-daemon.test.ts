@@ -127,7 +127,7 @@ async function startWatch() {
           },
           ...{ reference_key: kind === 'order' ? reference.toLowerCase() : null, due_at: now },
           ...{ created_at: createdAt ?? now - 1_000, ended_at: now, order_id: orderId ?? null },
-          ...{ expected_from: null, in_doubt_since: null, last_error: null, desk_reason: null },
+          ...{ expected_from: null, in_doubt_since: null, last_error: null, blocked_reason: null },
           result: null,
         })
         .returning('outbox_id')
@@ -145,7 +145,7 @@ async function startWatch() {
       if (!byPerson) return;
       await store.db
         .insertInto('outbox_evidence')
-        .values({ outbox_id, at: now, source: 'person', found: 'yes', detail: '{}' })
+        .values({ outbox_id, at: now, source: 'person', outcome: 'matched', detail: '{}' })
         .execute();
     },
   };

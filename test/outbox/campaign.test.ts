@@ -70,8 +70,8 @@ async function verdict(house: House): Promise<{ problems: string[]; inDoubt: num
     if (count > 1) problems.push(`double: ${told}`);
     if (row.state === 'confirmed' && count !== 1) problems.push(`lost: ${told}`);
     if (row.state === 'confirmed') continue;
-    if (row.desk_reason !== null) inDoubt += 1;
-    if (row.desk_reason === null || !proved.has(row.outbox_id)) {
+    if (row.blocked_reason !== null) inDoubt += 1;
+    if (row.blocked_reason === null || !proved.has(row.outbox_id)) {
       problems.push(`unsettled: ${told}: ${row.last_error}`);
     }
   }
@@ -93,7 +93,7 @@ it.each(seeds())(
         'service.timeouts.firstByte': '4m',
         'service.timeouts.idle': '4m',
         'service.timeouts.total': '8m',
-        'outbox.deskAfter': '30d',
+        'outbox.reviewAfter': '30d',
         'outbox.attemptsMax': 20,
         'outbox.delayMax': '1m',
         'service.limits.concurrency': 16,

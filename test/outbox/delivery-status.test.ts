@@ -9,7 +9,7 @@ import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
 } from '../../src/outbox/kinds/delivery-status.ts';
-import { dueItems } from '../../src/outbox/ledger.ts';
+import { dueItems } from '../../src/outbox/queue.ts';
 import {
   ACCEPT_COVERED,
   ACCEPT_SMALL,
@@ -54,21 +54,25 @@ const item: OutboxItem = {
 
 it('sends a reject only while the delivery is to the letter what it was decided on', async () => {
   const same = { status: 'pending', contentHash: 'h1' };
-  expect(await (await kindAt(99, same)).look(item, signal)).toMatchObject({ found: 'no' });
+  expect(await (await kindAt(99, same)).lookUp(item, signal)).toMatchObject({
+    outcome: 'not_found',
+  });
   const changed = { status: 'pending', contentHash: 'h2' };
-  expect(await (await kindAt(99, changed)).look(item, signal)).toMatchObject({
-    ...{ found: 'overtaken', reason: 'the delivery has changed since it was decided' },
+  expect(await (await kindAt(99, changed)).lookUp(item, signal)).toMatchObject({
+    ...{ outcome: 'superseded', reason: 'the delivery has changed since it was decided' },
   });
 });
 
 it('sends a reject only as long as it was meant for', async () => {
   const same = { status: 'pending', contentHash: 'h1' };
-  expect(await (await kindAt(100, same)).look(item, signal)).toMatchObject({
-    ...{ found: 'overtaken', reason: 'it was decided too long ago' },
+  expect(await (await kindAt(100, same)).lookUp(item, signal)).toMatchObject({
+    ...{ outcome: 'superseded', reason: 'it was decided too long ago' },
   });
   // That it has been done is the truth at any time.
   const done = { status: 'rejected', contentHash: 'h9' };
-  expect(await (await kindAt(500, done)).look(item, signal)).toMatchObject({ found: 'yes' });
+  expect(await (await kindAt(500, done)).lookUp(item, signal)).toMatchObject({
+    outcome: 'matched',
+  });
 });
 
 it.each([
@@ -90,7 +94,7 @@ it.each([
     { store: await temporaryStore(clock), clock, ...NO_RECENT_READS, dryRun: false },
   );
   const beforeSend = (): void => {
-    if (held !== '') throw new RetryLaterError('outbox.held', held);
+    if (held !== '') throw new RetryLaterError('outbox.paused', held);
   };
   const sending = kind.send(item, sendCall(signal, { beforeSend }));
   const message = held || 'it was decided too long ago';
@@ -100,18 +104,18 @@ it.each([
 it('finds a reject that took effect before it became too late', async () => {
   const kind = await kindAt(500, { status: 'rejected', contentHash: 'h9' });
   // The service is there; an accept would not be looked for again.
-  await kind.look(item, signal);
-  const finding = { found: 'yes' };
-  expect(await kind.clear(item, signal)).toMatchObject({ send: false, finding });
+  await kind.lookUp(item, signal);
+  const lookup = { outcome: 'matched' };
+  expect(await kind.clear(item, signal)).toMatchObject({ send: false, lookup });
 });
 
 it.each(['queued', 'in_doubt', 'sent'] as const)('undoes nobody’s act while %s', async (state) => {
   for (const status of ['accepted', 'canceled', 'shipped']) {
     const kind = await kindAt(0, { status, contentHash: 'h1' });
     const reason = `decided elsewhere: it was pending and is now ${status}`;
-    const finding = { found: 'overtaken', reason };
-    expect(await kind.look({ ...item, state }, signal)).toMatchObject(finding);
-    const clearance = { send: false, finding };
+    const lookup = { outcome: 'superseded', reason };
+    expect(await kind.lookUp({ ...item, state }, signal)).toMatchObject(lookup);
+    const clearance = { send: false, lookup };
     expect(await kind.clear({ ...item, state }, signal)).toMatchObject(clearance);
   }
 });
@@ -124,7 +128,7 @@ it('takes a 409 for the last word', async () => {
 
 /** What becomes of the push that is due, the service showing what the mirror has. */
 async function clear({ store, clock }: DeciderFixture, { dryRun = false } = {}) {
-  const excluded = { busy: new Set<string>(), held: new Map<string, string>() };
+  const excluded = { busy: new Set<string>(), paused: new Map<string, string>() };
   const [found] = await dueItems(store.db, 'send', clock.now(), excluded, 1);
   if (!found) throw new Error('nothing is due');
   const row = store.db.selectFrom('delivery').select('content_hash as contentHash');
@@ -145,7 +149,7 @@ it('sends an accept of the rules only for what they have decided on', async () =
   // It waited, say for the service, and has grown meanwhile.
   await house.delivery({ id: 7, lines: [['a', 21]] });
   expect(await clear(house)).toMatchObject({
-    ...{ send: false, finding: { found: 'overtaken' } },
+    ...{ send: false, lookup: { outcome: 'superseded' } },
   });
   await house.clock.advance(1_000);
   await house.endPush('refused', { answered: false });
@@ -176,7 +180,7 @@ it('sends an accept of a person only for the lines that the person has seen', as
   await house.delivery({ id: 7, lines: [['a', 300]] });
   const reason = 'the lines of the delivery have changed since it was decided';
   expect(await clear(house)).toMatchObject({
-    ...{ send: false, finding: { found: 'overtaken', reason } },
+    ...{ send: false, lookup: { outcome: 'superseded', reason } },
   });
   await house.endPush('refused', { answered: false });
   await house.clock.advance(1);
@@ -200,7 +204,7 @@ describe('an accept of the rules that waited for longer than its facts may age',
     expect(await clear(house, { dryRun: true })).toMatchObject({ send: true });
     expect(await clear(house)).toMatchObject({
       send: false,
-      finding: { found: 'overtaken', reason: 'it was decided too long ago' },
+      lookup: { outcome: 'superseded', reason: 'it was decided too long ago' },
     });
     await house.endPush('refused', { answered: false });
     await house.clock.advance(1);
@@ -257,10 +261,10 @@ it('ends all accepts that are too late by one look, and none while nobody answer
   const accept = { ...item, body: { ...item.body, status: 'accepted' } };
   await expect(kind.clear(accept, signal)).rejects.toThrow('nobody answers');
   isAway = false;
-  const late = { found: 'overtaken', reason: 'it was decided too long ago' };
-  expect(await kind.clear(accept, signal)).toMatchObject({ send: false, finding: late });
+  const late = { outcome: 'superseded', reason: 'it was decided too long ago' };
+  expect(await kind.clear(accept, signal)).toMatchObject({ send: false, lookup: late });
   expect(looks).toBe(2);
-  expect(await kind.clear(accept, signal)).toMatchObject({ send: false, finding: late });
+  expect(await kind.clear(accept, signal)).toMatchObject({ send: false, lookup: late });
   expect(looks).toBe(2);
   isAway = true;
   await clock.advance(30_000);
@@ -281,7 +285,7 @@ it('takes no accept for too late that the service has taken, but does not show y
     },
     { store, clock, ...NO_RECENT_READS, dryRun: false },
   );
-  script.look = (one) => kind.look(one, signal);
+  script.lookUp = (one) => kind.lookUp(one, signal);
   const answer = Promise.withResolvers<JsonObject>();
   script.send = () => answer.promise;
   const outboxId = await store.transaction((tx) => {
@@ -310,8 +314,8 @@ async function acceptsInTime() {
     },
     { store, clock, ...NO_RECENT_READS, dryRun: false },
   );
-  const look: typeof script.look = (one) => kind.look(one, signal);
-  script.look = look;
+  const look: typeof script.lookUp = (one) => kind.lookUp(one, signal);
+  script.lookUp = look;
   const add = (orderDeliveryId: number): Promise<number> =>
     store.transaction((tx) => {
       const sendBefore = clock.now() + 15 * 60_000;
@@ -354,7 +358,7 @@ it('is too late also where it was found due before the clock was set back', asyn
   bench.limits.concurrency = 1;
   const answer = Promise.withResolvers<void>();
   const [atHand, waiting] = [await add(7), await add(8)];
-  script.look = async (one) => {
+  script.lookUp = async (one) => {
     if (one.outboxId === atHand) await answer.promise;
     return look(one);
   };
@@ -394,16 +398,16 @@ describe('a push that died and is tried again', () => {
     expect(await house.decide({ rules: () => rules })).toEqual(['7 hold']);
     expect(await clearAgain(house)).toMatchObject({
       send: false,
-      finding: { found: 'overtaken', reason: 'decided anew: decision 2 says hold (2 pieces)' },
+      lookup: { outcome: 'superseded', reason: 'decided again: decision 2 says hold (2 pieces)' },
     });
   });
 
-  it('is not sent once its facts are old, and the delivery is decided anew', async () => {
+  it('is not sent once its facts are old, and the delivery is decided again', async () => {
     const house = await died();
     await house.clock.advance(900_000);
     expect(await clearAgain(house)).toMatchObject({
       send: false,
-      finding: { found: 'overtaken', reason: 'it was decided too long ago' },
+      lookup: { outcome: 'superseded', reason: 'it was decided too long ago' },
     });
     await house.endPush('refused', { answered: false });
     expect(await house.decide()).toEqual(['7 accept']);

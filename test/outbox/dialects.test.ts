@@ -95,11 +95,11 @@ describe('a pre-order', () => {
     const id = await house.put('order', 'A-1', ahead(house));
     await house.settled();
     const orderId = house.reference.world.book.orders.all.at(-1)?.orderId ?? 0;
-    await house.outbox.desk.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
+    await house.outbox.review.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
     expect(await differences(house)).toMatchObject([{ outboxId: id, orderId, holds: true }]);
     const { nextAction } = await house.until(id, 'confirmed');
     expect(nextAction).toContain(`selvedge outbox resolve ${id} --as noted`);
-    await house.outbox.desk.resolve(id, { as: 'noted' }, WHO);
+    await house.outbox.review.resolve(id, { as: 'noted' }, WHO);
     expect((await house.until(id, 'confirmed')).nextAction).toBe('nothing: it is done');
   });
 
@@ -110,7 +110,7 @@ describe('a pre-order', () => {
       const [told, other] = await differences(house);
       expect([told?.outboxId, told?.holds, other]).toEqual([outboxId, true, undefined]);
       expect(told?.hint).toContain(`selvedge outbox resolve ${outboxId} --as noted`);
-      await house.outbox.desk.resolve(outboxId, { as: 'noted' }, WHO);
+      await house.outbox.review.resolve(outboxId, { as: 'noted' }, WHO);
     }
     await send(house, 'A-3', ahead(house));
     expect(await differences(house)).toEqual([]);
@@ -163,9 +163,9 @@ it('is confirmed by a person who was shown it, whatever its reference', async ()
   await house.settled();
   const [own] = house.reference.world.book.orders.all.slice(-1);
   const orderId = own?.orderId ?? 0;
-  const { deskReason } = await house.until(id, 'in_doubt');
-  expect(deskReason).toBe(`order ${orderId} may be this document: it has no reference`);
-  await house.outbox.desk.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
+  const { blockedReason } = await house.until(id, 'in_doubt');
+  expect(blockedReason).toBe(`order ${orderId} may be this document: it has no reference`);
+  await house.outbox.review.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
   expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
 });
 
@@ -179,16 +179,17 @@ it('is recognised by itself once people have recognised two others', async () =>
     ids.push(await house.put('order', reference, { lines: lines(house) }));
   }
   await house.settled();
-  for (const id of ids) expect((await house.until(id, 'in_doubt')).deskReason).toContain('may be');
+  for (const id of ids)
+    expect((await house.until(id, 'in_doubt')).blockedReason).toContain('may be');
   const made = new Map(
     house.reference.world.book.orders.all.map((one) => [one.reference, one.orderId]),
   );
   const resolve = (index: number) => {
     const id = String(made.get(`WEB-A-0${index + 1}`));
-    return house.outbox.desk.resolve(ids[index] ?? 0, { as: 'confirmed', id }, WHO);
+    return house.outbox.review.resolve(ids[index] ?? 0, { as: 'confirmed', id }, WHO);
   };
   await resolve(0);
-  expect((await house.until(ids[3] ?? 0, 'in_doubt')).deskReason).not.toBeNull();
+  expect((await house.until(ids[3] ?? 0, 'in_doubt')).blockedReason).not.toBeNull();
   await resolve(1);
   for (const index of [2, 3]) {
     const orderId = made.get(`WEB-A-0${index + 1}`);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { ConflictError, RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import { createBench, deskOf, lost, NO, OVERTAKEN, unanswered, YES } from './support.ts';
+import { createBench, lost, NO, OVERTAKEN, reviewOf, unanswered, YES } from './support.ts';
 
 const HOUR = 3_600_000;
 
@@ -16,7 +16,7 @@ describe('one push', () => {
   it('is looked at, sent, looked at again and confirmed', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : YES);
     bench.start();
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
@@ -24,13 +24,13 @@ describe('one push', () => {
     expect(bench.ends).toEqual([`${id} confirmed`]);
     expect(bench.moves).toEqual([`${id} sent`, `${id} confirmed`]);
     const evidence = await bench.store.db.selectFrom('outbox_evidence').selectAll().execute();
-    expect(evidence).toMatchObject([{ outbox_id: id, found: 'yes' }]);
+    expect(evidence).toMatchObject([{ outbox_id: id, outcome: 'matched' }]);
   });
 
   it('whose effect is there already is confirmed without being sent', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => YES;
+    bench.script.lookUp = () => YES;
     bench.start();
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 0 });
@@ -42,7 +42,7 @@ describe('one push', () => {
     const id = await bench.add(1);
     const answer = { orderId: 7, orderNo: null, deliveries: [], styleId: 'a' };
     const result = { orderId: 7, orderNo: 'SO-7', deliveries: [{ orderDeliveryId: 1 }] };
-    bench.script.look = () =>
+    bench.script.lookUp = () =>
       bench.sends.length === 0 ? NO : { ...YES, result: { ...result, styleId: null } };
     bench.script.send = () => answer;
     bench.start();
@@ -54,7 +54,7 @@ describe('one push', () => {
   it('that the world has overtaken is refused without being sent', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => OVERTAKEN;
+    bench.script.lookUp = () => OVERTAKEN;
     bench.start();
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({
@@ -82,7 +82,7 @@ describe('one push', () => {
   it('that nobody answers behind a log-in does not show the 401 from before it', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : YES);
     bench.script.send = (_, { beforeSend, onStatus }) => {
       beforeSend();
       onStatus(401);
@@ -112,7 +112,7 @@ describe('one push', () => {
   it('that meets a conflict is looked at, and closed as decided elsewhere', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : OVERTAKEN);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : OVERTAKEN);
     bench.script.send = fail(new ConflictError('service.conflict', 'rejected is final'));
     bench.start();
     await bench.clock.advance(10);
@@ -126,7 +126,7 @@ describe('one push', () => {
   it('that was not processed is sent again after the wait that was asked for', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length < 2 ? NO : YES);
     bench.script.send = () => {
       if (bench.sends.length > 1) return {};
       throw new RetryLaterError('service.too_fast', '429', { retryAfterMs: 20_000 });
@@ -149,10 +149,10 @@ describe('a push in doubt', () => {
     bench.start();
     await bench.clock.advance(2_000);
     const reading = Promise.withResolvers<JsonObject>();
-    const desk = deskOf(bench, { quietMs: 0, confirm: () => reading.promise });
+    const review = reviewOf(bench, { reconcileAfterMs: 0, confirm: () => reading.promise });
     const who = { actor: 'anna', reason: 'asked support' };
-    const confirming = desk.resolve(id, { as: 'confirmed', id: '7' }, who);
-    await desk.resolve(id, { as: 'absent' }, { ...who, actor: 'bo' });
+    const confirming = review.resolve(id, { as: 'confirmed', id: '7' }, who);
+    await review.resolve(id, { as: 'absent' }, { ...who, actor: 'bo' });
     await bench.clock.advance(10_000);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 2 });
     reading.resolve({ orderId: 7 });
@@ -163,7 +163,7 @@ describe('a push in doubt', () => {
   it('whose effect is found is confirmed and never sent again', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : YES);
     bench.script.send = lost;
     bench.start();
     await bench.clock.advance(HOUR);
@@ -199,7 +199,7 @@ describe('a push in doubt', () => {
     bench.creates = true;
     bench.script.send = lost;
     let isAway = false;
-    bench.script.look = () => {
+    bench.script.lookUp = () => {
       if (isAway) throw new RetryLaterError('transport.timeout', 'no answer');
       return NO;
     };
@@ -221,7 +221,7 @@ describe('a push in doubt', () => {
   it('waits for as long as nothing can be found out, without a busy loop', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => {
+    bench.script.lookUp = () => {
       if (bench.sends.length === 0) return NO;
       throw new RetryLaterError('transport.timeout', 'no answer');
     };
@@ -253,7 +253,7 @@ describe('a push in doubt', () => {
     bench.script.send = (_, call) => unanswered(call);
     bench.start();
     await bench.clock.advance(10);
-    bench.script.look = () => YES;
+    bench.script.lookUp = () => YES;
     // The first dispatcher never hears of it again, as after a kill.
     bench.start();
     await bench.clock.advance(10);
@@ -277,7 +277,7 @@ describe('a push that was answered', () => {
   it('is confirmed when the service shows it a moment later', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.looks.length < 3 ? NO : YES);
+    bench.script.lookUp = () => (bench.looks.length < 3 ? NO : YES);
     bench.start();
     await bench.clock.advance(900);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt' });
@@ -289,7 +289,7 @@ describe('a push that was answered', () => {
   it('and then overtaken is refused', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : OVERTAKEN);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : OVERTAKEN);
     bench.start();
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({
@@ -303,7 +303,7 @@ describe('a failing database', () => {
   it('ends the run, and the next run settles what was on its way without sending it', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : YES);
     await sql`create trigger broken before update on outbox_attempt
       begin select raise(abort, 'the disk is full'); end`.execute(bench.store.db);
     const first = bench.start();
@@ -321,7 +321,7 @@ describe('a failing database', () => {
   it('ends the run where it fails during a look, and puts nothing off', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.look = fail(new StoreError('store.failed', 'the disk is full'));
+    bench.script.lookUp = fail(new StoreError('store.failed', 'the disk is full'));
     const outcome = bench.start().done.catch((error: Error) => error.message);
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({ last_error: null });
@@ -355,7 +355,7 @@ it('does not wait, after a restart, until a clock that was set back has caught u
   const bench = await createBench();
   const id = await bench.add(1);
   let isThere = false;
-  bench.script.look = () => {
+  bench.script.lookUp = () => {
     if (!isThere)
       throw new RetryLaterError('transport.connect', 'its certificate is not valid yet');
     return YES;

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { createOrderFinder, mirroredOrders, orderIdOf } from '../../src/outbox/kinds/find-order.ts';
+import { createOrderFinder } from '../../src/outbox/evidence/find-order.ts';
+import { mirroredOrders, orderIdOf } from '../../src/outbox/evidence/mirrored.ts';
 import { temporaryStore } from '../support/store.ts';
 import { createBench, searchFor } from './support.ts';
 

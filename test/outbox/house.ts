@@ -212,11 +212,11 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
     isRunning = false;
   };
   onTestFinished(kill);
-  const wait = async <T>(what: string, look: () => Promise<T | undefined>): Promise<T> => {
+  const wait = async <T>(what: string, read: () => Promise<T | undefined>): Promise<T> => {
     const real = systemClock();
     const deadline = real.monotonic() + UNTIL_MS_MAX;
     for (;;) {
-      const found = await look();
+      const found = await read();
       if (found !== undefined) return found;
       if (real.monotonic() > deadline) throw new Error(`waited in vain for ${what}`);
       await real.sleep(5);
@@ -253,7 +253,7 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
           .selectFrom('outbox')
           .select('outbox_id')
           .where('ended_at', 'is', null)
-          .where('desk_reason', 'is', null)
+          .where('blocked_reason', 'is', null)
           .limit(1)
           .executeTakeFirst();
         return open ? undefined : null;

@@ -32,38 +32,38 @@ const told = (lines: readonly Line[]) => lines.map(({ msg, kept }) => [msg, kept
 describe('the log of pushes that are put off', () => {
   it('tells once, and then hourly, that the service is away, and that it is back', async () => {
     const [bench, lines] = await startWith(3, ({ script }) => {
-      script.look = ({ outboxId }) => {
+      script.lookUp = ({ outboxId }) => {
         throw new RetryLaterError('service.unavailable', `delivery ${outboxId}: HTTP 503`);
       };
     });
     expect(told(lines)).toEqual([
-      ['push put off', undefined],
-      ['push put off', 3],
+      ['push postponed', undefined],
+      ['push postponed', 3],
     ]);
-    bench.script.look = () => YES;
+    bench.script.lookUp = () => YES;
     await bench.clock.advance(HOUR / 10);
-    expect(told(lines.slice(2)).filter(([msg]) => msg !== 'push settled')).toEqual([
-      ['pushes go on', undefined],
+    expect(told(lines.slice(2)).filter(([msg]) => msg !== 'push ended')).toEqual([
+      ['pushes continue', undefined],
     ]);
   });
 
   it('does so as well where each is fit, and the service takes none', async () => {
     const [bench, lines] = await startWith(1, ({ script }) => {
-      script.look = () => NO;
+      script.lookUp = () => NO;
       script.send = () => {
         throw new RetryLaterError('service.too_fast', 'HTTP 429');
       };
     });
     expect(bench.sends.length).toBeGreaterThan(60);
     expect(told(lines)).toEqual([
-      ['push put off', undefined],
-      ['push put off', 1],
+      ['push postponed', undefined],
+      ['push postponed', 1],
     ]);
   });
 
   it('tells of each push that has a reason of its own', async () => {
     const [, lines] = await startWith(2, ({ script }) => {
-      script.look = ({ outboxId }) => {
+      script.lookUp = ({ outboxId }) => {
         throw new RetryLaterError('outbox.order_unknown', `no order for ${outboxId}`);
       };
     });

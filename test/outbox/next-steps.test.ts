@@ -1,13 +1,13 @@
 /** Whatever was refused or is in doubt says what to do next. */
 import { describe, expect, it } from 'vitest';
-import { nextAction, type Situation } from '../../src/outbox/next-action.ts';
+import { nextAction, type Situation } from '../../src/outbox/document-state.ts';
 import { openDoors } from '../e2e/doors/house.ts';
 import { filesBelow } from '../support/source.ts';
 
 const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'];
 
 const PLAIN: Situation = {
-  ...{ outboxId: 17, kind: 'order', state: 'queued', deskReason: null, lastError: null },
+  ...{ outboxId: 17, kind: 'order', state: 'queued', blockedReason: null, lastError: null },
   ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waiting: null },
   ...{ neverSent: false, lost: null, differs: false },
 };
@@ -27,7 +27,7 @@ describe('the next step', () => {
       for (const refusedWith of [null, ...codes]) {
         const step = nextAction({ ...PLAIN, kind, state: 'refused', refusedWith });
         expect(step, `${kind} ${refusedWith}`).toMatch(
-          /hand (?:it|the parts|in what|in another)|decided anew|to its support/,
+          /submit (?:it|the parts|what|another)|decided again|to its support/,
         );
       }
     }
@@ -48,11 +48,11 @@ describe('the next step', () => {
   it('of a doubt is to wait, or to decide with a command that can be typed', () => {
     for (const kind of KINDS) {
       const doubt = { ...PLAIN, kind, state: 'in_doubt' } as const;
-      expect(nextAction(doubt)).toMatch(/^wait: .*do not hand it in again/);
-      expect(nextAction({ ...doubt, deskReason: 'two have this reference' })).toMatch(
+      expect(nextAction(doubt)).toMatch(/^wait: .*do not submit it again/);
+      expect(nextAction({ ...doubt, blockedReason: 'two have this reference' })).toMatch(
         /^decide: .*selvedge outbox show 17.*outbox resolve 17 --as confirmed\S* --reason "…"/,
       );
-      expect(nextAction({ ...doubt, deskReason: 'it could not be looked for' })).toMatch(
+      expect(nextAction({ ...doubt, blockedReason: 'it could not be looked for' })).toMatch(
         /--as absent, which sends it again; .*selvedge outbox retry 17 --reason "…"$/,
       );
       const dead = nextAction({ ...PLAIN, kind, state: 'dead' });

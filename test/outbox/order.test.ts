@@ -61,11 +61,11 @@ describe('an order', () => {
       orderId: order?.orderId,
       orderNo: order?.orderNo,
       nextAction: 'nothing: it is done',
-      deskReason: null,
+      blockedReason: null,
     });
     const mirrored = await house.store.db.selectFrom('sales_order').selectAll().execute();
     expect(mirrored).toMatchObject([{ order_id: order?.orderId, reference: 'A-1' }]);
-    expect(await evidence(house, id)).toMatchObject([{ found: 'yes' }]);
+    expect(await evidence(house, id)).toMatchObject([{ outcome: 'matched' }]);
     expect(order?.lines).toMatchObject([{ quantity: 2, price: 1250 }]);
   });
 
@@ -90,7 +90,7 @@ describe('an order', () => {
     expect(attempts.map((one) => one.http_status)).toEqual([null, 200]);
     const doubtedAt = attempts[0]?.ended_at ?? 0;
     const resentAt = attempts[1]?.started_at ?? 0;
-    const absences = (await evidence(house, id)).filter(({ found }) => found === 'no');
+    const absences = (await evidence(house, id)).filter(({ outcome }) => outcome === 'not_found');
     const proofs = absences.filter(({ at }) => at >= doubtedAt + 120_000);
     expect(proofs.length).toBeGreaterThanOrEqual(2);
     expect(proofs.every(({ complete }) => complete === 1)).toBe(true);
@@ -193,7 +193,7 @@ describe('a dry run', () => {
   });
 });
 
-describe('the desk', () => {
+describe('manual review', () => {
   const WHO = { actor: 'anna', reason: 'looked at it' };
 
   async function doubled() {
@@ -210,10 +210,10 @@ describe('the desk', () => {
     await house.kill();
     await house.start();
     await mirrorOrders(house.store, [model]);
-    const { desk } = house.outbox;
-    await desk.retry({ outboxId: id }, WHO);
+    const { review } = house.outbox;
+    await review.retry({ outboxId: id }, WHO);
     const state = await house.until(id, 'in_doubt');
-    expect(state.deskReason).toContain('is not like this document');
+    expect(state.blockedReason).toContain('is not like this document');
     expect(state.nextAction).toContain(`selvedge outbox resolve ${id} --as confirmed:<orderId>`);
     const behind = await house.put('pending_refund', 'R-1', {
       orderReference: model.reference,
@@ -223,9 +223,9 @@ describe('the desk', () => {
       `selvedge outbox show ${id}`,
     );
     await expect(
-      desk.resolve(id, { as: 'confirmed', id: String(model.orderId + 1) }, WHO),
+      review.resolve(id, { as: 'confirmed', id: String(model.orderId + 1) }, WHO),
     ).rejects.toThrow(/reference|no order/);
-    await desk.resolve(id, { as: 'confirmed', id: String(model.orderId) }, WHO);
+    await review.resolve(id, { as: 'confirmed', id: String(model.orderId) }, WHO);
     expect(await house.until(id, 'confirmed')).toMatchObject({ orderId: model.orderId });
     const audit = await house.store.db.selectFrom('audit').selectAll().execute();
     expect(audit.map(({ action }) => action)).toEqual(['outbox.retry', 'outbox.confirmed']);
@@ -240,9 +240,9 @@ describe('the desk', () => {
     house.reference.knobs.patch({ faults: [{ kind: 'reset', moment: 'before', ...POST }] });
     const second = await house.put('order', 'A-2', lines(house));
     await house.until(second, 'in_doubt');
-    const { desk } = house.outbox;
+    const { review } = house.outbox;
     await expect(
-      desk.resolve(second, { as: 'confirmed', id: String(orderId) }, WHO),
+      review.resolve(second, { as: 'confirmed', id: String(orderId) }, WHO),
     ).rejects.toThrow(`order ${orderId} is what outbox ${first} (A-1) has become`);
     await house.until(second, 'in_doubt');
   });
@@ -253,37 +253,38 @@ describe('the desk', () => {
       await house.put('order', 'A-1', lines(house)),
       await house.put('order', 'A-2', lines(house)),
     ];
-    const { desk } = house.outbox;
+    const { review } = house.outbox;
     const filter = { kind: 'order', state: 'queued' } as const;
-    await expect(desk.cancel({ filter, expect: 1 }, WHO)).rejects.toThrow('fits 2 rows');
-    expect(await desk.cancel({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
+    await expect(review.cancel({ filter, expect: 1 }, WHO)).rejects.toThrow('fits 2 rows');
+    expect(await review.cancel({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
     for (const id of ids) await house.until(id, 'canceled');
-    await expect(desk.retry({ outboxId: ids[0] ?? 0 }, WHO)).rejects.toThrow(
+    await expect(review.retry({ outboxId: ids[0] ?? 0 }, WHO)).rejects.toThrow(
       'cannot be tried again',
     );
-    await expect(desk.resolve(99, { as: 'absent' }, WHO)).rejects.toThrow('no outbox row 99');
+    await expect(review.resolve(99, { as: 'absent' }, WHO)).rejects.toThrow('no outbox row 99');
   });
 
   it('says of many at once that they are absent, or of none', async () => {
     const faults = [{ kind: 'reset', moment: 'before', count: 2, ...POST }];
     const house = await startHouse({
       knobs: { faults },
-      settings: { ...SOON, 'outbox.deskAfter': '1m' },
+      settings: { ...SOON, 'outbox.reviewAfter': '1m' },
     });
-    const { desk } = house.outbox;
+    const { review } = house.outbox;
     const ids = [
       await house.put('order', 'A-1', lines(house)),
       await house.put('order', 'A-2', lines(house)),
     ];
     const filter = { kind: 'order', state: 'in_doubt' } as const;
     for (const id of ids) await house.until(id, 'in_doubt');
-    await expect(desk.resolveAbsent({ filter, expect: 2 }, WHO)).rejects.toMatchObject({
+    await expect(review.resolveAbsent({ filter, expect: 2 }, WHO)).rejects.toMatchObject({
       code: 'outbox.too_early',
     });
-    while (!(await house.until(ids[1] ?? 0, 'in_doubt')).deskReason) await house.clock.sleep(1_000);
+    while (!(await house.until(ids[1] ?? 0, 'in_doubt')).blockedReason)
+      await house.clock.sleep(1_000);
     await house.clock.sleep(120_000);
-    await expect(desk.resolveAbsent({ filter, expect: 3 }, WHO)).rejects.toThrow('fits 2 rows');
-    expect(await desk.resolveAbsent({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
+    await expect(review.resolveAbsent({ filter, expect: 3 }, WHO)).rejects.toThrow('fits 2 rows');
+    expect(await review.resolveAbsent({ filter, expect: 2 }, WHO)).toEqual({ rows: 2, left: [] });
     for (const id of ids) await house.until(id, 'confirmed');
     expect([house.ordersWith('A-1'), house.ordersWith('A-2')]).toEqual([1, 1]);
   });
@@ -315,9 +316,9 @@ describe('the desk', () => {
     await quantities(99);
     await house.clock.sleep(150_000);
     expect(await open()).toEqual(ids.map(String));
-    await house.outbox.desk.resolve(ids[0] ?? 0, { as: 'noted' }, WHO);
+    await house.outbox.review.resolve(ids[0] ?? 0, { as: 'noted' }, WHO);
     expect(await open()).toEqual([String(ids[1])]);
-    await expect(house.outbox.desk.resolve(ids[0] ?? 0, { as: 'noted' }, WHO)).rejects.toThrow(
+    await expect(house.outbox.review.resolve(ids[0] ?? 0, { as: 'noted' }, WHO)).rejects.toThrow(
       'has no difference',
     );
     await quantities(sent?.quantity ?? 0);
@@ -349,7 +350,9 @@ describe('after a restore', () => {
     await restore();
     expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 1 });
     const looks = await evidence(house, id);
-    const proofs = looks.filter(({ found, complete }) => found === 'no' && complete === 1);
+    const proofs = looks.filter(
+      ({ outcome, complete }) => outcome === 'not_found' && complete === 1,
+    );
     expect(proofs.length).toBeGreaterThanOrEqual(2);
     expect(house.ordersWith('A-1')).toBe(1);
   });

@@ -23,7 +23,7 @@ describe('ordering keys', () => {
     const bench = await createBench();
     const ids = [await bench.add(1, 1), await bench.add(1, 2), await bench.add(1, 3)];
     const settled = new Set<number>();
-    bench.script.look = (item) => (settled.has(item.outboxId) ? YES : NO);
+    bench.script.lookUp = (item) => (settled.has(item.outboxId) ? YES : NO);
     bench.script.send = (item) => {
       settled.add(item.outboxId);
       return {};
@@ -41,7 +41,7 @@ describe('ordering keys', () => {
       await bench.add(1, 2),
       await bench.add(2, 3),
     ];
-    bench.script.look = (item) => {
+    bench.script.lookUp = (item) => {
       if (item.outboxId === first) throw new RetryLaterError('transport.timeout', 'no answer');
       return YES;
     };
@@ -49,7 +49,7 @@ describe('ordering keys', () => {
     await bench.clock.advance(MINUTE);
     expect(bench.looks).not.toContain(behind);
     expect(bench.ends).toEqual([`${other} confirmed`]);
-    bench.script.look = () => YES;
+    bench.script.lookUp = () => YES;
     await bench.clock.advance(2 * MINUTE);
     expect(bench.ends).toEqual([other, first, behind].map((id) => `${id} confirmed`));
   });
@@ -60,7 +60,7 @@ describe('ordering keys', () => {
     const second = await bench.add(1, 2);
     bench.script.send = (item) => {
       if (item.outboxId === first) throw new RefusedError('service.invalid', 'no');
-      bench.script.look = () => YES;
+      bench.script.lookUp = () => YES;
       return {};
     };
     bench.start();
@@ -82,7 +82,7 @@ describe('ordering keys', () => {
     expect(bench.sends).toEqual([1, 2]);
     // One look at the table each half minute, and a few at the start.
     expect(bench.sleeps()).toBeLessThan(30);
-    bench.script.look = () => YES;
+    bench.script.lookUp = () => YES;
     for (const answer of answers) answer();
     await bench.clock.advance(10);
     expect(bench.ends).toHaveLength(5);
@@ -96,7 +96,7 @@ it('sends while doubts are looked for, however long that takes', async () => {
   bench.script.send = lost;
   bench.start();
   const hangs = Promise.withResolvers<typeof YES>();
-  bench.script.look = (item) => {
+  bench.script.lookUp = (item) => {
     if (bench.sends.length === 0) return NO;
     return item.outboxId === doubt ? hangs.promise : NO;
   };
@@ -110,12 +110,12 @@ it('sends while doubts are looked for, however long that takes', async () => {
 describe('an idle outbox', () => {
   it('sleeps until it is nudged', async () => {
     const bench = await createBench();
-    bench.script.look = () => YES;
+    bench.script.lookUp = () => YES;
     const { dispatcher } = bench.start();
     await bench.clock.advance(10 * MINUTE);
     expect(bench.sleeps()).toBeLessThan(25);
     await bench.add(1);
-    dispatcher.nudge();
+    dispatcher.wakeUp();
     await bench.clock.advance(0);
     expect(bench.ends).toEqual(['1 confirmed']);
   });
@@ -133,7 +133,7 @@ describe('an idle outbox', () => {
     expect(bench.looks).toEqual([id]);
     bench.paused = false;
     bench.script.send = () => {
-      bench.script.look = () => YES;
+      bench.script.lookUp = () => YES;
       return {};
     };
     // However long it was on, half a minute is enough.

@@ -11,7 +11,7 @@ it('a pause holds what was cleared and waits for its turn to be written down', a
   const outboxId = await bench.add(1);
   const { dispatcher } = bench.start();
   const thread = handOffOfThread(bench.store.writeHandOff);
-  bench.script.look = async () => {
+  bench.script.lookUp = async () => {
     // The thread of a pull writes from now on.
     await thread.acquire();
     return NO;
@@ -19,13 +19,13 @@ it('a pause holds what was cleared and waits for its turn to be written down', a
   await bench.clock.advance(0);
   expect(bench.looks).toEqual([outboxId]);
   bench.paused = true;
-  bench.script.look = () => NO;
+  bench.script.lookUp = () => NO;
   thread.release();
   await bench.clock.advance(0);
   expect(bench.sends).toEqual([]);
   expect(await bench.row(outboxId)).toMatchObject({ state: 'queued', last_error: 'paused' });
   bench.paused = false;
-  dispatcher.nudge();
+  dispatcher.wakeUp();
   await bench.clock.advance(0);
   expect(bench.sends).toEqual([outboxId]);
 });
@@ -76,7 +76,7 @@ it.each(['v1', 'v2'])(
     expect(bench.sends).toHaveLength(1);
     bench.paused = false;
     bench.script.send = () => ({ status: 'accepted' });
-    dispatcher.nudge();
+    dispatcher.wakeUp();
     await bench.clock.advance(0);
     expect(bench.sends).toHaveLength(2);
   },
@@ -85,10 +85,10 @@ it.each(['v1', 'v2'])(
 it('what waited for its turn through a whole pause is checked again', async () => {
   const { bench, dispatcher, outboxId, seen } = await waitingPush('v1');
   bench.paused = true;
-  dispatcher.nudge();
+  dispatcher.wakeUp();
   bench.paused = false;
-  dispatcher.nudge();
-  bench.script.look = () => OVERTAKEN;
+  dispatcher.wakeUp();
+  bench.script.lookUp = () => OVERTAKEN;
   await bench.clock.advance(50_000);
   expect(seen).toEqual(['GET /first']);
   expect(await bench.row(outboxId)).toMatchObject({ state: 'refused', attempts: 1 });
@@ -100,13 +100,13 @@ it('what was being checked through a whole pause is checked again', async () => 
   const outboxId = await bench.add(1);
   const { dispatcher } = bench.start();
   const answered = Promise.withResolvers<typeof NO>();
-  bench.script.look = () => answered.promise;
+  bench.script.lookUp = () => answered.promise;
   await bench.clock.advance(0);
   for (const isPaused of [true, false]) {
     bench.paused = isPaused;
-    dispatcher.nudge();
+    dispatcher.wakeUp();
   }
-  bench.script.look = () => OVERTAKEN;
+  bench.script.lookUp = () => OVERTAKEN;
   answered.resolve(NO);
   await bench.clock.advance(0);
   expect([bench.sends, bench.looks]).toEqual([[], [outboxId, outboxId]]);

@@ -3,11 +3,11 @@ import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { sortOut } from '../../src/outbox/evidence/candidates.ts';
-import { explain } from '../../src/outbox/evidence/learn-spelling.ts';
+import { piecesOf } from '../../src/outbox/evidence/compare.ts';
 import { mirroredWithLines } from '../../src/outbox/evidence/mirrored.ts';
+import { explain } from '../../src/outbox/evidence/spelling.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
-import { piecesOf } from '../../src/outbox/kinds/compare.ts';
-import { doubtWhatWasSending } from '../../src/outbox/ledger.ts';
+import { markInterruptedAsUnknown } from '../../src/outbox/queue.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -19,7 +19,12 @@ it('looks for the refund that became of a pending one', async () => {
   const stop = new AbortController();
   const watch = createWatch({
     ...{ store: planned.store, clock, log: silentLogger() },
-    limits: { alertAfterMs: 1, refundAlertAfterMs: 1, auditEveryMs: 1_000, quietMs: 1_000 },
+    limits: {
+      alertAfterMs: 1,
+      refundAlertAfterMs: 1,
+      auditEveryMs: 1_000,
+      reconcileAfterMs: 1_000,
+    },
   });
   const done = watch.run(stop.signal);
   await clock.advance(10);
@@ -33,7 +38,7 @@ it('looks for the refund that became of a pending one', async () => {
 
 it('finds what was on its way after a stop', async () => {
   const planned = notePlans(await temporaryStore());
-  expect(await doubtWhatWasSending(planned.store, 0)).toBe(0);
+  expect(await markInterruptedAsUnknown(planned.store, 0)).toBe(0);
   expect(await planned.steps(/^update "outbox"/)).toEqual([
     'SEARCH outbox USING INDEX outbox_due (state=?)',
   ]);

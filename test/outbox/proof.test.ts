@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { nextLookAt } from '../../src/outbox/dispatch/looks.ts';
-import type { Finding } from '../../src/outbox/item.ts';
-import { createBench, deskOf, lost, NO, YES } from './support.ts';
+import type { LookupResult } from '../../src/outbox/item.ts';
+import { nextLookupAt } from '../../src/outbox/retry-policy.ts';
+import { createBench, lost, NO, reviewOf, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const WHO = { actor: 'anna', reason: 'asked support' };
@@ -11,7 +11,7 @@ describe('what makes something new, in doubt', () => {
     const bench = await createBench();
     bench.creates = true;
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+    bench.script.lookUp = () => (bench.sends.length < 2 ? NO : YES);
     bench.script.send = () => {
       if (bench.sends.length > 1) return {};
       return lost();
@@ -31,7 +31,7 @@ describe('what makes something new, in doubt', () => {
       const bench = await createBench();
       bench.creates = true;
       const id = await bench.add(1);
-      bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+      bench.script.lookUp = () => (bench.sends.length < 2 ? NO : YES);
       bench.script.send = () => {
         if (bench.sends.length > 1) return {};
         return lost();
@@ -53,7 +53,7 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.add(1);
     const answer = Promise.withResolvers<void>();
-    bench.script.look = () => NO;
+    bench.script.lookUp = () => NO;
     bench.script.send = async () => {
       if (bench.sends.length === 2) await answer.promise;
       return lost();
@@ -74,7 +74,7 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.add(1);
     let isThere = false;
-    bench.script.look = () => (isThere ? YES : NO);
+    bench.script.lookUp = () => (isThere ? YES : NO);
     bench.script.send = lost;
     bench.start();
     await bench.clock.advance(3 * MINUTE);
@@ -92,7 +92,7 @@ describe('what makes something new, in doubt', () => {
     const bench = await createBench();
     bench.creates = true;
     const id = await bench.add(1);
-    bench.script.look = () => NO;
+    bench.script.lookUp = () => NO;
     bench.script.send = lost;
     bench.clock.step(24 * 60 * MINUTE);
     const { stop } = bench.start();
@@ -112,7 +112,7 @@ describe('what makes something new, in doubt', () => {
       const bench = await createBench();
       bench.creates = true;
       const id = await bench.add(1);
-      bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+      bench.script.lookUp = () => (bench.sends.length < 2 ? NO : YES);
       bench.script.send = () => {
         if (bench.sends.length > 1) return {};
         return lost();
@@ -121,18 +121,18 @@ describe('what makes something new, in doubt', () => {
       await bench.clock.advance(3 * MINUTE);
       await stop();
       bench.clock.step(hours * 60 * MINUTE);
-      const { watchedSince } = bench.start();
+      const { processStartedAt } = bench.start();
       const quietUntil = new Date(bench.clock.now() + 12 * MINUTE).toISOString();
       await bench.clock.advance(11.9 * MINUTE);
-      const desk = deskOf(bench, { watchedSince });
-      await expect(desk.resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
+      const review = reviewOf(bench, { processStartedAt });
+      await expect(review.resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
         code: 'outbox.too_early',
-        message: expect.stringContaining('so soon after its start'),
+        message: expect.stringContaining('the daemon has just started'),
         hint: expect.stringContaining(quietUntil),
       });
       await bench.clock.advance(MINUTE);
       expect(bench.sends).toEqual([id]);
-      expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+      expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
       await bench.clock.advance(0.2 * MINUTE);
       expect(bench.sends).toEqual([id, id]);
       expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
@@ -147,7 +147,7 @@ describe('what makes something new, in doubt', () => {
     const last = ids.at(-1) ?? 0;
     const hands = Promise.withResolvers<void>();
     let isSlow = false;
-    bench.script.look = async ({ outboxId, state }) => {
+    bench.script.lookUp = async ({ outboxId, state }) => {
       // Every hand that looks is busy with one of the others.
       if (isSlow && state === 'in_doubt' && outboxId !== last) await hands.promise;
       return NO;
@@ -159,7 +159,7 @@ describe('what makes something new, in doubt', () => {
     await bench.clock.advance(0.1 * MINUTE);
     expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 1 });
     await bench.clock.advance(1 * MINUTE);
-    await deskOf(bench).resolve(last, { as: 'absent' }, WHO);
+    await reviewOf(bench).resolve(last, { as: 'absent' }, WHO);
     await bench.clock.advance(1.5 * MINUTE);
     expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 2 });
     hands.resolve();
@@ -170,11 +170,11 @@ describe('what makes something new, in doubt', () => {
   it('forgets the answer of before once a person had it sent again', async () => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
+    bench.limits.reviewAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
     const results: (string | null)[] = [];
     // What was answered is shown no more: by itself that proves nothing.
-    bench.script.look = ({ result, state }) => {
+    bench.script.lookUp = ({ result, state }) => {
       if (state === 'in_doubt') results.push(result);
       return { ...NO, complete: result === null };
     };
@@ -184,9 +184,9 @@ describe('what makes something new, in doubt', () => {
     };
     bench.start();
     await bench.clock.advance(22 * MINUTE);
-    expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+    expect((await bench.row(id)).blocked_reason).toContain('neither found nor proved absent');
     results.length = 0;
-    await deskOf(bench).resolve(id, { as: 'absent' }, WHO);
+    await reviewOf(bench).resolve(id, { as: 'absent' }, WHO);
     await bench.clock.advance(MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 2, result: null });
     await bench.clock.advance(15 * MINUTE);
@@ -197,16 +197,16 @@ describe('what makes something new, in doubt', () => {
   it('is never sent again for looks that may have missed it; then a person has it', async () => {
     const bench = await createBench();
     bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
+    bench.limits.reviewAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
-    bench.script.look = () => (bench.sends.length === 0 ? NO : { ...NO, complete: false });
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : { ...NO, complete: false });
     bench.script.send = lost;
     bench.start();
     await bench.clock.advance(19 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
     await bench.clock.advance(3 * MINUTE);
     expect(bench.sends).toEqual([id]);
-    expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+    expect((await bench.row(id)).blocked_reason).toContain('neither found nor proved absent');
   });
 
   it('is proved absent by complete looks only, whatever others between them missed', async () => {
@@ -214,7 +214,7 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.add(1);
     const begun = bench.clock.now();
-    bench.script.look = () => ({ ...NO, complete: bench.clock.now() - begun > 12.5 * MINUTE });
+    bench.script.lookUp = () => ({ ...NO, complete: bench.clock.now() - begun > 12.5 * MINUTE });
     bench.script.send = lost;
     bench.start();
     await bench.clock.advance(13.9 * MINUTE);
@@ -228,17 +228,17 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.add(1);
     const MAYBE = {
-      found: 'maybe',
+      outcome: 'possible',
       reason: 'order 7 may be it',
       detail: { orderIds: [7] },
     } as const;
-    bench.script.look = () => (bench.sends.length === 0 ? NO : MAYBE);
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : MAYBE);
     bench.script.send = lost;
     bench.start();
     await bench.clock.advance(11.9 * MINUTE);
-    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', blocked_reason: null });
     await bench.clock.advance(0.2 * MINUTE);
-    expect((await bench.row(id)).desk_reason).toBe('order 7 may be it');
+    expect((await bench.row(id)).blocked_reason).toBe('order 7 may be it');
     await bench.clock.advance(20 * MINUTE);
     expect(bench.sends).toEqual([id]);
   });
@@ -248,8 +248,8 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.add(1);
     const begun = bench.clock.now();
-    const MAYBE = { found: 'maybe', reason: 'order 7 may be it', detail: {} } as const;
-    bench.script.look = () =>
+    const MAYBE = { outcome: 'possible', reason: 'order 7 may be it', detail: {} } as const;
+    bench.script.lookUp = () =>
       bench.sends.length === 1 && bench.clock.now() - begun < 11 * MINUTE ? MAYBE : NO;
     bench.script.send = lost;
     bench.start();
@@ -266,7 +266,7 @@ describe('what makes something new, in doubt', () => {
     // Both were looked for before either was confirmed.
     const both = Promise.withResolvers<void>();
     let looking = 0;
-    bench.script.look = async () => {
+    bench.script.lookUp = async () => {
       if (bench.sends.length < 2) return NO;
       looking += 1;
       if (looking === 2) both.resolve();
@@ -281,7 +281,7 @@ describe('what makes something new, in doubt', () => {
     expect(own).toMatchObject({ state: 'confirmed', order_id: 7 });
     expect(other).toMatchObject({ state: 'in_doubt', order_id: null });
     const whose = `what outbox ${own?.outbox_id} (${own?.reference}) has become`;
-    expect(other?.desk_reason).toBe(`order 7 is ${whose}`);
+    expect(other?.blocked_reason).toBe(`order 7 is ${whose}`);
   });
 
   it('is named with the orders that it may be, as long as nobody knows', async () => {
@@ -289,23 +289,23 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.addOrder('A-1');
     const detail = { orderIds: [7, 8] };
-    let finding: Finding = { found: 'maybe', reason: 'one of them may be it', detail };
-    bench.script.look = () => (bench.sends.length === 0 ? NO : finding);
+    let lookup: LookupResult = { outcome: 'possible', reason: 'one of them may be it', detail };
+    bench.script.lookUp = () => (bench.sends.length === 0 ? NO : lookup);
     bench.script.send = lost;
     bench.start();
     const candidates = () => bench.store.db.selectFrom('outbox_candidate').selectAll().execute();
     await bench.clock.advance(MINUTE);
     const seven = { order_id: 7, outbox_id: id };
     expect(await candidates()).toEqual([seven, { ...seven, order_id: 8 }]);
-    finding = { found: 'unclear', reason: 'it has another address', detail: { orderId: 7 } };
+    lookup = { outcome: 'ambiguous', reason: 'it has another address', detail: { orderId: 7 } };
     await bench.clock.advance(2 * MINUTE);
     expect(await candidates()).toEqual([seven]);
   });
 
   it('is looked at soon, then every minute, and exactly when the quiet time is over', () => {
-    const pace = { quietMs: 12 * MINUTE, everyMs: MINUTE };
+    const pace = { reconcileAfterMs: 12 * MINUTE, everyMs: MINUTE };
     const times: number[] = [];
-    for (let at = 0; at < 14 * MINUTE; at = nextLookAt(0, pace, at)) times.push(at / 1_000);
+    for (let at = 0; at < 14 * MINUTE; at = nextLookupAt(0, pace, at)) times.push(at / 1_000);
     expect(times.slice(0, 6)).toEqual([0, 2, 10, 30, 90, 150]);
     expect(times).toContain(720);
     expect(times).toContain(780);

@@ -6,10 +6,10 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import { SALES_ORDER, writeOrders } from '../../src/mirror/sales-order.ts';
 import { writeWalk } from '../../src/mirror/walks.ts';
-import { listOutbox } from '../../src/outbox/desk/listing.ts';
-import { createDesk } from '../../src/outbox/desk/operations.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
-import { orderIdOf } from '../../src/outbox/kinds/find-order.ts';
+import { orderIdOf } from '../../src/outbox/evidence/mirrored.ts';
+import { listOutbox } from '../../src/outbox/review/listing.ts';
+import { createOutboxReview } from '../../src/outbox/review/operations.ts';
 import type { ReadOrder } from '../../src/outbox/service.ts';
 import { createAccountWatch } from '../../src/outbox/watch/account-watch.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -64,7 +64,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
       .values({
         ...{ ...text, reference: `OURS-${id}`, reference_key: `ours-${id}`, state: 'confirmed' },
         ...{ due_at: 0, created_at: 0, ended_at: clock.now(), order_id: Number(id) },
-        ...{ expected_from: null, in_doubt_since: null, last_error: null, desk_reason: null },
+        ...{ expected_from: null, in_doubt_since: null, last_error: null, blocked_reason: null },
         result: JSON.stringify({ orderId: Number(id), reference }),
       })
       .execute();
@@ -101,12 +101,12 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
     for (let at = 0; at < 3; at += 1) await clock.advance(MINUTE);
   };
   await settle();
-  const desk = createDesk({
-    ...{ store, clock, quietMs: 0, watchedSince: () => 0, confirm: async () => ({}) },
-    ...{ nudge: () => undefined, onMoved: () => undefined },
+  const review = createOutboxReview({
+    ...{ store, clock, reconcileAfterMs: 0, processStartedAt: () => 0, confirm: async () => ({}) },
+    ...{ wakeUp: () => undefined, onMoved: () => undefined },
   });
   return {
-    ...{ clock, store, service, asked, walks, incidents, settle, desk, write },
+    ...{ clock, store, service, asked, walks, incidents, settle, review, write },
     /** A sound walk over all orders from this number up. */
     async walk(bottom = 0) {
       const startedAt = clock.now();
@@ -254,17 +254,17 @@ it('orders that were marked as deleted are told, and no more once they are back'
 });
 
 it('a person ends it for all that are lost, which stay shown; one more is told anew', async () => {
-  const { service, walk, settle, incidents, states, desk, store } = await startWatch(OWN);
+  const { service, walk, settle, incidents, states, review, store } = await startWatch(OWN);
   service.delete(501);
   service.delete(502);
   await walk();
   await settle();
   expect(await incidents()).toMatchObject([{ lost: 2 }]);
   const who = { actor: 'ann', reason: 'support restored it' };
-  await desk.resolve(2, { as: 'noted' }, who);
+  await review.resolve(2, { as: 'noted' }, who);
   expect(await incidents()).toEqual([]);
   expect(await states()).toMatchObject({ 'OURS-501': { orderId: 501 }, 'OURS-500': null });
-  await expect(desk.resolve(2, { as: 'noted' }, who)).rejects.toThrow(/no difference or loss/);
+  await expect(review.resolve(2, { as: 'noted' }, who)).rejects.toThrow(/no difference or loss/);
   service.delete(500);
   await walk();
   await settle();

@@ -49,7 +49,7 @@ function more(place: Place): Place {
 it('confirms what the service answered with, and tells how it differs', async () => {
   const house = await placing({}, more);
   const state = await house.until(await put(house), 'confirmed', 'in_doubt');
-  expect(state).toMatchObject({ state: 'confirmed', deskReason: null, attempts: 1 });
+  expect(state).toMatchObject({ state: 'confirmed', blockedReason: null, attempts: 1 });
   const incident = await house.store.db
     .selectFrom('incident')
     .select(['kind', 'key', 'detail'])
@@ -66,7 +66,7 @@ it('leaves it to a person where the answer was lost', async () => {
   const id = await put(house);
   await house.settled();
   const made = house.reference.world.book.orders.all.at(-1);
-  expect((await house.until(id, 'in_doubt', 'confirmed')).deskReason).toBe(
+  expect((await house.until(id, 'in_doubt', 'confirmed')).blockedReason).toBe(
     `order ${made?.orderId} has this reference, but is not like this document`,
   );
   expect(house.ordersWith('A-1')).toBe(1);
@@ -79,8 +79,8 @@ it('leaves it to a person which one it is where the service made two', async () 
   });
   const id = await put(house);
   await house.settled();
-  const { deskReason, orderId } = await house.until(id, 'in_doubt', 'confirmed');
-  expect(deskReason).toMatch(/^2 orders have this reference: \d+, \d+$/);
+  const { blockedReason, orderId } = await house.until(id, 'in_doubt', 'confirmed');
+  expect(blockedReason).toMatch(/^2 orders have this reference: \d+, \d+$/);
   expect(orderId).toBeNull();
 });
 
@@ -134,11 +134,11 @@ it('ends a decision on a delivery that is marked as deleted and is missing again
     await markDeleted(tx, DELIVERY, [orderDeliveryId], read);
   });
   const ended = await house.until(await accept(), 'refused');
-  expect(ended.lastError ?? ended.deskReason).toContain('gone at the service');
+  expect(ended.lastError ?? ended.blockedReason).toContain('gone at the service');
 });
 
 it('leaves a decision to a person that cannot be read back because of its delivery', async () => {
-  const { house, deliveries, accept } = await startAccept({ 'outbox.deskAfter': '1m' });
+  const { house, deliveries, accept } = await startAccept({ 'outbox.reviewAfter': '1m' });
   const ofOrder: (id: number) => readonly { readonly status: string }[] =
     deliveries.ofOrder.bind(deliveries);
   const list = vi.spyOn<{ ofOrder: (id: number) => unknown }, 'ofOrder'>(deliveries, 'ofOrder');
@@ -149,10 +149,10 @@ it('leaves a decision to a person that cannot be read back because of its delive
   const begun = house.clock.now();
   const left = await until('a person, or ten minutes', async () => {
     const push = await house.until(id, 'queued', 'sending', 'sent', 'in_doubt');
-    return push.deskReason || house.clock.now() > begun + 600_000 ? push : undefined;
+    return push.blockedReason || house.clock.now() > begun + 600_000 ? push : undefined;
   });
-  expect(left.deskReason).toMatch(
-    /could not be looked for: the status of delivery \d+ cannot be read/,
+  expect(left.blockedReason).toMatch(
+    /could not be looked up: the status of delivery \d+ cannot be read/,
   );
 });
 
@@ -163,14 +163,14 @@ it('lets a person confirm what the service answered with and can never show', as
   house.reference.knobs.patch({ faults: [fault] });
   const id = await put(house);
   await house.until(id, 'sent');
-  const left = { in_doubt_since: house.clock.now(), desk_reason: 'it cannot be looked for' };
-  const toDesk = house.store.db.updateTable('outbox').set({ state: 'in_doubt', ...left });
-  await toDesk.where('outbox_id', '=', id).execute();
-  const { desk } = house.outbox;
+  const left = { in_doubt_since: house.clock.now(), blocked_reason: 'it cannot be looked for' };
+  const toReview = house.store.db.updateTable('outbox').set({ state: 'in_doubt', ...left });
+  await toReview.where('outbox_id', '=', id).execute();
+  const { review } = house.outbox;
   const who = { actor: 'ann', reason: 'support sees it' };
   const said = (given: number) =>
-    desk.resolve(id, { as: 'confirmed', id: String(given) }, who).then(({ state }) => state);
-  await expect(desk.resolve(id, { as: 'absent' }, who)).rejects.toThrow('may still take effect');
+    review.resolve(id, { as: 'confirmed', id: String(given) }, who).then(({ state }) => state);
+  await expect(review.resolve(id, { as: 'absent' }, who)).rejects.toThrow('may still take effect');
   await expect(said(orderId - 1)).rejects.toThrow('has the reference');
   expect(await said(orderId)).toBe('confirmed');
   expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });

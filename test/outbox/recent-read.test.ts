@@ -12,7 +12,7 @@ import {
   dueRefetches,
   requestRefetches,
 } from '../../src/mirror/refetch-queue.ts';
-import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDispatcher } from '../../src/outbox/dispatcher.ts';
 import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
@@ -22,8 +22,8 @@ import { pausesIn } from '../support/pauses.ts';
 
 const SECOND = 1_000;
 const LIMITS = {
-  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: SECOND, looks: 4, retryMsMax: 60 * SECOND },
-  ...{ deskAfterMs: 86_400 * SECOND, lookMs: 60 * SECOND, idleMsMax: 30 * SECOND },
+  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: SECOND, lookups: 4, retryMsMax: 60 * SECOND },
+  ...{ reviewAfterMs: 86_400 * SECOND, lookupMs: 60 * SECOND, idleMsMax: 30 * SECOND },
 };
 
 /** What somebody does at the service. */
@@ -39,7 +39,7 @@ async function decided() {
   const { clock, store } = house;
   const recentReads = createRecentReads(clock);
   const service = { status: 'pending', pieces: 2 };
-  const counts = { looks: 0, sent: 0 };
+  const counts = { lookups: 0, sent: 0 };
   const limiter = Promise.withResolvers<void>();
   const read = async (start = recentReads.begin()) => {
     const lines = [['a', service.pieces]] as const;
@@ -47,7 +47,7 @@ async function decided() {
     recentReads.note(1, start);
   };
   const readDelivery: DeliveryStatusApi['readDelivery'] = async () => {
-    counts.looks += 1;
+    counts.lookups += 1;
     await read();
     return { orderDeliveryId: 7, status: service.status, contentHash: undefined };
   };
@@ -70,8 +70,8 @@ async function decided() {
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
     ...{
-      quietMs: 720 * SECOND,
-      watchedSince: () => 0,
+      reconcileAfterMs: 720 * SECOND,
+      processStartedAt: () => 0,
       pausedReason: () => undefined,
       dryRun: false,
     },
@@ -124,7 +124,7 @@ it('an accept leaves without another look when its order was just read', async (
   await clock.advance(1.5 * SECOND);
   expect(await pass()).toMatchObject({ state: 'confirmed' });
   // One to read it back: the answer of this service shows no delivery.
-  expect(counts).toEqual({ looks: 1, sent: 1 });
+  expect(counts).toEqual({ lookups: 1, sent: 1 });
 });
 
 describe.each([0, 1, 3])('%i s after our read, before the accept has left', (seconds) => {
@@ -135,7 +135,7 @@ describe.each([0, 1, 3])('%i s after our read, before the accept has left', (sec
     Object.assign(service, ACTS[act]);
     await hear();
     const end = await pass();
-    expect(counts).toEqual({ looks: 1, sent: 0 });
+    expect(counts).toEqual({ lookups: 1, sent: 0 });
     expect(service).toEqual(ACTS[act]);
     expect(end.state).toBe(act === 'accepts' ? 'confirmed' : 'refused');
   });
@@ -150,7 +150,7 @@ it.each(['accepts', 'rejects', 'repacks'] as const)(
     Object.assign(service, ACTS[act]);
     await clock.advance(2 * SECOND);
     await pass();
-    expect(counts).toEqual({ looks: 1, sent: 0 });
+    expect(counts).toEqual({ lookups: 1, sent: 0 });
     expect(service).toEqual(ACTS[act]);
   },
 );
@@ -161,7 +161,7 @@ it('an accept is looked at while its order is still to be read', async () => {
   Object.assign(service, ACTS.rejects);
   start();
   expect(await pass()).toMatchObject({ state: 'refused' });
-  expect(counts).toEqual({ looks: 1, sent: 0 });
+  expect(counts).toEqual({ lookups: 1, sent: 0 });
 });
 
 it('an accept is looked at while a wish is open that no read has fulfilled', async () => {
@@ -172,7 +172,7 @@ it('an accept is looked at while a wish is open that no read has fulfilled', asy
   Object.assign(service, ACTS.repacks);
   start();
   expect(await pass()).toMatchObject({ state: 'refused' });
-  expect(counts).toEqual({ looks: 1, sent: 0 });
+  expect(counts).toEqual({ lookups: 1, sent: 0 });
 });
 
 it('an accept goes by the read that has followed an event', async () => {
@@ -181,7 +181,7 @@ it('an accept goes by the read that has followed an event', async () => {
   await follow();
   start();
   expect(await pass()).toMatchObject({ state: 'confirmed' });
-  expect(counts).toEqual({ looks: 1, sent: 1 });
+  expect(counts).toEqual({ lookups: 1, sent: 1 });
 });
 
 it('an accept that was tried before is looked at', async () => {
@@ -189,7 +189,7 @@ it('an accept that was tried before is looked at', async () => {
   await store.db.updateTable('outbox').set({ attempts: 1 }).execute();
   start();
   await pass();
-  expect(counts).toEqual({ looks: 2, sent: 1 });
+  expect(counts).toEqual({ lookups: 2, sent: 1 });
 });
 
 it('an accept of a person is looked at', async () => {
@@ -198,6 +198,6 @@ it('an accept of a person is looked at', async () => {
   await acceptByHand(house, 7);
   start();
   await pass();
-  expect(counts).toEqual({ looks: 2, sent: 1 });
+  expect(counts).toEqual({ lookups: 2, sent: 1 });
   expect(await store.db.selectFrom('outbox').select('outbox_id').execute()).toHaveLength(2);
 });

@@ -50,7 +50,7 @@ describe('a pending refund', () => {
 
   it('is for a person when the list that it may stand in can never be read', async () => {
     const faults = [{ kind: 'reset', moment: 'after', count: 1, ...POST }];
-    const house = await startHouse({ knobs: { faults }, settings: { 'outbox.deskAfter': '1m' } });
+    const house = await startHouse({ knobs: { faults }, settings: { 'outbox.reviewAfter': '1m' } });
     const barcode = await ordered(house);
     const { pendingRefunds } = house.reference.world.book;
     const ofOrder = pendingRefunds.ofOrder.bind(pendingRefunds);
@@ -60,7 +60,7 @@ describe('a pending refund', () => {
     const lines = [{ barcode, quantity: 1 }];
     const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
     await house.settled();
-    expect((await house.until(id, 'in_doubt')).deskReason).toMatch(/neither found nor proved/);
+    expect((await house.until(id, 'in_doubt')).blockedReason).toMatch(/neither found nor proved/);
     expect(askedWith(house, 'R-1')).toBe(1);
   });
 
@@ -171,9 +171,9 @@ describe('a pending refund whose answer is lost', () => {
       'reference' in one && one.reference === 'R-2' ? { ...one, reference: '' } : one,
     );
     await house.settled();
-    const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
+    const { blockedReason } = await house.until(second, 'in_doubt', 'confirmed');
     expect(askedWith(house, 'R-2')).toBe(1);
-    expect(deskReason).toMatch(/^it may be one whose reference does not tell: \d+$/);
+    expect(blockedReason).toMatch(/^it may be one whose reference does not tell: \d+$/);
   });
 
   it.each([
@@ -195,20 +195,22 @@ describe('a pending refund whose answer is lost', () => {
     const counted = book.pendingRefunds.get(first.pendingRefundId ?? 0);
     leave = () => counted && trade[act](counted);
     await house.settled();
-    const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
+    const { blockedReason } = await house.until(second, 'in_doubt', 'confirmed');
     expect(askedWith(house, 'R-2')).toBe(1);
-    expect(deskReason).toMatch(
+    expect(blockedReason).toMatch(
       /^it may be there, where another one like it has left the list: \d+$/,
     );
   });
 
   it('is not asked for again where it was confirmed and is not listed any more', async () => {
     const { house, second, id } = await confirmedUnseen();
-    const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
-    expect(deskReason).toBe(`it may be confirmed already: like it, but not listed any more: ${id}`);
+    const { blockedReason } = await house.until(second, 'in_doubt', 'confirmed');
+    expect(blockedReason).toBe(
+      `it may be confirmed already: like it, but not listed any more: ${id}`,
+    );
     expect(askedWith(house, 'R-2')).toBe(1);
     const confirmed = { as: 'confirmed', id: String(id) } as const;
-    await house.outbox.desk.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
+    await house.outbox.review.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
     await house.until(second, 'confirmed');
   });
 
@@ -221,7 +223,7 @@ describe('a pending refund whose answer is lost', () => {
     if (made) trade.confirmRefund(made);
     await house.settled();
     const state = await house.until(second, 'confirmed', 'in_doubt');
-    expect(state).toMatchObject({ state: 'confirmed', deskReason: null, attempts: 2 });
+    expect(state).toMatchObject({ state: 'confirmed', blockedReason: null, attempts: 2 });
     expect([askedWith(house, 'R-1'), askedWith(house, 'R-2')]).toEqual([1, 1]);
   });
 
@@ -232,12 +234,12 @@ describe('a pending refund whose answer is lost', () => {
       one === id ? undefined : get(one),
     );
     const confirmed = { as: 'confirmed', id: String(id) } as const;
-    await house.outbox.desk.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
+    await house.outbox.review.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
     expect(await house.until(second, 'confirmed')).toMatchObject({ pendingRefundId: id });
   });
 
   it('is confirmed by its refund where it is not shown any more', async () => {
-    const house = await startHouse({ settings: { 'outbox.deskAfter': '1m' } });
+    const house = await startHouse({ settings: { 'outbox.reviewAfter': '1m' } });
     const barcode = await ordered(house);
     const { book, trade } = house.reference.world;
     const get = vi.spyOn(book.pendingRefunds, 'get').mockReturnValue(undefined);
@@ -285,8 +287,8 @@ describe('a pending refund that the service has under its reference', () => {
     ['is there twice', [1, 1], '2 pending refunds have this reference'],
   ])('is for a person where it %s', async (_, quantities, reason) => {
     const { house, id } = await there(quantities);
-    const { deskReason } = await house.until(id, 'in_doubt', 'confirmed');
-    expect(deskReason).toContain(reason);
+    const { blockedReason } = await house.until(id, 'in_doubt', 'confirmed');
+    expect(blockedReason).toContain(reason);
     expect(askedWith(house, 'R-1')).toBe(0);
   });
 });
@@ -452,12 +454,12 @@ describe('a style', () => {
   });
 
   it('is for a person when the one that was made can never be read', async () => {
-    const { house, madeAndShown } = await shownOddly(Infinity, { 'outbox.deskAfter': '1m' });
+    const { house, madeAndShown } = await shownOddly(Infinity, { 'outbox.reviewAfter': '1m' });
     const id = await house.put('style', 'N-1', body);
     await house.settled();
     const doubt = await house.until(id, 'in_doubt');
     expect(doubt.nextAction).toMatch(/^decide: /);
-    expect(doubt.deskReason).toMatch(/neither found nor proved absent/);
+    expect(doubt.blockedReason).toMatch(/neither found nor proved absent/);
     expect(madeAndShown()[0]).toBe(1);
   });
 

@@ -65,8 +65,8 @@ it.each(['refused', 'ignored'] as const)(
   'is found among all others where the filter is %s',
   async (filter) => {
     const { kind, mirrored } = await kindOf([style('6', { styleNo: 'ST-10' }), style('7')], filter);
-    const found = { found: 'yes', result: { styleId: '7' } };
-    expect(await kind.look(item(NEW), signal)).toMatchObject(found);
+    const found = { outcome: 'matched', result: { styleId: '7' } };
+    expect(await kind.lookUp(item(NEW), signal)).toMatchObject(found);
     expect(await mirrored()).toEqual([{ style_id: '7' }]);
   },
 );
@@ -77,17 +77,17 @@ it('is for a person where another has its number, and is not made then', async (
     [style('7', {}, '2'), ['brandId']],
   ] as const) {
     const { kind, mirrored } = await kindOf([shown]);
-    const finding = { found: 'unclear', detail: { styleId: '7', differences: members } };
-    expect(await kind.look(item(NEW), signal)).toMatchObject(finding);
-    expect(await kind.clear(item(NEW), signal)).toMatchObject({ send: false, finding });
+    const lookup = { outcome: 'ambiguous', detail: { styleId: '7', differences: members } };
+    expect(await kind.lookUp(item(NEW), signal)).toMatchObject(lookup);
+    expect(await kind.clear(item(NEW), signal)).toMatchObject({ send: false, lookup });
     expect(await mirrored()).toEqual([]);
   }
 });
 
 it('is for a person where two have its number', async () => {
   const { kind, mirrored } = await kindOf([style('7'), style('8')]);
-  expect(await kind.look(item(NEW), signal)).toMatchObject({
-    found: 'unclear',
+  expect(await kind.lookUp(item(NEW), signal)).toMatchObject({
+    outcome: 'ambiguous',
     reason: '2 styles have the number ST-1: 7, 8',
   });
   expect(await mirrored()).toEqual([]);
@@ -96,11 +96,11 @@ it('is for a person where two have its number', async () => {
 it('is changed until all of it is shown, and never where there is no such style', async () => {
   const { kind, mirrored } = await kindOf([style('7')]);
   const other = item({ styleId: '7', brandId: '2' });
-  expect(await kind.look(other, signal)).toMatchObject({ found: 'no' });
+  expect(await kind.lookUp(other, signal)).toMatchObject({ outcome: 'not_found' });
   expect(await kind.clear(other, signal)).toMatchObject({ send: true });
   expect(await mirrored()).toEqual([]);
-  expect(await kind.look(item({ styleId: '9', styleName: 'Coat' }), signal)).toMatchObject({
-    found: 'overtaken',
+  expect(await kind.lookUp(item({ styleId: '9', styleName: 'Coat' }), signal)).toMatchObject({
+    outcome: 'superseded',
     reason: 'the service has no style 9',
   });
   // What is made again would be there twice; what is changed again would not.
@@ -117,12 +117,12 @@ it.each([[[{ type: 'type', id: '3' }]], [{ type: 'type', id: 3 }]])(
     const queued = { ...change, state: 'queued', attempts: 0 } as const;
     expect(await kind.clear(queued, signal)).toMatchObject({ send: true });
     // No word that it is not set: it may well be.
-    expect(await kind.look(change, signal)).toMatchObject({
-      found: 'unclear',
+    expect(await kind.lookUp(change, signal)).toMatchObject({
+      outcome: 'ambiguous',
       reason: 'style 7 shows typeId in a form that cannot be compared',
     });
     // What can be compared is not shown: it may be sent again.
     const other = item({ styleId: '7', styleName: 'Coat', typeId: '3' });
-    expect(await kind.look(other, signal)).toMatchObject({ found: 'no' });
+    expect(await kind.lookUp(other, signal)).toMatchObject({ outcome: 'not_found' });
   },
 );

@@ -5,28 +5,32 @@ import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
-import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
-import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
 import {
   type DocumentIntent,
   enqueueDeliveryStatus,
   enqueueDocument,
 } from '../../src/outbox/enqueue.ts';
+import type { Search } from '../../src/outbox/evidence/find-order.ts';
 import {
-  clearByLook,
-  type Finding,
+  clearByLookup,
+  type LookupResult,
   type OutboxItem,
   type OutboxKind,
   type SendCall,
 } from '../../src/outbox/item.ts';
-import type { Search } from '../../src/outbox/kinds/find-order.ts';
+import { createOutboxReview, type ReviewDeps } from '../../src/outbox/review/operations.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';
 
-export const YES: Finding = { found: 'yes', detail: {} };
-export const NO: Finding = { found: 'no', detail: {} };
-export const OVERTAKEN: Finding = { found: 'overtaken', reason: 'decided elsewhere', detail: {} };
+export const YES: LookupResult = { outcome: 'matched', detail: {} };
+export const NO: LookupResult = { outcome: 'not_found', detail: {} };
+export const OVERTAKEN: LookupResult = {
+  outcome: 'superseded',
+  reason: 'decided elsewhere',
+  detail: {},
+};
 
 /** As a sending ends that nobody has answered. */
 export function lost(): never {
@@ -46,16 +50,16 @@ const LIMITS = {
   concurrency: 4,
   attemptsMax: 5,
   retryMsMin: 1_000,
-  looks: 4,
+  lookups: 4,
   retryMsMax: 60_000,
-  deskAfterMs: 86_400_000,
-  lookMs: 60_000,
+  reviewAfterMs: 86_400_000,
+  lookupMs: 60_000,
   idleMsMax: 30_000,
 };
 
 /** What the other side does; a test replaces what it is about. */
 interface Script {
-  look(item: OutboxItem): Promise<Finding> | Finding;
+  lookUp(item: OutboxItem): Promise<LookupResult> | LookupResult;
   send(item: OutboxItem, call: SendCall): Promise<JsonObject> | JsonObject;
 }
 
@@ -74,7 +78,7 @@ export interface Bench {
   readonly limits: {
     concurrency: number;
     attemptsMax: number;
-    deskAfterMs: number;
+    reviewAfterMs: number;
     idleMsMax: number;
   };
   paused: boolean;
@@ -92,7 +96,7 @@ export interface Bench {
   /** Starts a dispatcher, as a new process would; stops it again. */
   start(): {
     readonly dispatcher: Dispatcher;
-    readonly watchedSince: () => number;
+    readonly processStartedAt: () => number;
     stop(): Promise<void>;
     done: Promise<void>;
   };
@@ -111,16 +115,16 @@ async function readRow(store: SqliteStore, outboxId: number) {
 function kindOf(
   bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates' | 'conflictEnds'>,
 ): OutboxKind {
-  const look: OutboxKind['look'] = async (item) => {
+  const lookUp: OutboxKind['lookUp'] = async (item) => {
     bench.looks.push(item.outboxId);
-    return bench.script.look(item);
+    return bench.script.lookUp(item);
   };
   return {
     kind: 'delivery_status',
     creates: () => bench.creates,
     ...(bench.conflictEnds ? { conflictEnds: true } : {}),
-    clear: (item, signal) => clearByLook(look, item, signal),
-    look,
+    clear: (item, signal) => clearByLookup(lookUp, item, signal),
+    lookUp,
     async send(item, call) {
       bench.sends.push(item.outboxId);
       return bench.script.send(item, call);
@@ -159,11 +163,11 @@ export async function createBench(): Promise<Bench> {
     limits: {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,
-      deskAfterMs: LIMITS.deskAfterMs,
+      reviewAfterMs: LIMITS.reviewAfterMs,
       idleMsMax: LIMITS.idleMsMax,
     },
     sleeps: () => sleeps,
-    script: { look: () => NO, send: () => ({ status: 'accepted' }) },
+    script: { lookUp: () => NO, send: () => ({ status: 'accepted' }) },
     add: (orderDeliveryId, decisionId = orderDeliveryId) =>
       store.transaction((tx) => {
         const change = { orderId: 1, orderDeliveryId, from: 'pending', decisionId } as const;
@@ -176,7 +180,7 @@ export async function createBench(): Promise<Bench> {
     },
     start() {
       const guard = guardClock(store, clock);
-      const { watchedSince } = guard;
+      const { watchedSince: processStartedAt } = guard;
       const dispatcher = createDispatcher({
         store,
         clock: { ...guard.clock, sleep: counted.sleep },
@@ -184,7 +188,7 @@ export async function createBench(): Promise<Bench> {
         log: bench.log,
         kinds: ['delivery_status', 'style', 'order'].map((kind) => ({ ...kindOf(bench), kind })),
         limits: { ...LIMITS, ...bench.limits },
-        ...{ quietMs: QUIET_MS, watchedSince },
+        ...{ reconcileAfterMs: QUIET_MS, processStartedAt },
         pauses: { mark: () => String(pauses), followFiles: async () => undefined },
         pausedReason: () => (isPaused ? 'paused' : undefined),
         dryRun: false,
@@ -198,7 +202,7 @@ export async function createBench(): Promise<Bench> {
         await done.catch(() => undefined);
       };
       onTestFinished(close);
-      return { dispatcher, watchedSince, stop: close, done };
+      return { dispatcher, processStartedAt, stop: close, done };
     },
     row: (outboxId) => readRow(store, outboxId),
     async attempts(outboxId) {
@@ -215,11 +219,20 @@ export async function createBench(): Promise<Bench> {
 }
 
 /** What a person may do to the rows of a daemon that has run for long; nobody hears of it. */
-export function deskOf(bench: Pick<DeskDeps, 'store' | 'clock'>, more: Partial<DeskDeps> = {}) {
+export function reviewOf(
+  bench: Pick<ReviewDeps, 'store' | 'clock'>,
+  more: Partial<ReviewDeps> = {},
+) {
   const { store, clock } = bench;
-  const deaf = { nudge: () => undefined, onMoved: () => undefined };
-  return createDesk({
-    ...{ store, clock, quietMs: QUIET_MS, watchedSince: () => 0, confirm: async () => ({}) },
+  const deaf = { wakeUp: () => undefined, onMoved: () => undefined };
+  return createOutboxReview({
+    ...{
+      store,
+      clock,
+      reconcileAfterMs: QUIET_MS,
+      processStartedAt: () => 0,
+      confirm: async () => ({}),
+    },
     ...{ ...deaf, ...more },
   });
 }
@@ -284,7 +297,7 @@ export async function triedBefore({ db }: SqliteStore, before: Before): Promise<
   await db
     .insertInto('outbox_evidence')
     .values({
-      ...{ outbox_id: 1, at: 0, source: 'person', found: 'no', complete: 1 },
+      ...{ outbox_id: 1, at: 0, source: 'person', outcome: 'not_found', complete: 1 },
       detail: JSON.stringify({ notOurs }),
     })
     .execute();

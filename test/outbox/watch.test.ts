@@ -6,7 +6,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
-import { explain } from '../../src/outbox/evidence/learn-spelling.ts';
+import { explain } from '../../src/outbox/evidence/spelling.ts';
 import { DIFFERENCE, endedDifferences } from '../../src/outbox/watch/differences.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { openIncident } from '../../src/store/incidents.ts';
@@ -21,21 +21,21 @@ interface Push {
   readonly reference: string;
   readonly state: 'queued' | 'in_doubt' | 'dead' | 'refused';
   readonly createdAt: number;
-  readonly deskReason?: string;
+  readonly blockedReason?: string;
 }
 
 async function put(store: SqliteStore, pushes: readonly Push[]): Promise<void> {
   const same = { kind: 'order', body: '{}', body_hash: '', due_at: 0, cause: 'test', result: null };
   const none = { expected_from: null, reference_key: null, last_error: null, order_id: null };
   await store.transaction(async (tx) => {
-    for (const { reference, state, createdAt, deskReason = null } of pushes) {
+    for (const { reference, state, createdAt, blockedReason = null } of pushes) {
       const isOpen = state === 'queued' || state === 'in_doubt';
       await tx
         .insertInto('outbox')
         .values({
           ...{ ...same, ...none, reference, state, ordering_key: reference, created_at: createdAt },
           in_doubt_since: state === 'in_doubt' ? createdAt : null,
-          ...{ ended_at: isOpen ? null : createdAt, desk_reason: deskReason },
+          ...{ ended_at: isOpen ? null : createdAt, blocked_reason: blockedReason },
         })
         .execute();
     }
@@ -48,7 +48,7 @@ function watchOver(store: SqliteStore, clock: ManualClock) {
   const times = { alertAfterMs: 60 * MINUTE, refundAlertAfterMs: MINUTE };
   const watch = createWatch({
     ...{ store, clock, log: silentLogger() },
-    limits: { ...times, auditEveryMs: 60 * MINUTE, quietMs: 12 * MINUTE },
+    limits: { ...times, auditEveryMs: 60 * MINUTE, reconcileAfterMs: 12 * MINUTE },
   });
   const done = watch.run(stop.signal);
   onTestFinished(async () => {
@@ -71,17 +71,17 @@ it('tells at once of what is for a person or dead, and of the rest once it is la
   const now = clock.now();
   await put(store, [
     { reference: 'new', state: 'queued', createdAt: now },
-    { reference: 'desk', state: 'in_doubt', createdAt: now, deskReason: 'two orders' },
+    { reference: 'blocked', state: 'in_doubt', createdAt: now, blockedReason: 'two orders' },
     { reference: 'dead', state: 'dead', createdAt: now },
     { reference: 'no', state: 'refused', createdAt: now },
   ]);
   watchOver(store, clock);
   await clock.advance(10);
-  expect(await told(store)).toEqual(['push_in_doubt desk', 'push_dead dead']);
+  expect(await told(store)).toEqual(['push_in_doubt blocked', 'push_dead dead']);
   await clock.advance(59 * MINUTE);
   expect(await told(store)).toHaveLength(2);
   await clock.advance(2 * MINUTE);
-  expect(await told(store)).toEqual(['push_in_doubt desk', 'push_dead dead', 'push_late new']);
+  expect(await told(store)).toEqual(['push_in_doubt blocked', 'push_dead dead', 'push_late new']);
   await store.db
     .updateTable('outbox')
     .set({ state: 'confirmed', ended_at: now })
@@ -100,11 +100,16 @@ it('tells of what is for a person however many are late', async () => {
   });
   await put(store, [
     ...late,
-    { reference: 'desk', state: 'in_doubt', createdAt: clock.now(), deskReason: 'two orders' },
+    {
+      reference: 'blocked',
+      state: 'in_doubt',
+      createdAt: clock.now(),
+      blockedReason: 'two orders',
+    },
   ]);
   watchOver(store, clock);
   await clock.advance(10);
-  expect(await told(store)).toContain('push_in_doubt desk');
+  expect(await told(store)).toContain('push_in_doubt blocked');
 });
 
 it('tells of a quiet time that is shorter than twice what was seen', async () => {
@@ -124,7 +129,7 @@ it('tells of a quiet time that is shorter than twice what was seen', async () =>
 /** A pending refund that the service has taken. */
 async function asked({ db }: SqliteStore, id: number, endedAt: number): Promise<void> {
   const same = { kind: 'pending_refund', state: 'confirmed', body: '{}', body_hash: '' } as const;
-  const none = { expected_from: null, reference_key: null, last_error: null, desk_reason: null };
+  const none = { expected_from: null, reference_key: null, last_error: null, blocked_reason: null };
   const times = { due_at: 0, in_doubt_since: null, created_at: endedAt, ended_at: endedAt };
   const result = JSON.stringify({ pendingRefundId: id });
   const own = { reference: `R-${id}`, ordering_key: 'l', cause: 'test', order_id: 1, result };
@@ -244,7 +249,12 @@ it('tells of no two orders that two documents have become, nor of what all bear'
   const shown = ['cut', 'cut', 'half', 'half', 'ONLINE', 'ONLINE'];
   const mirrored = shown.map((reference, at) => ({ orderId: at + 1, reference }));
   await mirrorOrders(store, mirrored);
-  const none = { expected_from: null, last_error: null, desk_reason: null, in_doubt_since: null };
+  const none = {
+    expected_from: null,
+    last_error: null,
+    blocked_reason: null,
+    in_doubt_since: null,
+  };
   const same = { kind: 'order', body: '{}', body_hash: '', due_at: 0, cause: 'test', result: null };
   const over = { state: 'confirmed', created_at: 0, ended_at: 0, reference_key: null } as const;
   const rows = [1, 2, 3].map((order_id) => {

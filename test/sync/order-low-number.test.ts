@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
-import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
+import { createOrderFinder } from '../../src/outbox/evidence/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { searchFor } from '../outbox/support.ts';
 import { temporaryStore } from '../support/store.ts';

@@ -1,7 +1,7 @@
 /** An order whose number is none: it is put aside, and the walk sees all orders below it. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
+import { createOrderFinder } from '../../src/outbox/evidence/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { searchFor } from '../outbox/support.ts';
 import { temporaryStore } from '../support/store.ts';

@@ -4,7 +4,7 @@ import { workOffline } from '../../daemon/commands/offline.ts';
 import { accountOf } from '../../daemon/service.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { systemRandom } from '../../lib/random.ts';
-import { adoptAccount } from '../../outbox/account/guard.ts';
+import { adoptAccount } from '../../outbox/account-guard.ts';
 import { type Account, readAccount, readAccountHold, readSystemKey } from '../../store/state.ts';
 import { statedReason } from '../arguments.ts';
 import { type CliContext, examples, userName } from '../command.ts';

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
-import { readDocuments, type TextDocument } from '../../outbox/intake/documents-text.ts';
+import { readDocuments, type TextDocument } from '../../outbox/intake/envelope.ts';
 import { refusalReceipt } from '../../outbox/intake/receipt.ts';
 import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';

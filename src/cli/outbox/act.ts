@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { EXIT, RefusedError, UsageError } from '../../lib/errors.ts';
-import { listOutbox } from '../../outbox/desk/listing.ts';
+import { listOutbox } from '../../outbox/review/listing.ts';
 import { statedReason, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
@@ -17,14 +17,14 @@ interface Options extends FilterOptions {
 
 /** Selects a row by its number, or as many as are expected to fit a filter. */
 function selection(outboxId: number | undefined, options: Options) {
-  const { kind, state, desk, expect } = options;
-  const hasFilter = kind !== undefined || state !== undefined || desk !== undefined;
+  const { kind, state, needsAttention, expect } = options;
+  const hasFilter = kind !== undefined || state !== undefined || needsAttention !== undefined;
   if (outboxId !== undefined && !hasFilter && expect === undefined) return { outboxId };
   if (outboxId === undefined && hasFilter && expect !== undefined) {
-    return { filter: { kind, state, desk }, expect };
+    return { filter: { kind, state, needsAttention }, expect };
   }
   throw new UsageError('outbox.no_selection', 'which rows?', {
-    hint: 'either one number, or a filter (--kind, --state, --desk) together with --expect <n>',
+    hint: 'one number, or a filter (--kind, --state, --needs-attention) with --expect <n>',
   });
 }
 
@@ -192,7 +192,10 @@ export function outboxResolve(context: CliContext): Command {
       examples([
         ['outbox resolve 17 --as confirmed:500123 --reason "same lines"', 'it is there'],
         ['outbox resolve 17 --as absent --reason "asked support"', 'send it again'],
-        ['outbox resolve --desk --expect 3 --as absent --reason "asked"', 'exactly these three'],
+        [
+          'outbox resolve --needs-attention --expect 3 --as absent --reason "asked"',
+          'exactly these three',
+        ],
       ]),
     )
     .action(async (outboxId: number | undefined, options: ResolveOptions, self: Command) => {

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { listOutbox, type OutboxRow } from '../../outbox/desk/listing.ts';
+import { listOutbox, type OutboxRow } from '../../outbox/review/listing.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';
 import { labelOf, readPauses } from '../../store/pauses.ts';
 import { wholeNumber } from '../arguments.ts';
@@ -17,9 +17,9 @@ interface ListOptions extends FilterOptions {
   readonly json?: boolean;
 }
 
-function stateText({ state, deskReason, lost }: OutboxRow): string {
+function stateText({ state, blockedReason, lost }: OutboxRow): string {
   if (lost !== null) return `${state} (gone)`;
-  return deskReason === null ? state : `${state} (desk)`;
+  return blockedReason === null ? state : `${state} (needs attention)`;
 }
 
 export function outboxList(context: CliContext): Command {
@@ -35,7 +35,7 @@ export function outboxList(context: CliContext): Command {
     .addHelpText(
       'after',
       examples([
-        ['outbox list --desk', 'what waits for a person'],
+        ['outbox list --needs-attention', 'rows that need a person'],
         ['outbox list --kind order --state refused', 'orders that were not taken'],
         ['outbox list --reference PO-4711 --json', 'for programs'],
       ]),
@@ -66,7 +66,7 @@ export function outboxList(context: CliContext): Command {
           formatDuration(Math.max(0, now - row.createdAt)),
           String(row.attempts),
           row.orderId === null ? '-' : String(row.orderId),
-          row.deskReason ?? (row.lost && describeLost(row.lost)) ?? row.lastError ?? '',
+          row.blockedReason ?? (row.lost && describeLost(row.lost)) ?? row.lastError ?? '',
         ]),
       );
     });

@@ -6,13 +6,13 @@ import { OUTBOX_STATES } from '../../local-api/outbox-routes.ts';
 export interface FilterOptions {
   readonly kind?: string;
   readonly state?: (typeof OUTBOX_STATES)[number];
-  readonly desk?: boolean;
+  readonly needsAttention?: boolean;
 }
 
 export function filterOptions(): Option[] {
   return [
     new Option('--kind <kind>', 'only of this kind').choices(OUTBOX_KINDS),
     new Option('--state <state>', 'only in this state').choices(OUTBOX_STATES),
-    new Option('--desk', 'only what waits for a person'),
+    new Option('--needs-attention', 'only rows that need a person'),
   ];
 }

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDecimal } from '../../lib/money.ts';
-import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
+import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/review/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -18,13 +18,13 @@ function printHead(output: Output, card: OutboxCard): void {
     ['reference', card.reference],
     ['from', card.cause],
     ['created', timeText(card.createdAt)],
-    ['in doubt', card.inDoubtSince === null ? null : `since ${timeText(card.inDoubtSince)}`],
-    ['next look', card.ended || card.deskReason !== null ? null : timeText(card.dueAt)],
+    ['outcome unknown', card.inDoubtSince === null ? null : `since ${timeText(card.inDoubtSince)}`],
+    ['next lookup', card.ended || card.blockedReason !== null ? null : timeText(card.dueAt)],
     ['order', card.orderId === null ? null : `${card.orderId} ${card.orderNo ?? ''}`.trim()],
     ['pending refund', card.pendingRefundId],
     ['refund', card.orderRefundId],
     ['style', card.styleId],
-    ['desk', card.deskReason],
+    ['needs attention', card.blockedReason],
     ['last error', card.lastError],
   ];
   output.line(`outbox ${card.outboxId}: ${card.state}`);
@@ -86,7 +86,7 @@ function printRevisions(output: Output, { revisions }: OutboxCard): void {
     ['EARLIER', 'HANDED IN', 'REPLACED', 'STATE', 'WHY', 'DOCUMENT'],
     revisions.map((one) => [
       String(one.revision),
-      timeText(one.handedInAt),
+      timeText(one.submittedAt),
       timeText(one.replacedAt),
       one.state,
       one.lastError ?? '',
@@ -111,11 +111,11 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
   );
   output.line();
   output.table(
-    ['LOOKED AT', 'BY', 'FOUND', 'COMPLETE', 'DETAIL'],
+    ['LOOKED UP', 'BY', 'OUTCOME', 'COMPLETE', 'DETAIL'],
     evidence.map((one) => [
       timeText(one.at),
       one.source,
-      one.found,
+      one.outcome,
       one.complete ? 'yes' : 'no',
       JSON.stringify(one.detail),
     ]),

@@ -2,7 +2,7 @@
 import { accessSync, constants, type Dirent, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
-import { isToBeTaken, STRANGER_MS } from '../../outbox/intake/folder/folder-look.ts';
+import { isToBeTaken, STRANGER_MS } from '../../outbox/intake/folder-scan.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
 
 const { R_OK, W_OK, X_OK } = constants;

@@ -7,9 +7,9 @@ import type { RouteGroup } from '../../local-api/api.ts';
 import { intakeRoutes } from '../../local-api/intake-routes.ts';
 import { pushRoutes } from '../../local-api/push-routes.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
-import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
-import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';
-import { createIntake } from '../../outbox/intake/hand-in.ts';
+import { createExchangeChannel } from '../../outbox/intake/exchange-channel.ts';
+import { createFolderChannel } from '../../outbox/intake/folder-channel.ts';
+import { createIntake } from '../../outbox/intake/intake.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
 import type { SpaceWatch } from '../../store/space.ts';
@@ -57,7 +57,7 @@ export function createDoors(
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };
   const doors: Worker[] = [
-    createExchangeDoor({
+    createExchangeChannel({
       ...common,
       path: exchangeFile(config),
       keepMs: RECEIPTS_KEPT_MS,
@@ -67,7 +67,7 @@ export function createDoors(
   ];
   if (folder.path !== null) {
     doors.push(
-      createFolderDoor({
+      createFolderChannel({
         ...common,
         folder: folder.path,
         settleMs: folder.settle,

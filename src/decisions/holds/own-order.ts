@@ -62,8 +62,8 @@ async function openDocument(
   const { rows } = await sql<{
     readonly outbox_id: number;
     readonly state: OutboxState;
-    readonly desk_reason: string | null;
-  }>`select outbox_id, state, desk_reason from outbox
+    readonly blocked_reason: string | null;
+  }>`select outbox_id, state, blocked_reason from outbox
     where ended_at is null and attempts > 0 and outbox_id in (
       select outbox_id from outbox where +kind = 'order' and order_id = ${orderId}
       union select outbox_id from outbox where kind = 'order' and reference_key = ${key}
@@ -74,7 +74,7 @@ async function openDocument(
   const [own] = rows;
   if (!own) return undefined;
   const what = `order ${orderId} may be what outbox ${own.outbox_id} has become`;
-  if (own.desk_reason !== null) {
+  if (own.blocked_reason !== null) {
     return { detail: `${what}, which waits for a person: selvedge outbox show ${own.outbox_id}` };
   }
   const againMs = own.state === 'sent' ? READ_BACK_MS : RELOOK_MS;
@@ -89,7 +89,7 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   const { rows } = await sql<{ readonly outbox_id: number }>`
     select o.outbox_id from outbox o join sales_order s on s.order_id = ${orderId}
     where o.kind = 'order' and o.state = 'in_doubt' and o.ended_at is null and o.attempts > 0
-      and o.desk_reason is null
+      and o.blocked_reason is null
       and not exists (select 1 from outbox_evidence e
         where e.outbox_id = o.outbox_id and e.at > s.first_seen_at)
       and exists (select 1 from outbox_attempt a

@@ -31,7 +31,7 @@ export interface DatabaseReadings {
   readonly outbox: readonly CountedAge[];
   /** Dead documents and those that wait for a person. */
   readonly dead: number;
-  readonly desk: number;
+  readonly needsAttention: number;
   /** Rejects that wait out their grace. */
   readonly rejects: number;
   readonly paused: readonly Pausable[];
@@ -112,14 +112,16 @@ async function waitingOutbox(db: Db): Promise<Aged[]> {
     .execute();
 }
 
-/** Counts pushes with an unknown outcome, and those that need manual review. */
-async function doubts(db: Db): Promise<readonly (Aged & { readonly desk: number })[]> {
+/** Counts pushes whose outcome is unknown, and those of them that need a person. */
+async function unknownOutcomes(
+  db: Db,
+): Promise<readonly (Aged & { readonly needsAttention: number })[]> {
   return db
     .selectFrom('outbox')
     .select((eb) => [
       sql<string>`kind || '/' || state`.as('name'),
       eb.fn.countAll<number>().as('count'),
-      eb.fn.count<number>('desk_reason').as('desk'),
+      eb.fn.count<number>('blocked_reason').as('needsAttention'),
       eb.fn.min<number | null>(eb.fn.coalesce('in_doubt_since', 'created_at')).as('oldest'),
     ])
     .where('kind', 'in', OUTBOX_KINDS)
@@ -146,11 +148,11 @@ async function readOutbox(db: Db, now: number) {
     .where('kind', 'in', OUTBOX_KINDS)
     .where('state', '=', 'dead')
     .executeTakeFirstOrThrow();
-  const doubtful = await doubts(db);
+  const unknown = await unknownOutcomes(db);
   return {
-    outbox: aged([...(await waitingOutbox(db)), ...doubtful], now),
+    outbox: aged([...(await waitingOutbox(db)), ...unknown], now),
     dead: Number(dead.count),
-    desk: doubtful.reduce((sum, { desk }) => sum + Number(desk), 0),
+    needsAttention: unknown.reduce((sum, one) => sum + Number(one.needsAttention), 0),
   };
 }
 

@@ -94,7 +94,11 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
       })),
   },
   { name: 'outbox_dead', help: 'Pushes that were given up', read: ({ dead }) => one(dead) },
-  { name: 'outbox_desk', help: 'Pushes that wait for a person', read: ({ desk }) => one(desk) },
+  {
+    name: 'outbox_needs_attention',
+    help: 'Pushes that need a person',
+    read: ({ needsAttention }) => one(needsAttention),
+  },
   {
     name: 'paused',
     help: '1 for each pause: pushes, decisions, stream or all; name: a kind of push, or a stream',

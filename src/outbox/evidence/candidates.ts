@@ -1,8 +1,8 @@
 /**
- * Which orders of the service may be what a document became. Ours for certain is one that bears
- * our reference as it was sent, or as this service is known to show it, and that no other document
- * of ours may have become. Perhaps ours is what has lines like ours and a reference that does not
- * tell: the document is never sent again beside it. What is another document's is neither.
+ * Sorts orders of the service into those that are the document and those that may be. Ours is an
+ * order with our reference, as sent or as this service is known to show it, that no other document
+ * may have become. Possibly ours is an order with lines like ours and a reference that does not
+ * tell; the document is never resent beside it.
  */
 import { sql } from 'kysely';
 import { parseJsonObject } from '../../lib/json.ts';
@@ -10,13 +10,11 @@ import { readRestored } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { readBody, referenceKey } from '../documents.ts';
 import type { OutboxItem } from '../item.ts';
-import { disowned } from '../kinds/baseline.ts';
-import { type Pieces, piecesOf, type Relation, relate } from '../kinds/compare.ts';
-import { type Claim, claimsOf } from './claims.ts';
+import { type Pieces, piecesOf, type Relation, relate } from './compare.ts';
 import { type Fit, fitOf, isTested, type KnownSpellings, mayBeShown } from './known-spellings.ts';
-import { isPlausible } from './learn-spelling.ts';
 import type { SeenOrder } from './mirrored.ts';
-import { foldReference } from './spelling.ts';
+import { type Claim, claimsOf, disowned } from './records.ts';
+import { foldReference, isPlausible } from './spelling.ts';
 
 const BEARERS_MAX = 10;
 
@@ -29,9 +27,7 @@ export interface Sought {
 export interface Candidate {
   readonly orderId: number;
   readonly fit: Fit;
-  /** It was there before the document was sent. */
   readonly isBefore: boolean;
-  /** Why it is not ours for certain. */
   readonly why: string;
 }
 
@@ -40,7 +36,7 @@ export interface Survey {
   readonly perhaps: readonly Candidate[];
 }
 
-/** Other documents that may be at the service, and of which nobody knows where. */
+/** Lists other documents that may be at the service in an unknown place. */
 async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Claim[]> {
   const restored = await readRestored(db);
   return db
@@ -53,7 +49,7 @@ async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Claim[]
     .execute();
 }
 
-/** Other documents whose reference this is: as it was sent, or as theirs was shown. */
+/** Lists other documents with this reference, as it was sent or as theirs was shown. */
 async function bearers(db: Db, { kind, outboxId }: OutboxItem, shown: string): Promise<Claim[]> {
   const by = (column: 'reference_key' | 'shown_reference', text: string) =>
     db
@@ -80,7 +76,7 @@ async function piecesOfRow(db: Db, outboxId: number): Promise<Pieces> {
   return piecesOf(readBody.order(parseJsonObject(row?.body ?? '{}')).lines);
 }
 
-/** Those of them that may have become an order of these pieces. */
+/** Keeps those that may have become an order of these pieces. */
 async function related(db: Db, rivals: readonly Claim[], pieces: Pieces): Promise<Claim[]> {
   const found: Claim[] = [];
   for (const rival of rivals) {
@@ -103,7 +99,7 @@ function lettersOf(text: string): string {
   return foldReference(text).replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether another document may be shown so; where nobody knows how it is, also by a cut. */
+/** Whether another document may be shown like this; an untested spelling may also be a cut. */
 function mayBeTheirs(known: KnownSpellings, { reference }: Claim, shown: string): boolean {
   if (mayBeShown(known, reference, shown)) return true;
   if (isTested(known, reference)) return false;
@@ -111,14 +107,13 @@ function mayBeTheirs(known: KnownSpellings, { reference }: Claim, shown: string)
   return own.includes(other) || other.includes(own);
 }
 
-/** Whether our document may be shown so, though it is known otherwise or not at all. */
+/** Whether our document may be shown like this, as far as the spelling is known. */
 function mayBeOurs({ item, known }: Sought, shown: string): boolean {
   const { reference } = item;
   if (!isTested(known, reference) || mayBeShown(known, reference, shown)) return true;
   return isPlausible({ sent: reference, shown });
 }
 
-/** One that bears our reference. */
 async function sortFitting(
   db: Db,
   { known }: Sought,
@@ -127,7 +122,7 @@ async function sortFitting(
 ): Promise<Sorted | undefined> {
   const bearing = neighbours.filter((rival) => mayBeTheirs(known, rival, shown));
   const rivals = await related(db, bearing, pieces);
-  // Under a reference that others may be shown with as well, other pieces are another's.
+  // A reference that others may share, with other pieces, is another document's.
   if (relation === 'other' && (fit === 'lossy' || rivals.length > 0)) return undefined;
   if (rivals.length > 0) {
     return { as: 'perhaps', why: `its reference may also be that of ${named(rivals)}` };
@@ -138,7 +133,7 @@ async function sortFitting(
   return { as: 'ours', why: '' };
 }
 
-/** Documents whose reference it bears, as far as is known how references are shown. */
+/** Lists documents with its reference, as far as the spelling is known. */
 async function ownersOf(
   db: Db,
   { item, known }: Sought,
@@ -151,7 +146,7 @@ async function ownersOf(
   return [...bearing, ...neighbours.filter(({ reference }) => mayBeShown(known, reference, shown))];
 }
 
-/** One whose reference tells nothing, or is another one. */
+/** Sorts an order with another reference, or one that tells nothing. */
 async function sortOther(
   db: Db,
   sought: Sought,
@@ -164,7 +159,7 @@ async function sortOther(
     const what = shown === '' ? 'it has no reference' : `its reference ${shown} tells nothing`;
     return { as: 'perhaps', why: what };
   }
-  // Where it is known how ours is shown, other pieces under another reference are another order.
+  // With a known spelling, other pieces under another reference are another order.
   if (relation === 'related' && isTested(sought.known, sought.item.reference)) return undefined;
   if (!mayBeOurs(sought, shown)) {
     const owners = await ownersOf(db, sought, weighed, neighbours);
@@ -174,19 +169,18 @@ async function sortOther(
 }
 
 interface Weighed {
-  /** Its reference; empty: it has none. */
+  /** Reference of the order; empty: it has none. */
   readonly shown: string;
   readonly pieces: Pieces;
   readonly fit: Fit;
   readonly relation: Relation;
 }
 
-/** Whether the reference tells that it is ours. */
 export function isFitting(fit: Fit): boolean {
   return fit !== 'no' && fit !== 'blank';
 }
 
-/** Whether a look has to keep an order that it passes. */
+/** Whether a walk has to keep an order that it passes. */
 export function isWanted(
   { item, pieces, known }: Sought,
   reference: string | null | undefined,
@@ -196,7 +190,7 @@ export function isWanted(
   return isFitting(fitOf(known, item.reference, reference ?? null));
 }
 
-/** Sorts what was seen; `floor`: no order up to it can have come of the document. */
+/** Sorts the seen orders; none up to `floor` can have come of the document. */
 export async function sortOut(
   db: Db,
   sought: Sought,
@@ -232,7 +226,7 @@ export async function sortOut(
   return { ours, perhaps };
 }
 
-/** Another document that this order belongs to, though the service answered ours with it. */
+/** Finds another document that owns this order, though the service answered ours with it. */
 export async function otherOwner(
   db: Db,
   { item, known }: Sought,
@@ -242,7 +236,7 @@ export async function otherOwner(
   if (claim) return claim;
   const shown = reference ?? '';
   if (fitOf(known, item.reference, shown) !== 'no') return undefined;
-  // What has become another order for certain is not this one, however it is shown.
+  // A document that has become another order for certain does not own this one.
   const open = await db
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference'])

@@ -1,43 +1,44 @@
 /**
- * The spellings of references that answered documents have taught, in the store. A document that
- * the service answered, or that a person has recognised, is a pair: what was sent, what is shown.
- * Two pairs teach a spelling; a pair that contradicts ends it until two agree again. What was
- * learned before stays known, for documents that were sent then.
+ * Spellings of references, learned from documents that the service answered or that a person
+ * recognised: each gives a pair of a sent and a shown reference. Two pairs teach a spelling; a pair
+ * that contradicts ends it until two agree again. Older spellings stay known for documents of their
+ * time.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { explainNewest, type Pair } from './learn-spelling.ts';
 import {
   accepts,
+  explainNewest,
   foldReference,
   isBlank,
   isLossy,
+  isPlausible,
+  type Pair,
   type Spelling,
   spell,
   spellingSchema,
 } from './spelling.ts';
 
-/** Equally simple ones: what they agree on is known. */
+/** Equally simple spellings: only their agreement is known. */
 type Agreeing = readonly Spelling[];
 
 export interface KnownSpellings {
-  /** Undefined: nothing was learned yet, or it holds no more. */
+  /** Current spelling; undefined: nothing was learned yet, or it was contradicted. */
   readonly now: Agreeing | undefined;
-  /** The one of now as well. */
   readonly ever: readonly Agreeing[];
-  /** What the answered references had in them: of others nobody has seen what is made. */
+  /** Properties of the answered references; nobody has seen how others are shown. */
   readonly tested: {
     readonly length: number;
-    /** Characters but for plain letters and digits. */
+    /** Characters other than plain letters and digits. */
     readonly signs: ReadonlySet<string>;
   };
 }
 
 /**
- * How a shown reference fits ours. `lossy`: letters or digits of ours are lost in it, so that
- * another one may be shown the same. `blank`: it tells nothing.
+ * How a shown reference fits ours. `lossy`: letters or digits are lost, so another reference may be
+ * shown the same. `blank`: it tells nothing.
  */
 export type Fit = 'equal' | 'spelt' | 'lossy' | 'blank' | 'no';
 
@@ -48,7 +49,6 @@ const TAUGHT_BY = 2;
 const listSchema = z.array(spellingSchema).min(1);
 
 interface Written {
-  /** Undefined: nothing holds now. */
   readonly present: Agreeing | undefined;
   readonly ever: readonly Agreeing[];
 }
@@ -72,7 +72,7 @@ async function written(db: Db | Tx, kind: string): Promise<Written> {
   return { present, ever };
 }
 
-/** Documents that were answered, or that a person has recognised, the newest first. */
+/** Lists pairs of answered or recognised documents, the newest first. */
 async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
   const rows = await db
     .selectFrom('outbox as o')
@@ -84,7 +84,7 @@ async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
       sql<boolean>`(exists (select 1 from outbox_attempt a
           where a.outbox_id = o.outbox_id and a.class = 'done')
         or exists (select 1 from outbox_evidence e
-          where e.outbox_id = o.outbox_id and e.source = 'person' and e.found = 'yes'))`,
+          where e.outbox_id = o.outbox_id and e.source = 'person' and e.outcome = 'matched'))`,
     )
     .orderBy('o.ended_at', 'desc')
     .limit(PAIRS_MAX)
@@ -99,7 +99,7 @@ export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSp
   const { present, ever } = await written(db, kind);
   const pairs = await answeredPairs(db, kind);
   if (ever.length > 0) return { now: present, ever, tested: testedBy(present, pairs) };
-  // Documents that were answered before anything was written down teach as well.
+  // Without stored spellings, the answered documents teach directly.
   const { spellings, explained } = explainNewest(pairs);
   const now = explained >= TAUGHT_BY ? spellings : undefined;
   return { now, ever: now ? [now] : [], tested: testedBy(now, pairs) };
@@ -118,8 +118,8 @@ function testedBy(now: Agreeing | undefined, pairs: readonly Pair[]): KnownSpell
 }
 
 /**
- * Whether it is known for certain how this one is shown: references as long as it, with all signs
- * that it has, were answered.
+ * Whether it is known for certain how this reference is shown: references as long as it, with all
+ * of its signs, were answered.
  */
 export function isTested({ now, tested }: KnownSpellings, sent: string): boolean {
   if (now === undefined || sent.length > tested.length) return false;
@@ -139,13 +139,22 @@ export function fitOf({ now }: KnownSpellings, sent: string, shown: string | nul
   return now.some((one) => isLossy(one, sent)) ? 'lossy' : 'spelt';
 }
 
-/** Whether it may be shown so, by what is known now or was at any time. */
+/** Whether the shown reference may be ours: then it is no difference. */
+export function isOurs(
+  known: KnownSpellings,
+  sent: string,
+  shown: string | null | undefined,
+): boolean {
+  return fitOf(known, sent, shown ?? null) !== 'no' || isPlausible({ sent, shown: shown ?? '' });
+}
+
+/** Whether it may be shown like this, now or at any time. */
 export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string): boolean {
   if (foldReference(shown) === foldReference(sent)) return true;
   return ever.some((one) => allAccept(one, sent, shown) && !one.some((way) => isBlank(way, sent)));
 }
 
-/** Whether it is known that ours is not shown so; undefined: that cannot be read. */
+/** Whether ours is known not to be shown like this; undefined: unreadable. */
 export function isUnlike(known: KnownSpellings, sent: string, shown: string | undefined): boolean {
   if (shown === undefined || !isTested(known, sent)) return false;
   return fitOf(known, sent, shown) === 'no' && !mayBeShown(known, sent, shown);
@@ -156,14 +165,13 @@ export function tellsNothing({ now }: KnownSpellings, shown: string): boolean {
   return now?.some((one) => one.keep === 'none' && accepts(one, '', shown)) ?? false;
 }
 
-/** Texts under which a mirror may have it; not those that tell too little. */
+/** Texts under which the mirror may have it, if they identify it. */
 export function textsFor({ now }: KnownSpellings, sent: string): string[] {
   const texts = (now ?? []).map((one) => (isLossy(one, sent) ? undefined : spell(one, sent)));
   const [text, ...others] = new Set(texts);
   return text === undefined || text === '' || others.length > 0 ? [] : [text];
 }
 
-/** Writes what holds now; undefined: nothing does. */
 async function writeNow(
   tx: Tx,
   kind: string,
@@ -185,25 +193,22 @@ async function writeNow(
   await tx.insertInto('reference_spelling').values(row).execute();
 }
 
-/** What is left to a person because a reference does not tell may be told by what is known now. */
+/** Reopens lookups that need a person because a reference did not tell: it may tell now. */
 async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void> {
-  const last = sql<string>`(select e.detail->>'$.found' from outbox_evidence e
+  const last = sql<string>`(select e.detail->>'$.outcome' from outbox_evidence e
     where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
   await tx
     .updateTable('outbox')
-    .set({ desk_reason: null, due_at: now })
+    .set({ blocked_reason: null, due_at: now })
     .where('kind', '=', kind)
     .where('state', '=', 'in_doubt')
     .where('ended_at', 'is', null)
-    .where('desk_reason', 'is not', null)
-    .where(last, '=', 'maybe')
+    .where('blocked_reason', 'is not', null)
+    .where(last, '=', 'possible')
     .execute();
 }
 
-/**
- * Learns from a document that was answered, or that a person has recognised, and has just been
- * confirmed as it is shown.
- */
+/** Learns from a document that was answered or recognised, and has just been confirmed. */
 export async function learnSpelling(
   tx: Tx,
   kind: string,
@@ -215,8 +220,49 @@ export async function learnSpelling(
   const pairs = await answeredPairs(tx, kind);
   const { spellings, explained } = explainNewest(pairs);
   const isTaught = explained >= TAUGHT_BY;
-  // What explains all that came before was only incomplete, and did not end.
+  // A spelling that explains all earlier pairs completes the last one and does not end it.
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
   if (isTaught) await haveLookedAgain(tx, kind, now);
+}
+
+// Pending refunds: some services show the order's reference in place of ours; then the reference
+// tells nothing, and the lines must.
+
+export interface RefundReferences {
+  readonly known: KnownSpellings;
+  readonly ofOrder: ReadonlySet<string>;
+}
+
+export async function orderReferences(db: Db, orderId: number): Promise<ReadonlySet<string>> {
+  const mirrored = await db
+    .selectFrom('sales_order')
+    .select('reference')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  const own = await db
+    .selectFrom('outbox')
+    .select('reference')
+    .where('order_id', '=', orderId)
+    .where(sql<string>`+kind`, '=', 'order')
+    .executeTakeFirst();
+  const texts = [mirrored?.reference, own?.reference].map((text) => foldReference(text ?? ''));
+  return new Set(texts.filter((text) => text !== ''));
+}
+
+export function refundFit(
+  { known, ofOrder }: RefundReferences,
+  sent: string,
+  shown: string | null | undefined,
+): Fit {
+  if (ofOrder.has(foldReference(shown ?? ''))) return 'blank';
+  return fitOf(known, sent, shown ?? null);
+}
+
+export function isRefundReference(
+  references: RefundReferences,
+  sent: string,
+  shown: string | null | undefined,
+): boolean {
+  return refundFit(references, sent, shown) === 'blank' || isOurs(references.known, sent, shown);
 }

@@ -1,13 +1,14 @@
-/** Orders as the mirror has them, in the shape in which the service shows them. */
-
+/** Orders and refunds of the mirror, in the shape in which the service shows them. */
+import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import type { ShownOrder } from '../kinds/compare.ts';
-import { piecesOf, type Relation, relate } from '../kinds/compare.ts';
+import { readResult } from '../document-state.ts';
+import { referenceKey } from '../documents.ts';
+import { piecesOf, relate, type ShownOrder } from './compare.ts';
 
-/** An order of the service, from whichever side it is known. */
+/** An order of the service, from a read or from the mirror. */
 export interface SeenOrder extends ShownOrder {
   readonly orderId: number;
   readonly reference?: string | null | undefined;
@@ -37,16 +38,19 @@ export async function mirroredOrder(db: Db | Tx, orderId: number): Promise<SeenO
     shippingAddress: isJsonObject(address) ? address : null,
     freight: { freightAmount: decimal(order.freight_amount) },
     orderLineItems: lines.map(({ barcode, quantity, price, season_name, delivery_name }) => ({
-      ...{ barcode, quantity, price: decimal(price) },
-      ...{ season: season_name, delivery: delivery_name },
+      barcode,
+      quantity,
+      price: decimal(price),
+      season: season_name,
+      delivery: delivery_name,
     })),
   };
 }
 
-/** More that share a barcode tell a person nothing more. */
+/** Orders with a common barcode that are compared; more would not help a person. */
 const SHARING_MAX = 200;
 
-/** Orders above this number that have lines like these, the newest first. */
+/** Lists orders above `floor` with lines like these, the newest first. */
 export async function mirroredWithLines(
   db: Db,
   lines: readonly { readonly barcode: string; readonly quantity: number }[],
@@ -71,9 +75,76 @@ export async function mirroredWithLines(
       .select(['barcode', 'quantity'])
       .where('order_id', '=', orderId)
       .execute();
-    const relation: Relation = relate(pieces, piecesOf(theirs));
+    const relation = relate(pieces, piecesOf(theirs));
     const order = relation === 'other' ? undefined : await mirroredOrder(db, orderId);
     if (order) found.push(order);
   }
   return found;
+}
+
+/** Orders with one reference that are listed; more would not help a person. */
+const MIRRORED_MAX = 10;
+
+/** Spellings of one text; NOCASE knows only ASCII letters. */
+function writtenAs(text: string): string[] {
+  const key = referenceKey(text);
+  const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
+  return [...new Set(forms.flatMap((form) => [form, form.normalize('NFD')]))];
+}
+
+/**
+ * Lists mirrored orders with one of these references, ignoring case. They exist for certain; others
+ * are not excluded.
+ */
+export async function mirroredOrders(
+  db: Db,
+  reference: string,
+  shownAs: readonly string[] = [],
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where(sql`reference collate nocase`, 'in', [reference, ...shownAs].flatMap(writtenAs))
+    .where('deleted_at', 'is', null)
+    .orderBy('order_id')
+    .limit(MIRRORED_MAX)
+    .execute();
+  return rows.map((row) => row.order_id);
+}
+
+/** Returns the id of the order that was submitted or mirrored under this reference. */
+export async function orderIdOf(db: Db, reference: string): Promise<number | undefined> {
+  const own = await db
+    .selectFrom('outbox')
+    .select(['order_id', 'result'])
+    .where('kind', '=', 'order')
+    .where('reference_key', '=', referenceKey(reference))
+    // The id of a lost order may be another order's by now.
+    .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
+    .executeTakeFirst();
+  const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
+  if (known) return known;
+  const [first] = await mirroredOrders(db, reference);
+  return first;
+}
+
+/** Reads a mirrored pending refund, also after it has left the service's list. */
+export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
+  const refund = await db
+    .selectFrom('pending_refund')
+    .select('reference')
+    .where('pending_refund_id', '=', pendingRefundId)
+    .executeTakeFirst();
+  const lines = await db
+    .selectFrom('pending_refund_line')
+    .select(['barcode', 'quantity', 'price', 'refund_type'])
+    .where('pending_refund_id', '=', pendingRefundId)
+    .execute();
+  return {
+    // Some services show no reference.
+    reference: refund?.reference || null,
+    refundLineItems: lines.map(({ barcode, quantity, price, refund_type: refundType }) => {
+      return { barcode, quantity, price: decimal(price), refundType };
+    }),
+  };
 }

@@ -1,8 +1,7 @@
 /**
- * Whether this account shows of an order that it is a pre-order. It is known once it has shown one
- * of ours; that it never does is known once people have noted two that it did not show. Until then
- * a pre-order that is shown as a plain order may have been taken as one, and would ship months
- * early.
+ * Whether this account shows that an order is a pre-order. Known once it has shown one of ours;
+ * known not to once people have noted two that it did not show. Until then, a pre-order that is
+ * shown as a plain order may have been taken as one, and would ship months early.
  */
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
@@ -27,19 +26,16 @@ export async function seasonsShown(db: Db | Tx): Promise<SeasonsShown> {
   return noted >= NOTED_MIN ? 'never' : 'unknown';
 }
 
-/** A pre-order of ours was shown with its season, or with another one. */
 export async function noteSeasonShown(tx: Tx, now: number): Promise<void> {
   const { isShown } = await read(tx);
   if (!isShown) await writeStateAt(tx, KEY, JSON.stringify({ isShown: true, noted: 0 }), now);
 }
 
-/** A person has noted a pre-order that is shown as a plain one. */
 export async function noteSeasonUnseen(tx: Tx, now: number): Promise<void> {
   const { isShown, noted } = await read(tx);
   await writeStateAt(tx, KEY, JSON.stringify({ isShown, noted: noted + 1 }), now);
 }
 
-/** What a pre-order that nothing shows to be one means at this account. */
 export function unseenSeason(season: string, shown: SeasonsShown): string[] {
   if (shown === 'never') return [];
   return shown === 'yes'

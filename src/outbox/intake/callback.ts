@@ -1,8 +1,8 @@
 /**
- * The optional command that is told of the end of each document: started directly (no shell) with
- * the receipt as JSON on its standard input. It is told at least once; one that fails or takes too
- * long is tried again, ever later, and given up with a line in the log. Nothing waits for it: the
- * receipt is the same by every other door.
+ * Callback: an optional command that is run at the end of each document, directly (no shell), with
+ * the receipt as JSON on its standard input. It is run at least once; a failed or slow run is
+ * repeated with a growing delay, and given up with a line in the log. Nothing waits for it: every
+ * intake channel has the same receipt.
  */
 import { spawn } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
@@ -12,7 +12,6 @@ import type { Store } from '../../store/store.ts';
 import { type Receipt, readReceipt } from './receipt.ts';
 
 interface CallbackSettings {
-  /** The program and its arguments. */
   readonly command: readonly string[];
   readonly timeoutMs: number;
   readonly attemptsMax: number;
@@ -27,22 +26,21 @@ export interface CallbackDeps {
   readonly settings: CallbackSettings;
 }
 
-/** Between two looks for documents that have ended. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 
-/** Resolves when the command ended well; rejects with what it said otherwise. */
+/** Resolves when the command exits with 0; rejects with its complaint otherwise. */
 function runCommand(
   { settings, clock }: CallbackDeps,
   receipt: Receipt,
   signal: AbortSignal,
 ): Promise<void> {
   const [program = '', ...args] = settings.command;
-  // No more of ours: secrets may stand in it.
+  // Other variables are left out: they may hold secrets.
   const { PATH, HOME, LANG, TZ } = process.env;
   return new Promise((resolve, reject) => {
-    // A group of its own, so that a time limit ends what the command has started, too.
+    // An own process group, so that the time limit also ends children of the command.
     const child = spawn(program, args, {
       stdio: ['pipe', 'ignore', 'pipe'],
       env: { PATH, HOME, LANG, TZ },
@@ -52,14 +50,12 @@ function runCommand(
     let reason = '';
     const kill = (why: string): void => {
       reason = why;
-      // What the command has left behind may hold its output for as long as it likes.
+      // Children that the command left behind may keep its output open.
       child.stderr.destroy();
       if (child.pid === undefined) return;
       try {
         process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // It has just ended.
-      }
+      } catch {}
     };
     const onAbort = (): void => kill('the daemon stops');
     const timer = clock.after(settings.timeoutMs, () => kill('it took too long'));
@@ -70,7 +66,7 @@ function runCommand(
       else resolve();
     };
     signal.addEventListener('abort', onAbort, { once: true });
-    // It may have come while the receipt was read.
+    // The signal may have aborted while the receipt was read.
     if (signal.aborted) onAbort();
     child.stderr.on('data', (chunk: Buffer) => {
       complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
@@ -94,7 +90,7 @@ interface Due {
   readonly callback_attempts: number;
 }
 
-/** Notes how it went; a document that has ended anew in between stays due. */
+/** Stores the result of a run; a document that ended again meanwhile stays due. */
 async function note(
   { store }: CallbackDeps,
   due: Due,
@@ -112,7 +108,7 @@ async function note(
     .execute();
 }
 
-async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<void> {
+async function runDue(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<void> {
   const { store, clock, log, settings } = deps;
   const receipt = await readReceipt(store.db, due.outbox_id);
   if (!receipt) return;
@@ -123,7 +119,7 @@ async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<
     await note(deps, due, done);
     return;
   }
-  // What was cut off by our own stop is told again by the next start.
+  // A run that our own stop interrupted is repeated after the next start.
   if (signal.aborted) return;
   const error = failure.message;
   const givenUp = attempts >= settings.attemptsMax;
@@ -132,11 +128,11 @@ async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<
   const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
   await note(deps, due, state);
   const fields = { documentId: due.outbox_id, attempts, error };
-  if (givenUp) log.error(fields, 'the callback command was not told; given up');
-  else log.warn({ ...fields, retryMs: delay }, 'the callback command failed');
+  if (givenUp) log.error(fields, 'callback command given up');
+  else log.warn({ ...fields, retryMs: delay }, 'callback command failed');
 }
 
-/** A worker: tells the command until the signal aborts. */
+/** Creates the worker that runs the command until the signal aborts. */
 export function createCallback(deps: CallbackDeps) {
   const { store, clock } = deps;
   return {
@@ -151,11 +147,11 @@ export function createCallback(deps: CallbackDeps) {
           .orderBy('callback_due_at')
           .limit(AT_ONCE_MAX)
           .execute();
-        // All of them have ended before one that could not be noted is told again.
-        const told = await Promise.allSettled(due.map((one) => tell(deps, one, signal)));
-        for (const one of told) if (one.status === 'rejected') throw one.reason;
+        // Waits for all runs, so that none is repeated while it still runs.
+        const runs = await Promise.allSettled(due.map((one) => runDue(deps, one, signal)));
+        for (const one of runs) if (one.status === 'rejected') throw one.reason;
         const more = due.length === AT_ONCE_MAX;
-        await clock.sleep(more ? 0 : LOOK_MS, signal).catch(() => undefined);
+        await clock.sleep(more ? 0 : POLL_MS, signal).catch(() => undefined);
       }
     },
   };

@@ -1,7 +1,6 @@
 /**
- * The ERP's customers on their way from the exchange database into the mirror: each changed row is
- * checked and written; one that cannot be understood is kept in quarantine and named to the ERP,
- * and what is known of that customer stays as it was.
+ * Imports the ERP's customers from the exchange database into the mirror. A row that cannot be
+ * understood is quarantined and reported to the ERP; the known values of its customer stay.
  */
 
 import { z } from 'zod';
@@ -16,8 +15,8 @@ import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
 import type { Exchange } from '../../store/exchange/exchange.ts';
 import type { CustomerChange, CustomerProblem } from '../../store/exchange/statements.ts';
 import type { Store } from '../../store/store.ts';
+import { DAMAGED, isDamaged } from './envelope.ts';
 import { isoTime } from './receipt.ts';
-import { DAMAGED, isDamaged } from './submission.ts';
 
 const AMOUNT_MAX = 900_000_000_000;
 const DAYS_MAX = 100_000;
@@ -92,15 +91,15 @@ function judge(change: CustomerChange): Judged {
   return { change, customer: undefined, problem: { path, message: issue?.message ?? '' } };
 }
 
-/** A number with spaces counts after one without, and one with spaces before it last. */
+/** Rank of an account number: without spaces first, with leading spaces last. */
 function rankOf({ accountNo }: CustomerChange): number {
   return [accountNo.trim(), accountNo.trimStart(), accountNo].indexOf(accountNo);
 }
 
 /**
- * All rows of the account, since a column of a fixed width has spaces behind the number, and an
- * order has none. Where there are several, the one without counts, else the first: always the same
- * one, whichever of them has changed.
+ * Judges all rows of an account: a fixed-width column pads the number with spaces, an order does
+ * not. Of several rows the one without spaces counts, else the first: always the same one,
+ * whichever row has changed.
  */
 function judgeAll(change: CustomerChange): Judged[] {
   const rows = [change.row ?? [], change.others].flat().map((row) => {
@@ -118,7 +117,7 @@ function judgeAll(change: CustomerChange): Judged[] {
   return [...(change.row === null ? [gone] : []), judge(first), ...doubles];
 }
 
-/** Takes at most `rows` changed customers over; gives how many there were. */
+/** Imports at most `rows` changed customers; returns how many there were. */
 export async function importCustomers(
   store: Store,
   exchange: Exchange,

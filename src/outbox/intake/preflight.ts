@@ -1,6 +1,6 @@
 /**
- * The dry run of a hand-in: everything that would be checked, at the door and before the sending,
- * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
+ * Dry run of a submission: makes every check, at intake and before sending, and keeps nothing.
+ * Reads the mirror, and the service where the sending would.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
@@ -10,15 +10,14 @@ import { meetingOf } from '../corrections.ts';
 import type { Problem } from '../documents.ts';
 import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
-import { clashOf } from './clash.ts';
+import { checkEnvelope, conflictOf, type Envelope } from './envelope.ts';
 import { readReceipt } from './receipt.ts';
-import { checkSubmission, type Submission } from './submission.ts';
 
 interface Checkup {
   readonly reference: string | null;
   /**
-   * `fit`: it would be sent. `repeated`: it was handed in before; where that came to a bad end,
-   * `refused`, as a hand-in would show. `unclear`: could not be told now.
+   * `fit`: it would be sent. `repeated`: it was submitted before; if that ended badly, `refused`,
+   * as a submission would show. `unclear`: cannot be told now.
    */
   readonly verdict: 'fit' | 'repeated' | 'refused' | 'unclear';
   readonly documentId: number | null;
@@ -27,33 +26,42 @@ interface Checkup {
 
 const BAD_ENDS: ReadonlySet<string> = new Set(['refused', 'canceled', 'dead']);
 
-export type Preflight = (submission: Submission, signal: AbortSignal) => Promise<Checkup>;
+export type Preflight = (envelope: Envelope, signal: AbortSignal) => Promise<Checkup>;
 
 function refusal(reference: string | undefined, problems: Checkup['problems']): Checkup {
   return { reference: reference ?? null, verdict: 'refused', documentId: null, problems };
 }
 
-function verdictOf(reference: string, clearance: Clearance): Checkup {
+function checkupOf(reference: string, clearance: Clearance): Checkup {
   if (clearance.send) {
     return { reference, verdict: 'fit', documentId: null, problems: clearance.warnings };
   }
-  const { finding } = clearance;
-  if (finding.found === 'unfit') return refusal(reference, finding.problems);
+  const { lookup } = clearance;
+  if (lookup.outcome === 'invalid') return refusal(reference, lookup.problems);
   const message =
-    finding.found === 'unclear' || finding.found === 'overtaken'
-      ? finding.reason
+    lookup.outcome === 'ambiguous' || lookup.outcome === 'superseded'
+      ? lookup.reason
       : 'the service has it already';
   return { reference, verdict: 'unclear', documentId: null, problems: [{ path: '', message }] };
 }
 
 function itemOf(kind: string, reference: string, body: JsonObject, now: number): OutboxItem {
   return {
-    ...{ outboxId: 0, kind, orderingKey: '', reference, body, expectedFrom: null, state: 'queued' },
-    ...{ attempts: 0, result: null, inDoubtSince: null, createdAt: now, cause: 'preflight' },
+    outboxId: 0,
+    kind,
+    orderingKey: '',
+    reference,
+    body,
+    expectedFrom: null,
+    state: 'queued',
+    attempts: 0,
+    result: null,
+    inDoubtSince: null,
+    createdAt: now,
   };
 }
 
-/** Why a refund would wait for the order that it names; undefined: it would not. */
+/** Returns why a refund would wait for its order; undefined: it would not. */
 async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   const { orderReference } = document;
   if (kind !== 'pending_refund' || typeof orderReference !== 'string') return undefined;
@@ -62,7 +70,7 @@ async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   return `its order, document ${order.outboxId}, is on its way (${order.state}) and goes first`;
 }
 
-/** Handed in before; what then became of it counts now, too. */
+/** Answers for a repeated document, whose earlier end counts. */
 async function repeated({ db }: Store, reference: string, documentId: number): Promise<Checkup> {
   const receipt = await readReceipt(db, documentId);
   if (!receipt || !BAD_ENDS.has(receipt.state)) {
@@ -70,8 +78,8 @@ async function repeated({ db }: Store, reference: string, documentId: number): P
   }
   const { state, nextStep, problems } = receipt;
   const message = `belongs to document ${documentId}, this very one (${state}): ${nextStep}`;
-  const told = [{ path: 'reference', message }, ...problems];
-  return { reference, verdict: 'refused', documentId, problems: told };
+  const all = [{ path: 'reference', message }, ...problems];
+  return { reference, verdict: 'refused', documentId, problems: all };
 }
 
 export function createPreflight(
@@ -79,8 +87,8 @@ export function createPreflight(
   clock: Clock,
   kinds: readonly OutboxKind[],
 ): Preflight {
-  return async (submission, signal) => {
-    const checked = checkSubmission(submission);
+  return async (envelope, signal) => {
+    const checked = checkEnvelope(envelope);
     if (!checked.ok) return refusal(checked.reference, checked.problems);
     const { kind, reference, document } = checked;
     const existing = await onFile(store.db, kind, reference);
@@ -88,7 +96,7 @@ export function createPreflight(
     if (existing && meeting === 'repeat') return repeated(store, reference, existing.outboxId);
     if (existing && meeting === 'conflict') {
       const { outboxId, state } = existing;
-      const where = clashOf(existing, document).differences.join('; ');
+      const where = conflictOf(existing, document).differences.join('; ');
       const message = `belongs to document ${outboxId} (${state}): ${where}`;
       return refusal(reference, [{ path: 'reference', message }]);
     }
@@ -103,9 +111,9 @@ export function createPreflight(
     if (off) return refusal(reference, [off]);
     try {
       const item = itemOf(kind, reference, document, clock.now());
-      return verdictOf(reference, await sender.clear(item, signal));
+      return checkupOf(reference, await sender.clear(item, signal));
     } catch (error) {
-      // What the service would not tell about one says nothing about the others.
+      // An error of the service about one document says nothing about the others.
       const isOurs = error instanceof BugError || isStoreUnusable(error);
       if (isOurs || !(error instanceof SelvedgeError)) throw error;
       const problems = [{ path: '', message: error.message }];

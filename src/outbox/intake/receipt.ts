@@ -1,21 +1,20 @@
 /**
- * What the ERP is told about a document, the same by every door: state, what it made at the
- * service, what is wrong with it, and what to do next, in a sentence.
+ * Receipts for the ERP, the same by every channel: state, objects made at the service, problems,
+ * and the next step in a sentence.
  */
 import type { Db, Tx } from '../../store/store.ts';
 import { type DocumentState, documentState } from '../document-state.ts';
 import type { Problem } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
-import type { Clash } from './clash.ts';
-import type { Refusal } from './hand-in.ts';
+import type { Conflict } from './envelope.ts';
+import type { Refusal } from './intake.ts';
 
 export interface Receipt {
-  /** Null when the document was refused at the door: nothing of it is kept. */
+  /** Null for a document that was refused at submission: nothing of it is kept. */
   readonly documentId: number | null;
   readonly kind: string | null;
   readonly reference: string | null;
   readonly state: DocumentState['state'];
-  /** The state does not change any more. */
   readonly final: boolean;
   readonly orderId: number | null;
   readonly orderNo: string | null;
@@ -24,11 +23,9 @@ export interface Receipt {
   readonly refundId: number | null;
   readonly styleId: string | null;
   readonly problems: readonly (Problem & Partial<FlightProblem>)[];
-  /** When the reference belongs to another document. */
-  readonly conflict?: Clash;
-  /** What to do next, in a sentence. */
+  /** Set when the reference belongs to another document. */
+  readonly conflict?: Conflict;
   readonly nextStep: string;
-  /** ISO texts in UTC. */
   readonly receivedAt: string;
   readonly endedAt: string | null;
 }
@@ -39,7 +36,7 @@ export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** A bad end that no finding explains is explained by the service's own words. */
+/** Adds the last error to a bad end that no problem explains. */
 function problemsOf({ state, problems, lastError }: DocumentState): Receipt['problems'] {
   const explained = problems.some(({ severity }) => severity === 'error');
   if (explained || lastError === null || state === 'confirmed') return problems;
@@ -50,8 +47,14 @@ function receiptOf(document: DocumentState, receivedAt: number): Receipt {
   const { kind, reference, state, orderId, orderNo, deliveries, pendingRefundId } = document;
   return {
     documentId: document.outboxId,
-    ...{ kind, reference, state, final: FINAL.has(state) },
-    ...{ orderId, orderNo, deliveries, pendingRefundId },
+    kind,
+    reference,
+    state,
+    final: FINAL.has(state),
+    orderId,
+    orderNo,
+    deliveries,
+    pendingRefundId,
     refundId: document.orderRefundId,
     styleId: document.styleId,
     problems: problemsOf(document),
@@ -61,7 +64,7 @@ function receiptOf(document: DocumentState, receivedAt: number): Receipt {
   };
 }
 
-/** Undefined when nothing with this number came in by a door. */
+/** Reads a receipt; undefined when no channel brought a document of this number. */
 export async function readReceipt(db: Db | Tx, documentId: number): Promise<Receipt | undefined> {
   const row = await db
     .selectFrom('intake')
@@ -72,16 +75,25 @@ export async function readReceipt(db: Db | Tx, documentId: number): Promise<Rece
   return document && receiptOf(document, row.received_at);
 }
 
-/** What is told about a document that was refused at the door. */
 export function refusalReceipt(kind: string | null, refusal: Refusal, receivedAt: number): Receipt {
   const { reference, problems, nextStep, conflict } = refusal;
   const at = isoTime(receivedAt);
   return {
     documentId: null,
-    ...{ kind, reference: reference ?? null, state: 'refused', final: true },
-    ...{ orderId: null, orderNo: null, deliveries: [], pendingRefundId: null },
-    ...{ refundId: null, styleId: null, problems },
+    kind,
+    reference: reference ?? null,
+    state: 'refused',
+    final: true,
+    orderId: null,
+    orderNo: null,
+    deliveries: [],
+    pendingRefundId: null,
+    refundId: null,
+    styleId: null,
+    problems,
     ...(conflict === undefined ? {} : { conflict }),
-    ...{ nextStep, receivedAt: at, endedAt: at },
+    nextStep,
+    receivedAt: at,
+    endedAt: at,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * `delivery_status`: a decision on its way to the service. Compare before write: the status is
- * read first and the push is sent only from the status the decision was made on. Setting a status
- * that is already there is a no-op at the service, so that repeating it within one decision is
- * safe; between decisions it is not, because a person may have changed it.
+ * `delivery_status`: pushes a decision. The status is read first, and the push is sent only from
+ * the status that the decision was made on. Repeating a push within one decision is safe, because
+ * setting the current status is a no-op at the service; between decisions it is not, because a
+ * person may have changed the status.
  */
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
@@ -13,8 +13,8 @@ import type { Db, Store, Tx } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
   type Clearance,
-  clearByLook,
-  type Finding,
+  clearByLookup,
+  type LookupResult,
   type OutboxItem,
   type OutboxKind,
   type SendCall,
@@ -23,38 +23,36 @@ import { READ_TOO_OLD } from '../service.ts';
 
 interface DeliveryState {
   readonly orderDeliveryId: number;
-  /** Null: what the service says cannot be read. */
   readonly status: string | null;
 }
 
 interface ReadState extends DeliveryState {
   readonly status: string;
-  /** Of the mirrored row, after the read; only what was not sent yet goes by it. */
+  /** Hash of the mirrored row after the read; only unsent pushes are compared with it. */
   readonly contentHash: string | undefined;
 }
 
-/** What the answer shows is this very delivery in the status that was set. */
+/** Set when the answer shows this very delivery in the status that was set. */
 interface Answered extends DeliveryState {
   readonly shown?: AnsweredRow | undefined;
 }
 
 interface AnsweredRow {
-  /** Taken before the request left: nothing that began later is overwritten. */
+  /** Read number taken before the request, so that a later read is never overwritten. */
   readonly readSeq: number;
   readonly write: (tx: Tx) => Promise<void>;
 }
 
 export interface DeliveryStatusApi {
   /**
-   * Reads the order and its deliveries into the mirror and gives the delivery; undefined when the
-   * service does not know the order. Throws RetryLaterError when it cannot tell.
+   * Reads the order and its deliveries into the mirror; undefined when the service does not know
+   * the order. Throws RetryLaterError when it cannot tell.
    */
   readDelivery(
     orderId: number,
     orderDeliveryId: number,
     signal: AbortSignal,
   ): Promise<ReadState | undefined>;
-  /** The same by one request, for the delivery alone. */
   readBack: DeliveryStatusApi['readDelivery'];
   setDeliveryStatus(
     orderId: number,
@@ -64,16 +62,15 @@ export interface DeliveryStatusApi {
   ): Promise<Answered>;
 }
 
-/** As it was put into the outbox; what is no such body is a bug. */
 const targetSchema = z.object({
   orderId: z.number(),
   orderDeliveryId: z.number(),
   status: z.enum(['pending', 'accepted', 'rejected']),
-  /** What the intent was made on, where it is good for exactly that. */
+  /** Content that the decision was made on, where it is valid for exactly that. */
   contentHash: z.string().optional(),
   linesHash: z.string().optional(),
   sendBefore: z.number().optional(),
-  /** Why it must not be sent again: decisions were paused while it was on its way. */
+  /** Set when decisions were paused while the push was under way: it must not be sent again. */
   cancelRequested: z.string().optional(),
 });
 
@@ -81,10 +78,10 @@ type Target = z.output<typeof targetSchema>;
 
 const TOO_LATE = 'it was decided too long ago';
 
-/** For so long a read of the order stands for the look before sending. */
+/** Age up to which a read of the order replaces the lookup before sending. */
 const RECENT_MS = 2_000;
 
-/** For so long the service counts as there after an answer. */
+/** Time after an answer for which the service counts as reachable. */
 const THERE_MS = 30_000;
 
 const CLEARED_BY_RECENT_READ: Clearance = {
@@ -97,8 +94,8 @@ const CLEARED_BY_RECENT_READ: Clearance = {
 const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
 
 /**
- * Why what waited, or a person had tried again, must not leave: it was decided on other lines than
- * the mirror has after the look, or was decided otherwise since.
+ * Returns why a waiting or retried push must not leave: the lines have changed since it was
+ * decided, or a later decision says otherwise.
  */
 async function outdated(
   db: Db,
@@ -115,25 +112,24 @@ async function outdated(
     .limit(1)
     .executeTakeFirst();
   if (!latest || latest.outcome === OUTCOME[status]) return undefined;
-  return `decided anew: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
+  return `decided again: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
 }
 
 interface DeliveryStatusDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly recentReads: Pick<RecentReads, 'ageOf'>;
-  /** Nothing leaves, and so nothing is too late. */
+  /** Nothing is sent in a dry run, so nothing is too late. */
   readonly dryRun: boolean;
 }
 
 const CHANGED = 'the delivery has changed since it was decided';
 
-/** A push must not leave then although the status is still the one it was decided on. */
 function hasChanged({ contentHash }: Target, found: Pick<ReadState, 'contentHash'>): boolean {
   return contentHash !== undefined && contentHash !== found.contentHash;
 }
 
-/** Gives what a read that began after the push had left has shown, or one of our own shows. */
+/** Returns the mirrored row if a read that began after the push shows its effect; else reads it. */
 async function readBack(
   db: Db,
   api: DeliveryStatusApi,
@@ -155,7 +151,7 @@ function isFirstTry({ attempts, expectedFrom }: OutboxItem, { status }: Target):
   return attempts === 0 && status === 'accepted' && expectedFrom === 'pending';
 }
 
-/** Whether the read that the rules have just decided on stands for a look. */
+/** Whether the read that the rules have just decided on replaces the lookup. */
 async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Target) {
   const { orderId, orderDeliveryId } = target;
   if (recentReads.ageOf(orderId) > RECENT_MS) return false;
@@ -177,12 +173,12 @@ export function createDeliveryStatusKind(
   deps: DeliveryStatusDeps,
 ): OutboxKind {
   const { store, clock, dryRun, recentReads } = deps;
-  /** By the outbox id, of pushes whose answer is in the mirror: the number before they left. */
+  /** Read number before sending, by outbox id, of pushes whose answer is in the mirror. */
   const mirrored = new Map<number, number>();
   let answeredAt = Number.NEGATIVE_INFINITY;
   const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) =>
     cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
-  const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
+  const lookUp: OutboxKind['lookUp'] = async (item, signal): Promise<LookupResult> => {
     const target = targetSchema.parse(item.body);
     const readSeq = item.state === 'sent' ? mirrored.get(item.outboxId) : undefined;
     const found =
@@ -192,20 +188,18 @@ export function createDeliveryStatusKind(
     mirrored.delete(item.outboxId);
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
-    if (!found) {
-      return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
-    }
-    if (found.status === target.status) return { found: 'yes', detail };
+    const superseded = (reason: string): LookupResult => {
+      return { outcome: 'superseded', reason, detail };
+    };
+    if (!found) return superseded('the delivery is gone at the service');
+    if (found.status === target.status) return { outcome: 'matched', detail };
     if (found.status === item.expectedFrom) {
-      // It keeps from leaving: what has left may be there, and not be shown yet.
+      // Only an unsent push is stopped: one that was sent may have an effect that is not shown yet.
       const obstacle = hasChanged(target, found) ? CHANGED : over(target);
       const reason = item.state === 'queued' ? obstacle : undefined;
-      return reason === undefined
-        ? { found: 'no', detail }
-        : { found: 'overtaken', reason, detail };
+      return reason === undefined ? { outcome: 'not_found', detail } : superseded(reason);
     }
-    const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
-    return { found: 'overtaken', reason, detail };
+    return superseded(`decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`);
   };
   return {
     kind: DELIVERY_STATUS_KIND,
@@ -217,32 +211,33 @@ export function createDeliveryStatusKind(
     creates: () => false,
     async clear(item, signal) {
       const overtaken = (reason: string): Clearance => {
-        return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
+        return { send: false, lookup: { outcome: 'superseded', reason, detail: {} } };
       };
       const target = targetSchema.parse(item.body);
-      // Without a look, or a long queue of them would be old again before its end is reached. But
-      // while the service is away they wait: they would be decided anew again and again.
+      // Late accepts end without a lookup; else a long queue of them would be late again before its
+      // end. While the service is unreachable they wait, because each would be decided again and
+      // again.
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
       const late = target.status === 'accepted' && isThere ? over(target) : undefined;
       if (late !== undefined) return overtaken(late);
       const clearance =
         over(target) === undefined && isFirstTry(item, target) && (await isJustRead(deps, target))
           ? CLEARED_BY_RECENT_READ
-          : await clearByLook(look, item, signal);
+          : await clearByLookup(lookUp, item, signal);
       const reason = clearance.send ? await outdated(store.db, target) : undefined;
       return reason === undefined ? clearance : overtaken(reason);
     },
-    look,
+    lookUp,
     async send(item, call) {
       const target = targetSchema.parse(item.body);
       const { orderId, orderDeliveryId, status } = target;
       const beforeSend = (): void => {
         call.beforeSend();
-        // It may have waited for its turn, or for a log-in, or the machine has slept.
+        // The push may have waited for a slot or a log-in, or the machine has slept.
         const reason = over(target);
         if (reason !== undefined) throw new RetryLaterError('outbox.too_late', reason);
         if (call.isByRecentRead && recentReads.ageOf(orderId) > RECENT_MS) {
-          throw new RetryLaterError(READ_TOO_OLD, 'it is looked at once more before it is sent');
+          throw new RetryLaterError(READ_TOO_OLD, 'it is looked up once more before it is sent');
         }
       };
       const own = { ...call, beforeSend };

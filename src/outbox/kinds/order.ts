@@ -1,42 +1,54 @@
 /**
- * `order`: a new order of the ERP. The service may take a second one with the same reference, so
- * that nothing is sent twice without proof: before the first sending the mirror is searched, and
- * the highest order id is written down; in doubt the list is walked down to it.
+ * `order`: creates an order. The service may take a second one with the same reference, so nothing
+ * is resent without proof: before the first attempt the mirror is searched and the highest order id
+ * is stored; while the outcome is unknown, the order list is walked down to that id.
  *
- * After success the order is read back with its deliveries, which brings it into the mirror, and
- * compared; what was sold is told to whoever keeps the stock fresh.
+ * A created order is read back with its deliveries, which brings it into the mirror, and compared;
+ * the stock of its articles is refreshed.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
-import { type FreightSpelling, orderBody } from '../../client/v1/order-body.ts';
+import { type FreightSpelling, type NewOrder, orderBody } from '../../client/v1/order-body.ts';
+import type { CreatedOrder, SalesOrder, SalesOrderDelivery } from '../../client/v1/schemas.ts';
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { isStoreUnusable, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { type JsonObject, sha256 } from '../../lib/json.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { readRestored, writeState } from '../../store/state.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
-import { isWanted, sortOut } from '../evidence/candidates.ts';
-import { isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
-import { mirroredOrder, mirroredWithLines, type SeenOrder } from '../evidence/mirrored.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
-import { FREIGHT_REQUIRED_KEY } from '../preflight/order.ts';
-import type { OrderCheck } from '../preflight/order-check.ts';
-import { orderAsSpelt } from '../preflight/spelt.ts';
-import { type ReadOrder, turnedOff } from '../service.ts';
-import { knownBefore, ordersReadAt } from './baseline.ts';
-import { piecesOf } from './compare.ts';
-import { mirroredOrders, type OrderFinder } from './find-order.ts';
 import {
-  conclude,
-  judgeAnswered,
-  orderResult,
-  type SoughtOrder,
-  type Window,
-} from './judge-order.ts';
-import type { NewestOrders } from './newest-orders.ts';
+  type Candidate,
+  isFitting,
+  isWanted,
+  otherOwner,
+  type Sought,
+  type Survey,
+  sortOut,
+} from '../evidence/candidates.ts';
+import {
+  compareOrder,
+  describeOrder,
+  type OrderDifferences,
+  piecesOf,
+} from '../evidence/compare.ts';
+import type { OrderFinder } from '../evidence/find-order.ts';
+import { fitOf, isOurs, isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
+import {
+  mirroredOrder,
+  mirroredOrders,
+  mirroredWithLines,
+  type SeenOrder,
+} from '../evidence/mirrored.ts';
+import { knownBefore, ordersReadAt } from '../evidence/records.ts';
+import { seasonsShown } from '../evidence/seasons.ts';
+
+import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
+import { FREIGHT_REQUIRED_KEY, type OrderCheck } from '../preflight/check-order.ts';
+import { orderAsSpelt } from '../preflight/spelling.ts';
+import { type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
 export interface OrderKindDeps {
   readonly store: Store;
@@ -45,23 +57,20 @@ export interface OrderKindDeps {
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
-  /** `service.v1.level`. */
   readonly level: string;
   readonly check: OrderCheck;
   readonly newest: NewestOrders;
-  /** Since when this process has been there. */
-  readonly watchedSince: () => number;
-  /** These were ordered: what is in stock of them has changed. */
+  readonly processStartedAt: () => number;
+  /** Called with ordered barcodes, whose stock has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
 
 /**
- * What was made so long after the last attempt is not of it. Longer than any quiet time, and than
- * clocks and time zones are apart: what is left out wrongly would be ordered twice.
+ * Orders made this long after the last attempt are not ours. Longer than any settlement delay and
+ * than clocks and time zones differ: an order left out wrongly would be doubled.
  */
 const WINDOW_MS = 172_800_000;
 
-/** The order as it is sent. */
 async function orderOf(db: Db, item: OutboxItem) {
   const document = await orderAsSpelt(db, readBody.order(item.body));
   return { document, order: newOrderOf(item.reference, document) };
@@ -72,7 +81,7 @@ async function soughtFor(db: Db, item: OutboxItem): Promise<SoughtOrder> {
   return { item, order, pieces: piecesOf(order.lines), known: await knownSpellings(db, item.kind) };
 }
 
-/** The highest order id that is there now: from the mirror, else from the list. */
+/** Returns the highest existing order id, from the mirror or else from the list. */
 async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<number> {
   const row = await deps.store.db
     .selectFrom('sales_order')
@@ -89,12 +98,11 @@ async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<
 
 interface Seen {
   readonly orders: readonly SeenOrder[];
-  /** No order above the floor can have been missed. */
   readonly complete: boolean;
   readonly detail: JsonObject;
 }
 
-/** Orders above the floor that may be it, of the service's list and of the mirror. */
+/** Lists orders above the floor that may be the document, from the service and the mirror. */
 async function seenAbove(
   { store: { db }, finder }: OrderKindDeps,
   sought: SoughtOrder,
@@ -108,14 +116,13 @@ async function seenAbove(
     mayBe: (reference: string | undefined) => !isUnlike(known, item.reference, reference),
   };
   const { orders, complete, pages, walkedTo } = await finder.find(search, floor, signal);
-  // Many may have walked together; each takes its own turn at the database.
+  // Many lookups may share one walk; each takes its own turn at the database.
   await nextTurn();
-  // What an event told of may not be listed yet.
+  // An order that an event brought may not be listed yet.
   const mirrored = await mirroredWithLines(db, order.lines, floor);
   return { orders: [...mirrored, ...orders], complete, detail: { pages, walkedTo } };
 }
 
-/** Orders that the mirror has under our reference, however old they are. */
 async function seenByReference(db: Db, { item, known }: SoughtOrder): Promise<SeenOrder[]> {
   const found: SeenOrder[] = [];
   for (const id of await mirroredOrders(db, item.reference, textsFor(known, item.reference))) {
@@ -128,13 +135,17 @@ async function seenByReference(db: Db, { item, known }: SoughtOrder): Promise<Se
 async function finish(
   { onOrdered }: OrderKindDeps,
   { order }: SoughtOrder,
-  finding: Finding,
-): Promise<Finding> {
-  if (finding.found === 'yes') onOrdered(order.lines.map(({ barcode }) => barcode));
-  return finding;
+  lookup: LookupResult,
+): Promise<LookupResult> {
+  if (lookup.outcome === 'matched') onOrdered(order.lines.map(({ barcode }) => barcode));
+  return lookup;
 }
 
-async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal): Promise<Finding> {
+async function lookUp(
+  deps: OrderKindDeps,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<LookupResult> {
   const { db } = deps.store;
   const sought = await soughtFor(db, item);
   const { orderId } = readResult(item.result);
@@ -146,20 +157,20 @@ async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal):
   const seen = await seenAbove(deps, sought, floor, signal);
   const orders = [...(await seenByReference(db, sought)), ...seen.orders];
   const window: Window = {
-    // Where nobody knows which orders were there before, their times must tell.
+    // Without a floor, only the times of orders can exclude old ones.
     ...(maxOrderId === undefined ? { since: (firstAt ?? item.createdAt) - WINDOW_MS } : {}),
     ...(lastAt === undefined ? {} : { until: lastAt + WINDOW_MS }),
   };
   const survey = await sortOut(db, sought, orders, floor);
-  const finding = await conclude(deps, sought, survey, window, signal);
-  if (finding) return finish(deps, sought, finding);
+  const lookup = await conclude(deps, sought, survey, window, signal);
+  if (lookup) return finish(deps, sought, lookup);
   const complete = seen.complete && maxOrderId !== undefined;
-  return { found: 'no', complete, detail: { ...seen.detail, floor: maxOrderId ?? null } };
+  return { outcome: 'not_found', complete, detail: { ...seen.detail, floor: maxOrderId ?? null } };
 }
 
 /**
- * Orders that a restored mirror may not know: they were made since the backup. None are searched
- * for once all orders have been read again.
+ * Lists orders made since the backup, which a restored mirror may not know. Skipped once all orders
+ * have been read again.
  */
 async function madeSinceBackup(
   deps: OrderKindDeps,
@@ -179,9 +190,9 @@ async function madeSinceBackup(
 }
 
 /**
- * The same for what waited before this process began: where a snapshot of the machine was put back,
- * it may have been sent since, and nothing tells so. It is looked for as far as can be seen: no
- * restart is to keep an order back for good.
+ * Lists orders made since the document was queued, if that was before this process started: after a
+ * machine snapshot was restored, it may have been sent since, and nothing tells. It looks as far as
+ * it can, because no restart may hold an order back for good.
  */
 async function madeBeforeStart(
   deps: OrderKindDeps,
@@ -190,10 +201,10 @@ async function madeBeforeStart(
 ): Promise<readonly SeenOrder[]> {
   const { db } = deps.store;
   const { createdAt } = sought.item;
-  const startedAt = deps.watchedSince();
+  const startedAt = deps.processStartedAt();
   const readAt = await ordersReadAt(db);
   if (createdAt >= startedAt || readAt >= startedAt) return [];
-  // What an earlier start has seen since may be the newest alone.
+  // An earlier start may have read only the newest orders since.
   const newest = await db
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
@@ -206,12 +217,11 @@ async function madeBeforeStart(
   return orders.filter(({ orderId }) => orderId > floor);
 }
 
-/** What is there before the document is sent for the first time, or again. */
 async function foundBefore(
   deps: OrderKindDeps,
   sought: SoughtOrder,
   signal: AbortSignal,
-): Promise<Finding | undefined> {
+): Promise<LookupResult | undefined> {
   const { db } = deps.store;
   const orders: SeenOrder[] = [];
   for (const unseen of [madeSinceBackup, madeBeforeStart]) {
@@ -220,13 +230,13 @@ async function foundBefore(
   const { item, known } = sought;
   const texts = [item.reference, ...textsFor(known, item.reference)];
   orders.push(...(await deps.newest.withReference(texts, signal)));
-  // Last: what they leave to the mirror was read into it before they looked.
+  // Last, because the lookups above leave some orders to the mirror.
   orders.push(...(await seenByReference(db, sought)));
-  const finding = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
-  if (finding?.found === 'maybe') return { ...finding, found: 'unclear' };
-  if (finding?.found !== 'no') return finding;
+  const lookup = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
+  if (lookup?.outcome === 'possible') return { ...lookup, outcome: 'ambiguous' };
+  if (lookup?.outcome !== 'not_found') return lookup;
   const reason = 'the mirror has an order with this reference, which the service does not show';
-  return { found: 'unclear', reason, detail: finding.detail };
+  return { outcome: 'ambiguous', reason, detail: lookup.detail };
 }
 
 async function clear(
@@ -235,17 +245,16 @@ async function clear(
   signal: AbortSignal,
 ): Promise<Clearance> {
   const sought = await soughtFor(deps.store.db, item);
-  const finding = await foundBefore(deps, sought, signal);
-  if (finding) return { send: false, finding: await finish(deps, sought, finding) };
+  const lookup = await foundBefore(deps, sought, signal);
+  if (lookup) return { send: false, lookup: await finish(deps, sought, lookup) };
   const problems = await deps.check(readBody.order(item.body), item.createdAt, signal);
   if (problems.some(({ severity }) => severity === 'error')) {
-    return { send: false, finding: { found: 'unfit', problems } };
+    return { send: false, lookup: { outcome: 'invalid', problems } };
   }
   const maxOrderIdBefore = await newestOrderId(deps, signal);
   return { send: true, baseline: { maxOrderIdBefore }, warnings: problems };
 }
 
-/** The same for every attempt at this document, and for no other one. */
 function idempotencyKey({ kind, reference }: OutboxItem): string {
   return sha256(`selvedge ${kind} ${referenceKey(reference)}`);
 }
@@ -260,7 +269,7 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
     },
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
-    look: (item, signal) => look(deps, item, signal),
+    lookUp: (item, signal) => lookUp(deps, item, signal),
     async send(item, request) {
       const { document, order } = await orderOf(deps.store.db, item);
       const key = idempotencyKey(item);
@@ -276,6 +285,252 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
         }
         throw error;
       }
+    },
+  };
+}
+
+// Judging: decides whether an order of the service is what a document became.
+
+interface JudgeDeps {
+  readonly store: Store;
+  readonly readOrder: ReadOrder;
+}
+
+interface SoughtOrder extends Sought {
+  readonly order: NewOrder;
+}
+
+/** Period in which the order can have been made; epoch ms. */
+interface Window {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+const SHOWN_MAX = 5;
+
+/** Result that a row keeps of its order, whether an answer or a lookup showed it. */
+export function orderResult(
+  orderId: number,
+  orderNo: string | null | undefined,
+  deliveries: readonly CreatedOrder['deliveries'][number][],
+): JsonObject {
+  return {
+    orderId,
+    orderNo: orderNo ?? null,
+    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => {
+      return { orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null };
+    }),
+  };
+}
+
+function readFresh(
+  { readOrder }: JudgeDeps,
+  { item }: SoughtOrder,
+  orderId: number,
+  signal: AbortSignal,
+) {
+  const request = { cause: `outbox:${item.outboxId}`, priority: 'read', signal } as const;
+  return unlessGone(readOrder(orderId, request));
+}
+
+interface Read {
+  readonly order: SalesOrder;
+  readonly deliveries: readonly SalesOrderDelivery[];
+}
+
+async function confirmed(
+  { store }: JudgeDeps,
+  { item, order }: SoughtOrder,
+  { order: shown, deliveries }: Read,
+  found: OrderDifferences,
+  reference: readonly string[],
+): Promise<LookupResult> {
+  const { orderId, orderNo } = shown;
+  const { differences: own, holds } = describeOrder(found, order, await seasonsShown(store.db));
+  const differences = [...reference, ...own];
+  const isAlike = found.lines.length === 0 || found.isPriceOnly;
+  return {
+    outcome: 'matched',
+    detail: { orderId, orderNo: orderNo ?? null, reference: shown.reference ?? null, differences },
+    differences,
+    holds,
+    result: orderResult(orderId, orderNo, deliveries),
+    // An answer with other pieces may belong to another order.
+    ...(isAlike || item.result === null ? { shownReference: shown.reference ?? '' } : {}),
+    ...(order.seasonName === undefined ? {} : { seasonSeen: !found.isSeasonUnseen }),
+  };
+}
+
+/**
+ * Judges the order that the service answered with: it is ours, however it looks, unless it is
+ * another document's.
+ */
+async function judgeAnswered(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  orderId: number,
+  signal: AbortSignal,
+): Promise<LookupResult> {
+  const read = await readFresh(deps, sought, orderId, signal);
+  if (!read) return { outcome: 'not_found', complete: false, detail: { orderId, shown: false } };
+  const { order: shown } = read;
+  const other = await otherOwner(deps.store.db, sought, shown);
+  if (other) {
+    const whose = `the reference of outbox ${other.outboxId} (${other.reference})`;
+    const reason = `the service answered with order ${orderId}, which has ${whose}`;
+    return { outcome: 'ambiguous', reason, detail: { orderId } };
+  }
+  const { item, known, order } = sought;
+  const text = shown.reference ?? '';
+  // An unknown spelling teaches; a reference that is no spelling of ours is reported.
+  const reference = isOurs(known, item.reference, text) ? [] : [`reference: shown ${text}`];
+  return confirmed(deps, sought, read, compareOrder(order, shown), reference);
+}
+
+async function judgeFound(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  { orderId }: Candidate,
+  signal: AbortSignal,
+): Promise<LookupResult> {
+  const read = await readFresh(deps, sought, orderId, signal);
+  if (!read) return { outcome: 'not_found', complete: false, detail: { orderId, shown: false } };
+  const { order: shown } = read;
+  const fit = fitOf(sought.known, sought.item.reference, shown.reference ?? null);
+  const found = compareOrder(sought.order, shown);
+  const { lines, address, amounts, season } = found;
+  const differences = [...lines, ...season, ...address, ...amounts];
+  const detail = { orderId, orderNo: shown.orderNo ?? null, differences };
+  if (!isFitting(fit)) {
+    const reason = `order ${orderId} may be it: it is shown with the reference ${shown.reference}`;
+    return { outcome: 'possible', reason, detail };
+  }
+  const isAlike = lines.length + address.length === 0 && (fit !== 'lossy' || amounts.length === 0);
+  if (isAlike) return confirmed(deps, sought, read, found, []);
+  const reason = `order ${orderId} has this reference, but is not like this document`;
+  return { outcome: 'ambiguous', reason, detail };
+}
+
+async function mirror(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  orderIds: readonly number[],
+  signal: AbortSignal,
+) {
+  const select = () =>
+    deps.store.db
+      .selectFrom('sales_order')
+      .select(['order_id', 'created_at'])
+      .where(inKeys('order_id', orderIds))
+      .execute();
+  const known = new Set((await select()).map((row) => row.order_id));
+  for (const id of orderIds.filter((one) => !known.has(one)).slice(0, SHOWN_MAX)) {
+    await readFresh(deps, sought, id, signal);
+  }
+  return new Map((await select()).map((row) => [row.order_id, row.created_at]));
+}
+
+async function several(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  ours: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<LookupResult> {
+  const orderIds = ours.map(({ orderId }) => orderId).sort((a, b) => a - b);
+  await mirror(deps, sought, orderIds, signal);
+  const reason = `${ours.length} orders have this reference: ${orderIds.join(', ')}`;
+  return { outcome: 'ambiguous', reason, detail: { orderIds } };
+}
+
+async function possible(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  candidates: readonly Candidate[],
+  { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY }: Window,
+  signal: AbortSignal,
+): Promise<LookupResult | undefined> {
+  const ids = candidates.map(({ orderId }) => orderId);
+  const madeAt = await mirror(deps, sought, ids, signal);
+  const left = candidates.filter(({ orderId }) => {
+    const at = madeAt.get(orderId) ?? since;
+    return at >= since && at <= until;
+  });
+  const [first] = left;
+  if (!first) return undefined;
+  const orderIds = left.map(({ orderId }) => orderId).sort((a, b) => a - b);
+  const reason =
+    left.length === 1
+      ? `order ${first.orderId} may be this document: ${first.why}`
+      : `${left.length} orders may be this document: ${orderIds.join(', ')}; ${first.why}`;
+  return { outcome: 'possible', reason, detail: { orderIds } };
+}
+
+/** Draws the result from a survey; undefined: nothing seen can be the document. */
+async function conclude(
+  deps: JudgeDeps,
+  sought: SoughtOrder,
+  { ours, perhaps }: Survey,
+  window: Window,
+  signal: AbortSignal,
+): Promise<LookupResult | undefined> {
+  const [first, second] = ours;
+  if (second) return several(deps, sought, ours, signal);
+  // A reference with lost letters must be the only candidate.
+  const isAlone = first && (first.fit !== 'lossy' || perhaps.length === 0);
+  if (!isAlone) return possible(deps, sought, [...ours, ...perhaps], window, signal);
+  if (!first.isBefore) return judgeFound(deps, sought, first, signal);
+  const { orderId } = first;
+  await mirror(deps, sought, [orderId], signal);
+  const reason = `order ${orderId} has this reference, and was there before this was sent`;
+  return { outcome: 'ambiguous', reason, detail: { orderId } };
+}
+
+// Newest page: another daemon on the same account (an old host that still runs after a move) may
+// have sent the order a moment ago, and no pull or event has told of it yet. One request serves all
+// orders that are due within a second. A request that fails or takes long is done without.
+
+export interface NewestOrders {
+  /** Lists orders with one of these references, ignoring case. */
+  withReference(references: readonly string[], signal: AbortSignal): Promise<readonly SalesOrder[]>;
+}
+
+/** Age up to which a page counts as the newest. */
+const FRESH_MS = 1_000;
+const WAIT_MS_MAX = 5_000;
+
+interface Page {
+  readonly startedAt: number;
+  readonly orders: Promise<readonly SalesOrder[]>;
+}
+
+export function createNewestOrders(deps: {
+  readonly v1: Pick<V1Client, 'orders'>;
+  readonly clock: Clock;
+}): NewestOrders {
+  const { v1, clock } = deps;
+  let page: Page | undefined;
+  const read = (): Page => {
+    const orders = v1.orders(undefined, { priority: 'push' }).then(
+      ({ rows }) => rows,
+      (error: unknown) => {
+        if (isStoreUnusable(error)) throw error;
+        return [];
+      },
+    );
+    return { startedAt: clock.monotonic(), orders };
+  };
+  return {
+    async withReference(references, signal) {
+      if (!page || clock.monotonic() - page.startedAt >= FRESH_MS) page = read();
+      const enough = new AbortController();
+      const timeUp = clock.sleep(WAIT_MS_MAX, AbortSignal.any([signal, enough.signal])).then(
+        () => [],
+        () => [],
+      );
+      const rows = await Promise.race([page.orders, timeUp]);
+      enough.abort();
+      const keys = new Set(references.map(referenceKey));
+      return rows.filter(({ reference }) => reference && keys.has(referenceKey(reference)));
     },
   };
 }

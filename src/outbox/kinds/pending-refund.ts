@@ -1,35 +1,41 @@
 /**
- * `pending_refund`: asks the service for a refund of an order. It is found again in the order's
- * own short list: by its reference, or, where the service does not keep that, by its lines and by
- * how many like it were there before. What has been asked for already is never asked for again
- * beyond what was ordered.
+ * `pending_refund`: asks for a refund of an order. It is found again in the order's short list: by
+ * its reference, or, where the service does not keep that, by its lines and the number of equal
+ * ones before. Nothing is asked for twice beyond what was ordered.
  */
 import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
-import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts';
+import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { doubtOfLevel } from '../../config/level.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { splitsCoin } from '../../lib/money.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
+import { currencyOf, nameKey } from '../../lib/strings.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
-import { newPendingRefundOf, readBody } from '../documents.ts';
-import { type Fit, knownSpellings } from '../evidence/known-spellings.ts';
 import {
+  newPendingRefundOf,
+  type PendingRefundDocument,
+  readBody,
+  referenceKey,
+  unitsOf,
+  wholeWanted,
+} from '../documents.ts';
+import { comparePendingRefund } from '../evidence/compare.ts';
+import {
+  type Fit,
   isRefundReference,
+  knownSpellings,
   orderReferences,
   type RefundReferences,
   refundFit,
-} from '../evidence/refund-reference.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
-import { refundableProblems } from '../preflight/refund.ts';
-import { refundAsSpelt } from '../preflight/spelt.ts';
+} from '../evidence/known-spellings.ts';
+import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
+import { disowned, knownBefore } from '../evidence/records.ts';
+import type { Clearance, FlightProblem, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
+import { refundAsSpelt } from '../preflight/spelling.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
-import { mirroredPendingRefund } from '../watch/differences.ts';
-import { disowned, knownBefore } from './baseline.ts';
-import { comparePendingRefund } from './compare.ts';
-import { orderIdOf } from './find-order.ts';
-import { claimed, type Owner, ownerOf } from './owner.ts';
 
 export interface PendingRefundKindDeps {
   readonly store: Store;
@@ -41,13 +47,11 @@ export interface PendingRefundKindDeps {
   readonly levels: Levels;
 }
 
-/** `ordered`: barcodes of its order, as the service spells them. */
 function refundOf(item: OutboxItem, ordered: readonly string[] = []) {
   const document = refundAsSpelt(readBody.pendingRefund(item.body), ordered);
   return { document, refund: newPendingRefundOf(item.reference, document) };
 }
 
-/** As far as the mirror has the order. */
 async function orderedIn({ db }: Store, orderId: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('sales_order_line')
@@ -58,8 +62,8 @@ async function orderedIn({ db }: Store, orderId: number): Promise<readonly strin
 }
 
 /**
- * The order's id: given, or of the order that was handed in or mirrored under this reference. Once
- * it was found it stays: another one that has the reference later knows nothing of the refund.
+ * Returns the order's id: given, or of the order that was submitted or mirrored under this
+ * reference. Once found it stays: a later order with the same reference is another one.
  */
 async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
   const { orderId, orderReference } = readBody.pendingRefund(item.body);
@@ -73,17 +77,17 @@ async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefi
 }
 
 interface Listed {
-  /** There is no list of pending refunds at all. */
+  /** The account has no list of pending refunds at all. */
   readonly isNone: boolean;
-  /** Whether a row of them cannot be read: what is not there may be that one. */
+  /** A row cannot be read: a refund that is not found may be that row. */
   readonly isPartial: boolean;
   readonly pending: readonly PendingRefund[];
   readonly refunds: readonly SalesOrderRefund[];
 }
 
 /**
- * Both lists of the order. One after the other: what the service confirms between them must stand
- * in one of them, and may in both.
+ * Reads both lists of the order, one after the other: a refund that is confirmed meanwhile stands
+ * in at least one of them.
  */
 async function listed(
   { v1 }: PendingRefundKindDeps,
@@ -96,12 +100,11 @@ async function listed(
   if (!refunds) return undefined;
   const isUnread = [...pending.rows, ...refunds.rows].some((row) => unreadIn(row).length > 0);
   const isPartial = pending.rejects.length + refunds.rejects.length > 0 || isUnread;
-  // Where a list without rows is no 404, one that is has no address.
+  // An order without refunds has an empty list, so a 404 means that the list does not exist.
   const isNone = pending.isUnknown === true && !refunds.isUnknown && refunds.rows.length === 0;
   return { pending: pending.rows, refunds: refunds.rows, isPartial, isNone };
 }
 
-/** Without those of which a person has said that they are not ours. */
 async function candidates(
   { store }: PendingRefundKindDeps,
   item: OutboxItem,
@@ -111,10 +114,9 @@ async function candidates(
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
 }
 
-/** What tells whose the refunds of an order are. */
 interface Around {
   readonly references: RefundReferences;
-  /** What other documents have become, or bear the reference of. */
+  /** Refunds of other documents, by result or by reference. */
   readonly others: ReadonlyMap<unknown, Owner>;
 }
 
@@ -135,12 +137,12 @@ async function aroundOf(
   return { references, others };
 }
 
-/** What is left of a reference by a cut may be that of another refund of the order. */
+/** Whether the reference decides: one that was cut may be that of another refund. */
 function tells(fit: Fit): boolean {
   return fit === 'equal' || fit === 'spelt' || fit === 'no';
 }
 
-/** Those with this reference; where those that are shown tell nothing at all, undefined. */
+/** Lists refunds with our reference; undefined when no shown reference tells anything. */
 function byReference(
   pending: readonly PendingRefund[],
   item: OutboxItem,
@@ -158,7 +160,7 @@ function alike(pending: readonly PendingRefund[], refund: NewPendingRefund): Pen
   return pending.filter((one) => comparePendingRefund(refund, one).length === 0);
 }
 
-function judge(item: OutboxItem, found: PendingRefund, references: RefundReferences): Finding {
+function judge(item: OutboxItem, found: PendingRefund, references: RefundReferences): LookupResult {
   const { pendingRefundId, orderId, reference } = found;
   const isOurs = isRefundReference(references, item.reference, reference);
   const lines = comparePendingRefund(refundOf(item).refund, found);
@@ -166,22 +168,27 @@ function judge(item: OutboxItem, found: PendingRefund, references: RefundReferen
   const detail = { pendingRefundId, orderId, differences };
   if (differences.length > 0 && item.result === null) {
     const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;
-    return { found: 'unclear', reason, detail };
+    return { outcome: 'ambiguous', reason, detail };
   }
-  // That of the order says of ours that none is shown.
+  // A refund shown with the order's reference shows none of ours.
   const isBlank = refundFit(references, item.reference, reference) === 'blank';
   const shownReference = isBlank ? '' : (reference ?? '');
   const teaches = lines.length === 0 ? { shownReference } : {};
-  return { found: 'yes', detail, differences, result: { orderId, pendingRefundId }, ...teaches };
+  return {
+    outcome: 'matched',
+    detail,
+    differences,
+    result: { orderId, pendingRefundId },
+    ...teaches,
+  };
 }
 
-function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Finding {
+function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): LookupResult {
   const whose = `that of outbox ${outboxId} (${reference})`;
   const reason = `the service answered with pending refund ${pendingRefundId}, which is ${whose}`;
-  return { found: 'unclear', reason, detail: { pendingRefundId } };
+  return { outcome: 'ambiguous', reason, detail: { pendingRefundId } };
 }
 
-/** Whether one like ours may be ours by its reference. */
 function mayBeOurs(
   item: OutboxItem,
   { reference, pendingRefundId }: PendingRefund,
@@ -192,20 +199,20 @@ function mayBeOurs(
   return fit !== 'no' || references.known.now === undefined;
 }
 
-/** What the list says; `countBefore` undefined: only a reference can tell. */
+/** Searches the list; without `countBefore`, only a reference can tell. */
 function findIn(
   item: OutboxItem,
   pending: readonly PendingRefund[],
   countBefore: number | undefined,
   around: Around,
-): Finding {
+): LookupResult {
   const { references } = around;
   const named = byReference(pending, item, around);
   const [first] = named ?? [];
   if (named && named.length > 1) {
     const ids = named.map(({ pendingRefundId }) => pendingRefundId);
     const reason = `${named.length} pending refunds have this reference: ${ids.join(', ')}`;
-    return { found: 'unclear', reason, detail: { pendingRefundIds: ids } };
+    return { outcome: 'ambiguous', reason, detail: { pendingRefundIds: ids } };
   }
   if (first) return judge(item, first, references);
   const detail = { listed: pending.length, countBefore: countBefore ?? null };
@@ -215,37 +222,40 @@ function findIn(
     const ids = like
       .filter((one) => mayBeOurs(item, one, around))
       .map(({ pendingRefundId }) => pendingRefundId);
-    if (countBefore === undefined || more <= 0 || ids.length === 0) return { found: 'no', detail };
+    if (countBefore === undefined || more <= 0 || ids.length === 0)
+      return { outcome: 'not_found', detail };
     const reason = `it may be one whose reference does not tell: ${ids.join(', ')}`;
-    return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
+    return { outcome: 'ambiguous', reason, detail: { ...detail, pendingRefundIds: ids } };
   }
   const newest = like.toSorted((a, b) => b.pendingRefundId - a.pendingRefundId)[0];
   if (countBefore === undefined || more <= 0 || !newest) {
-    return { found: 'no', complete: countBefore !== undefined, detail };
+    return { outcome: 'not_found', complete: countBefore !== undefined, detail };
   }
   if (more === 1) return judge(item, newest, references);
   const ids = like.map(({ pendingRefundId }) => pendingRefundId);
   const reason = `${more} more like it are there than before: ${ids.join(', ')}`;
-  return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
+  return { outcome: 'ambiguous', reason, detail: { ...detail, pendingRefundIds: ids } };
 }
 
-/** Confirmed ones that the list does not show any more, as far as their refunds tell them. */
+/** Rebuilds confirmed refunds that left the list, as far as their refunds tell. */
 function unlisted({ pending, refunds }: Listed): PendingRefund[] {
   const shown = new Set(pending.map(({ pendingRefundId }) => pendingRefundId));
   return refunds.flatMap(({ pendingRefundId, orderId, refundedLineItems: lines }) =>
     typeof pendingRefundId !== 'number' || shown.has(pendingRefundId)
       ? []
       : {
-          ...{ pendingRefundId, orderId, status: 'confirmed' },
+          pendingRefundId,
+          orderId,
+          status: 'confirmed',
           // Prices and kinds may be the service's own by now.
-          refundLineItems: (lines ?? []).map((one) => ({
-            ...{ barcode: one.barcode, quantity: one.refundedQuantity },
-          })),
+          refundLineItems: (lines ?? []).map(({ barcode, refundedQuantity: quantity }) => {
+            return { barcode, quantity };
+          }),
         },
   );
 }
 
-/** Whether one like it that was mirrored is listed no more: canceled ones have no refund either. */
+/** Whether an equal mirrored one has left the list; canceled ones have no refund either. */
 async function hasLeft(
   { store }: PendingRefundKindDeps,
   orderId: number,
@@ -265,45 +275,45 @@ async function hasLeft(
   return false;
 }
 
-/** What both lists say: one that was confirmed since may stand among the refunds only. */
+/** Searches both lists: a refund that was confirmed since may stand among the refunds only. */
 async function findInBoth(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
   orderId: number,
   lists: Listed,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const { count } = await knownBefore(deps.store.db, item);
   const { refund } = refundOf(item);
   const pending = await candidates(deps, item, lists.pending);
   const around = await aroundOf(deps, item, orderId, pending);
-  const finding = findIn(item, pending, count, around);
-  if (finding.found !== 'no') return finding;
+  const lookup = findIn(item, pending, count, around);
+  if (lookup.outcome !== 'not_found') return lookup;
   const { others } = around;
   const gone = alike(await candidates(deps, item, unlisted(lists)), refund);
-  if (gone.length === 0 && !(await hasLeft(deps, orderId, lists, refund))) return finding;
+  if (gone.length === 0 && !(await hasLeft(deps, orderId, lists, refund))) return lookup;
   const idsOf = (rows: readonly PendingRefund[]): number[] =>
     rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
   const goneIds = idsOf(gone);
-  // One that was counted may have gone: then the number of those that are left tells nothing.
+  // A counted one may have left: then the number of the others tells nothing.
   const left = alike(pending, refund).filter((one) => mayBeOurs(item, one, around));
   const ids = [...goneIds, ...idsOf(left)];
-  if (ids.length === 0) return finding;
+  if (ids.length === 0) return lookup;
   const reason =
     goneIds.length === 0
       ? `it may be there, where another one like it has left the list: ${ids.join(', ')}`
       : `it may be confirmed already: like it, but not listed any more: ${goneIds.join(', ')}`;
-  return { found: 'unclear', reason, detail: { ...finding.detail, pendingRefundIds: ids } };
+  return { outcome: 'ambiguous', reason, detail: { ...lookup.detail, pendingRefundIds: ids } };
 }
 
-async function look(
+async function lookUp(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const orderId = await orderOf(deps.store, item);
-  if (orderId === undefined) return { found: 'no', complete: false, detail: {} };
+  if (orderId === undefined) return { outcome: 'not_found', complete: false, detail: {} };
   const { pendingRefundId } = readResult(item.result);
-  const finding = await (async (): Promise<Finding> => {
+  const lookup = await (async (): Promise<LookupResult> => {
     if (typeof pendingRefundId === 'number') {
       const call = { priority: 'read', signal } as const;
       const read = await unlessGone(deps.v1.pendingRefund(orderId, pendingRefundId, call));
@@ -313,31 +323,31 @@ async function look(
       if (other) return ofAnother(pendingRefundId, other);
       if (read) return judge(item, read.value, references);
       if (await isRefunded(deps.v1, orderId, pendingRefundId, signal)) {
-        return { found: 'yes', detail: { pendingRefundId, orderId, shown: false } };
+        return { outcome: 'matched', detail: { pendingRefundId, orderId, shown: false } };
       }
-      return { found: 'no', complete: false, detail: { pendingRefundId, shown: false } };
+      return { outcome: 'not_found', complete: false, detail: { pendingRefundId, shown: false } };
     }
     const lists = await listed(deps, orderId, signal);
-    if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+    if (!lists) return { outcome: 'not_found', complete: false, detail: { orderId, shown: false } };
     if (lists.isPartial)
-      return { found: 'no', complete: false, detail: { orderId, partial: true } };
+      return { outcome: 'not_found', complete: false, detail: { orderId, partial: true } };
     return findInBoth(deps, item, orderId, lists);
   })();
-  if (finding.found === 'yes') {
+  if (lookup.outcome === 'matched') {
     const cause = `outbox:${item.outboxId}`;
     await deps.readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
   }
-  return finding;
+  return lookup;
 }
 
 function unfit(path: string, message: string): Clearance {
   const problems = [{ path, message, severity: 'error' as const }];
-  return { send: false, finding: { found: 'unfit', problems } };
+  return { send: false, lookup: { outcome: 'invalid', problems } };
 }
 
 /**
- * A page in place of the lists of an order that was answered just now: once it is sure that the
- * account has none, undefined; until then it is asked again.
+ * Handles a web page in place of the lists: undefined once it is certain that the account has none;
+ * until then the push is retried.
  */
 async function noLists(
   { levels }: PendingRefundKindDeps,
@@ -380,9 +390,9 @@ async function clear(
   const pending = await candidates(deps, item, lists.pending);
   const around = await aroundOf(deps, item, orderId, pending);
   const named = byReference(pending, item, around) ?? [];
-  if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined, around) };
+  if (named.length > 0) return { send: false, lookup: findIn(item, pending, undefined, around) };
   const problems = refundableProblems(document, order.value, lists);
-  if (problems.length > 0) return { send: false, finding: { found: 'unfit', problems } };
+  if (problems.length > 0) return { send: false, lookup: { outcome: 'invalid', problems } };
   const countBefore = alike(pending, refund).length;
   return { send: true, baseline: { countBefore }, warnings: [], orderId };
 }
@@ -393,7 +403,7 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
     off: () => turnedOff(deps.levels.whyNot('pendingRefunds')),
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
-    look: (item, signal) => look(deps, item, signal),
+    lookUp: (item, signal) => lookUp(deps, item, signal),
     async send(item, request) {
       const orderId = await orderOf(deps.store, item);
       if (orderId === undefined) {
@@ -406,4 +416,115 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
       return { orderId, pendingRefundId: value.pendingRefundId };
     },
   };
+}
+
+// Owners: the documents of ours that other pending refunds of the order belong to.
+
+interface Owner {
+  readonly outboxId: number;
+  readonly reference: string;
+}
+
+async function ownerOf(
+  { db }: Store,
+  { kind, outboxId }: OutboxItem,
+  reference: string | null | undefined,
+): Promise<Owner | undefined> {
+  return db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference'])
+    .where('kind', '=', kind)
+    .where('reference_key', '=', referenceKey(reference ?? ''))
+    .where('outbox_id', '!=', outboxId)
+    .executeTakeFirst();
+}
+
+/** Maps pending refunds to the other documents of this order that have become them. */
+async function claimed(
+  { db }: Store,
+  { outboxId, orderingKey }: OutboxItem,
+): Promise<ReadonlyMap<unknown, Owner>> {
+  const others = await db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference', 'result'])
+    .where('ordering_key', '=', orderingKey)
+    .where('kind', '=', 'pending_refund')
+    .where('outbox_id', '!=', outboxId)
+    .where('state', '!=', 'canceled')
+    .execute();
+  return new Map(others.map((one) => [readResult(one.result).pendingRefundId, one]));
+}
+
+// Pre-flight: only what was ordered and is not refunded yet may be asked for, in whole coins.
+
+const OVER = new Set(['rejected', 'canceled']);
+
+/** Barcodes are compared by key: the order, its refunds and the ERP may spell them differently. */
+function add(counts: Map<string, number>, barcode: string, quantity: number): void {
+  const key = nameKey(barcode);
+  counts.set(key, (counts.get(key) ?? 0) + quantity);
+}
+
+interface ShownLine {
+  readonly barcode: string | null;
+  readonly quantity: number | null;
+}
+
+/** Keeps the readable lines; unreadable ones are refused before (`isPartial`). */
+function readable(lines: readonly ShownLine[] | null) {
+  return (lines ?? []).flatMap(({ barcode, quantity }) =>
+    barcode === null || quantity === null ? [] : { barcode, quantity },
+  );
+}
+
+/** Quantities left to refund, by barcode: ordered, less refunded, less already asked for. */
+function refundable(
+  order: SalesOrder,
+  lists: {
+    readonly pending: readonly PendingRefund[];
+    readonly refunds: readonly SalesOrderRefund[];
+  },
+): Map<string, number> {
+  const left = new Map<string, number>();
+  for (const { barcode, quantity } of readable(order.orderLineItems)) add(left, barcode, quantity);
+  for (const refund of lists.refunds) {
+    if (OVER.has(refund.status ?? '')) continue;
+    const lines = refund.refundedLineItems ?? [];
+    for (const { barcode, refundedQuantity: quantity } of lines) {
+      if (barcode !== null && quantity !== null) add(left, barcode, -quantity);
+    }
+  }
+  const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
+  for (const pending of lists.pending) {
+    // A confirmed one is counted among the refunds, also if the list still shows it as pending.
+    if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
+    for (const { barcode, quantity } of readable(pending.refundLineItems))
+      add(left, barcode, -quantity);
+  }
+  return left;
+}
+
+export function refundableProblems(
+  document: PendingRefundDocument,
+  order: SalesOrder,
+  lists: Parameters<typeof refundable>[1],
+): FlightProblem[] {
+  const left = refundable(order, lists);
+  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
+  const ordered = new Set(readable(order.orderLineItems).map(({ barcode }) => nameKey(barcode)));
+  return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
+    const at = `lines[${index}]`;
+    if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
+      return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
+    }
+    if (!ordered.has(nameKey(barcode))) {
+      const message = `is not in order ${order.orderId}`;
+      return [{ path: `${at}.barcode`, message, severity: 'error' }];
+    }
+    const rest = left.get(nameKey(barcode)) ?? 0;
+    add(left, barcode, -quantity);
+    if (quantity <= rest) return [];
+    const message = `only ${Math.max(0, rest)} are left to refund of what was ordered`;
+    return [{ path: `${at}.quantity`, message, severity: 'error' }];
+  });
 }

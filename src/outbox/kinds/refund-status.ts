@@ -1,10 +1,10 @@
 /**
- * `refund_status`: accepts or rejects a refund that the service has made. Like a delivery's
- * status: compared before it is written, sent only from the status that it was decided on.
+ * `refund_status`: accepts or rejects a refund that the service has made. Like a delivery's status,
+ * it is compared before it is set, and sent only from the status that it was decided on.
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import { readBody } from '../documents.ts';
-import { clearByLook, type Finding, type OutboxKind } from '../item.ts';
+import { clearByLookup, type LookupResult, type OutboxKind } from '../item.ts';
 import {
   type Levels,
   type ReadOrder,
@@ -24,7 +24,7 @@ export function createRefundStatusKind({
   readOrder,
   levels,
 }: RefundStatusKindDeps): OutboxKind {
-  const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
+  const lookUp: OutboxKind['lookUp'] = async (item, signal): Promise<LookupResult> => {
     const { orderId, orderRefundId, status: wanted } = readBody.refundStatus(item.body);
     const call = { priority: 'push', signal } as const;
     const read = await unlessGone(v1.refund(orderId, orderRefundId, call));
@@ -33,24 +33,24 @@ export function createRefundStatusKind({
     if (read && status === null) throw unreadableStatus(`refund ${orderRefundId}`);
     if (status === null) {
       const reason = `the service has no refund ${orderRefundId} of order ${orderId}`;
-      return { found: 'overtaken', reason, detail };
+      return { outcome: 'superseded', reason, detail };
     }
     if (status === wanted) {
       const cause = `outbox:${item.outboxId}`;
       await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
-      return { found: 'yes', detail, result: { orderId, orderRefundId } };
+      return { outcome: 'matched', detail, result: { orderId, orderRefundId } };
     }
-    if (status === item.expectedFrom) return { found: 'no', detail };
+    if (status === item.expectedFrom) return { outcome: 'not_found', detail };
     const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${status}`;
-    return { found: 'overtaken', reason, detail };
+    return { outcome: 'superseded', reason, detail };
   };
   return {
     kind: 'refund_status',
     off: () => turnedOff(levels.whyNot('orderParts')),
     conflictEnds: true,
     creates: () => false,
-    clear: (item, signal) => clearByLook(look, item, signal),
-    look,
+    clear: (item, signal) => clearByLookup(lookUp, item, signal),
+    lookUp,
     async send(item, request) {
       const { orderId, orderRefundId, status } = readBody.refundStatus(item.body);
       const call = { priority: 'push', ...request } as const;

@@ -1,8 +1,7 @@
 /**
  * `style`: base data of a style in V2. With a `styleId` an existing style is changed, which may be
- * repeated without harm and ends when the service shows every given member; without one a new
- * style is made, which is found again by its number. Off unless the configuration says otherwise.
- * What is confirmed stands in the mirror at once, and not with the next pull.
+ * repeated without harm; without one a new style is created, which is found again by its number.
+ * Off by default. A confirmed style enters the mirror at once.
  */
 import type { V2Client } from '../../client/v2/client.ts';
 import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
@@ -14,11 +13,10 @@ import { writeStyle } from '../../mirror/catalog/pdm.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { readBody, type StyleDocument } from '../documents.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import { unlessGone } from '../service.ts';
 
 export interface StyleKindDeps {
-  /** Undefined while V2 is not enabled. */
   readonly v2: Pick<V2Client, 'collection' | 'resource' | 'create' | 'update'> | undefined;
   readonly enabled: boolean;
   readonly store: Store;
@@ -50,14 +48,14 @@ function inputOf(document: StyleDocument) {
   return { attributes, ...(hasRelations ? { relationships } : {}) };
 }
 
-/** The id that a to-one relationship points to, null: to none; undefined: its form is unknown. */
+/** Returns the id of a to-one relationship, null for none, undefined for an unknown form. */
 function idIn(relationship: unknown): string | null | undefined {
   const data = isJsonObject(relationship) ? relationship.data : relationship;
   if (data === undefined || data === null) return null;
   return isJsonObject(data) && typeof data.id === 'string' ? data.id : undefined;
 }
 
-/** Given members that the service shows otherwise, and those of which nobody can tell. */
+/** Lists given members that the service shows otherwise, and those that cannot be compared. */
 function differences(document: StyleDocument, shown: Style) {
   const attributes = ATTRIBUTES.filter(
     (name) => document[name] !== undefined && document[name] !== shown.attributes[name],
@@ -71,28 +69,27 @@ function differences(document: StyleDocument, shown: Style) {
   return { different: [...attributes, ...membersOf(false)], unknown: membersOf(true) };
 }
 
-/** As the pull asks for them: other members would make another row of it. */
+/** Members as the pull asks for them: others would make another row of the style. */
 const FIELDS = { style: modelledFields('style') };
 
-function judge(item: OutboxItem, document: StyleDocument, shown: Style): Finding {
+function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupResult {
   const { different, unknown } = differences(document, shown);
   const detail = { styleId: shown.id, differences: [...different, ...unknown] };
   if (detail.differences.length === 0) {
-    return { found: 'yes', detail, result: { styleId: shown.id } };
+    return { outcome: 'matched', detail, result: { styleId: shown.id } };
   }
   const mayDiffer = document.styleId !== undefined;
   const isOther = different.length > 0;
-  if (mayDiffer && (isOther || item.state === 'queued')) return { found: 'no', detail };
+  if (mayDiffer && (isOther || item.state === 'queued')) return { outcome: 'not_found', detail };
   const reason = isOther
     ? `style ${shown.id} has this number, but is not like this document`
     : `style ${shown.id} shows ${unknown.join(', ')} in a form that cannot be compared`;
-  return { found: 'unclear', reason, detail };
+  return { outcome: 'ambiguous', reason, detail };
 }
 
-/** More of those that cannot be read tell a person nothing more. */
+/** Unreadable styles that are reported; more would not help a person. */
 const SHOWN_MAX = 5;
 
-/** Of a row that cannot be read: whether it may be the style with this number. */
 function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   const attributes = isJsonObject(raw) ? raw.attributes : undefined;
   if (!isJsonObject(attributes)) return true;
@@ -100,18 +97,17 @@ function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   return typeof given === 'object' ? given !== null : String(given) === styleNo;
 }
 
-/** It is there in a form that cannot be read. */
+/** Whether an attribute exists in a form that cannot be read. */
 function isOdd({ attributes }: Style, name: (typeof ATTRIBUTES)[number]): boolean {
   return (attributes[name] ?? null) === null && asItCame(attributes)?.[name] !== undefined;
 }
 
 interface Search {
   readonly styles: readonly Style[];
-  /** Those that may be it and cannot be read, by what they say of themselves. */
   readonly unreadable: readonly string[];
 }
 
-/** Every style with this number; the whole collection where the service has no such filter. */
+/** Lists styles with this number; walks the whole collection where the filter is unknown. */
 async function withNumber(
   v2: NonNullable<StyleKindDeps['v2']>,
   styleNo: string,
@@ -146,8 +142,7 @@ async function withNumber(
 }
 
 interface Judged {
-  readonly finding: Finding;
-  /** What the finding rests on, when that is one style. */
+  readonly lookup: LookupResult;
   readonly style?: Style;
 }
 
@@ -161,37 +156,37 @@ async function find(
   if (styleId !== undefined) {
     const call = { priority: 'push', signal } as const;
     const read = await unlessGone(v2.resource('style', styleId, { fields: FIELDS }, call));
-    if (read) return { finding: judge(item, document, read.value), style: read.value };
+    if (read) return { lookup: judge(item, document, read.value), style: read.value };
     const reason = `the service has no style ${styleId}`;
-    return { finding: { found: 'overtaken', reason, detail: { styleId } } };
+    return { lookup: { outcome: 'superseded', reason, detail: { styleId } } };
   }
   const { styles, unreadable } = await withNumber(v2, styleNo ?? '', signal);
   const [first] = styles;
   if (!first) {
     const detail = { styleNo: styleNo ?? null, unreadable: unreadable.slice(0, SHOWN_MAX) };
-    return { finding: { found: 'no', complete: unreadable.length === 0, detail } };
+    return { lookup: { outcome: 'not_found', complete: unreadable.length === 0, detail } };
   }
-  if (styles.length === 1) return { finding: judge(item, document, first), style: first };
+  if (styles.length === 1) return { lookup: judge(item, document, first), style: first };
   const ids = styles.map(({ id }) => id);
   const reason = `${ids.length} styles have the number ${styleNo}: ${ids.join(', ')}`;
-  return { finding: { found: 'unclear', reason, detail: { styleIds: ids } } };
+  return { lookup: { outcome: 'ambiguous', reason, detail: { styleIds: ids } } };
 }
 
-async function look(
+async function lookUp(
   { store, clock, sequence }: StyleKindDeps,
   v2: NonNullable<StyleKindDeps['v2']>,
   item: OutboxItem,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<LookupResult> {
   const readSeq = await sequence.next();
-  const { finding, style } = await find(v2, item, signal);
-  if (finding.found === 'yes' && style) {
+  const { lookup, style } = await find(v2, item, signal);
+  if (lookup.outcome === 'matched' && style) {
     const provenance = { source: `refresh:outbox:${item.outboxId}`, readSeq, at: clock.now() };
     await store.transaction(async (tx) => {
       await writeStyle(tx, style, provenance);
     });
   }
-  return finding;
+  return lookup;
 }
 
 const OFF = 'styles are not taken here: set outbox.styles and service.v2.enabled';
@@ -209,18 +204,18 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
     off: () => (enabled && v2 ? undefined : { path: 'kind', message: OFF }),
     creates: (item) => readBody.style(item.body).styleId === undefined,
     async clear(item, signal): Promise<Clearance> {
-      // One of before waits: refused, its reference would be gone for good.
+      // A document of before waits: refused, its reference would be lost for good.
       if (!enabled || !v2) throw new RetryLaterError('outbox.styles_off', OFF);
-      const finding = await look(deps, v2, item, signal);
-      if (finding.found === 'no' && finding.complete === false) {
-        const { styleNo, unreadable } = finding.detail;
+      const lookup = await lookUp(deps, v2, item, signal);
+      if (lookup.outcome === 'not_found' && lookup.complete === false) {
+        const { styleNo, unreadable } = lookup.detail;
         const text = `a style that may have the number ${styleNo} cannot be read: ${unreadable}`;
         throw new RetryLaterError('outbox.style_unreadable', text);
       }
-      if (finding.found === 'no') return { send: true, baseline: {}, warnings: [] };
-      return { send: false, finding };
+      if (lookup.outcome === 'not_found') return { send: true, baseline: {}, warnings: [] };
+      return { send: false, lookup };
     },
-    look: async (item, signal) => look(deps, needV2(), item, signal),
+    lookUp: async (item, signal) => lookUp(deps, needV2(), item, signal),
     async send(item, request) {
       const document = readBody.style(item.body);
       const call = { priority: 'push', ...request } as const;

@@ -1,49 +1,42 @@
 /**
- * Watches whether the account goes on as we left it: that the service was not put back to an
- * earlier state (`put-back.ts`), and that no other daemon works on it (`another-daemon.ts`). It
- * follows the change feed of the mirror and the walks over the orders, each minute and after each
- * pull.
- *
- * Writes `outbox_lost`, its place in the feed and two kinds of incidents. It sends nothing, and
- * asks the service only for orders that a walk has missed.
+ * Watches the account for two faults: the service was restored to an earlier state, or another
+ * daemon works on it (`another-daemon.ts`). Follows the mirror's change feed and the walks over the
+ * orders, each minute and after each pull. Writes `outbox_lost`, its place in the feed and two
+ * kinds of incidents; it sends nothing, and reads only orders that a walk has missed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { isNotFound } from '../../client/http/answer.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
+import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
-import { readWalks } from '../../mirror/walks.ts';
+import { orderSlices } from '../../mirror/sales-order.ts';
+import { type OrdersWalk, readWalks } from '../../mirror/walks.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
-import type { Db } from '../../store/store.ts';
-import { doublesBetween, type Evidence, evidenceSince, tellAnother } from './another-daemon.ts';
-import { addLost, dropReturned, hasLost, tellLost } from './lost.ts';
-import { askForMissed, lostBetween, missedBy, type PutBackDeps } from './put-back.ts';
+import type { Db, Store } from '../../store/store.ts';
+import { isUnreadable, type ReadOrder } from '../service.ts';
+import { doublesBetween, type Evidence, evidenceSince, reportAnother } from './another-daemon.ts';
+import { addLost, dropReturned, hasLost, type NewLost, reportLost } from './lost.ts';
 
 export interface AccountWatchDeps extends PutBackDeps {
   readonly log: Logger;
-  /** Has the orders walked to the first one soon: more of them may be gone. */
+  /** Requests a walk over all orders: more of them may be gone. */
   readonly requestWalk: () => Promise<void>;
 }
 
-export interface AccountWatch {
-  readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
-  /** Orders were read. */
-  nudge(): void;
-}
-
 const ROUND_MS = 60_000;
-/** Entries of the feed that are looked through at once. */
 const FEED_SLICE = 20_000;
 const CURSOR_KEY = 'outbox_feed_seq';
 const NAMED_IN_LOG = 5;
-/** What ended so long before a round is looked at by it once more: it may have been seen late. */
+/** Overlap of a round with the last one: an end may have been written late. */
 const AGAIN_MS = 60_000;
-/** What ended so long before the start is looked at by the first round. */
+/** Time before the start that the first round covers. */
 const BEFORE_START_MS = 600_000;
-/** Walks that are remembered as gone through; there are two kinds. */
+/** Walks that are remembered as followed; there are two kinds. */
 const WALKS_MAX = 4;
 
-/** The last entry of the slice behind this one, by rows: after a restore numbers leave a gap. */
+/** Returns the last entry of the next slice, by rows: numbers have gaps after a restore. */
 async function endOfSlice(db: Db, after: number): Promise<number | undefined> {
   const { rows } = await sql<{ readonly seq: number | null }>`select max(seq) seq from (
     select seq from change where seq > ${after} order by seq limit ${FEED_SLICE})`.execute(db);
@@ -61,7 +54,7 @@ interface Seen {
   readonly evidence: readonly Evidence[];
 }
 
-/** What the feed tells since the last look; nothing of what was there before the first one. */
+/** Reads the feed since the last round; the first round skips everything older. */
 async function followFeed({ store, clock }: AccountWatchDeps, signal: AbortSignal): Promise<Seen> {
   const { db } = store;
   const known = await readState(db, CURSOR_KEY);
@@ -85,14 +78,14 @@ async function followFeed({ store, clock }: AccountWatchDeps, signal: AbortSigna
   return { lost, evidence };
 }
 
-async function tellOfLost(
+async function announceLost(
   { store, clock, log, requestWalk }: AccountWatchDeps,
   isNew: boolean,
 ): Promise<void> {
   if (!isNew && !(await hasLost(store.db))) return;
   const returned = await store.transaction(async (tx) => {
     const back = await dropReturned(tx);
-    await tellLost(tx, clock.now());
+    await reportLost(tx, clock.now());
     return back;
   });
   if (returned > 0) log.warn({ orders: returned }, 'orders are at the service again');
@@ -110,14 +103,13 @@ async function tellOfLost(
   await requestWalk();
 }
 
-export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
+export function createAccountWatch(deps: AccountWatchDeps) {
   const { clock, log, store } = deps;
   let wake = new AbortController();
-  /** The starts of walks that were gone through. */
   const walked = new Set<number>();
   let lookedAt = clock.now() - BEFORE_START_MS;
 
-  /** Confirmed orders that the last walks should have met; whether some are gone. */
+  /** Asks for confirmed orders that the last walks have missed; returns how many are gone. */
   const followWalks = async (signal: AbortSignal): Promise<number> => {
     let found = 0;
     for (const walk of await readWalks(store.db)) {
@@ -139,18 +131,19 @@ export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
       if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
       log.debug({ err: error }, 'missed orders could not be asked for; the next round does');
     }
-    // What was asked for may have come as another order.
+    // An order that was asked for may have come as another order.
     const after = await followFeed(deps, signal);
-    await tellOfLost(deps, before.lost + gone + after.lost > 0);
+    await announceLost(deps, before.lost + gone + after.lost > 0);
     const since = lookedAt - AGAIN_MS;
     lookedAt = clock.now();
     const seen = await evidenceSince(store.db, since);
-    await tellAnother(deps, [...before.evidence, ...after.evidence, ...seen]);
+    await reportAnother(deps, [...before.evidence, ...after.evidence, ...seen]);
   };
   return {
     name: 'account-watch',
-    nudge: () => wake.abort(),
-    async run(signal) {
+    /** Call it when orders were read. */
+    wakeUp: () => wake.abort(),
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         wake = new AbortController();
         await round(signal);
@@ -159,4 +152,131 @@ export function createAccountWatch(deps: AccountWatchDeps): AccountWatch {
       }
     },
   };
+}
+
+// Signs that the service was put back to an earlier state (a restore, a migration): a confirmed
+// order of ours is gone, or its number has become another order. Reads show it by a row that is
+// marked as deleted or becomes another order, or by a walk that misses an order which its own
+// address does not know either.
+
+interface PutBackDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly readOrder: ReadOrder;
+}
+
+/** Time by which a list may lag behind a confirmation. */
+const LAG_MS = 30_000;
+
+interface Changed {
+  readonly outbox_id: number;
+  readonly order_id: number;
+  readonly op: 'update' | 'delete' | 'restore';
+  readonly diff: string;
+  readonly reference: string | null;
+  readonly read_seq: number;
+}
+
+/** Returns [before, after] of a member in a diff. */
+function pairIn(diff: string, member: string): readonly [unknown, unknown] | undefined {
+  const pair = parseJsonObject(diff)[member];
+  return Array.isArray(pair) && pair.length === 2 ? [pair[0], pair[1]] : undefined;
+}
+
+/** Whether the lines are another order's; an edited order keeps its reference. */
+function isOther(pair: readonly [unknown, unknown] | undefined): boolean {
+  const key = (value: unknown): string => {
+    const lines = Array.isArray(value) ? value.filter(isJsonObject) : [];
+    return JSON.stringify(lines.map(({ barcode, quantity, price }) => [barcode, quantity, price]));
+  };
+  return pair !== undefined && key(pair[0]) !== key(pair[1]);
+}
+
+/** Whether a row has become another order: its reference changed, and its content, too. */
+function becameAnother({ diff }: Changed): boolean {
+  const hasOtherLines = isOther(pairIn(diff, 'lines'));
+  const created = pairIn(diff, 'created_at') ?? [];
+  // A time that was unknown before is no change.
+  const hasOtherTime = created.length > 0 && created.every((at) => typeof at === 'number');
+  if (pairIn(diff, 'reference') !== undefined) return hasOtherLines || hasOtherTime;
+  // Without references, both the time and the lines must differ.
+  return hasOtherLines && hasOtherTime;
+}
+
+function lostIn(changed: Changed): NewLost[] {
+  const { outbox_id: outboxId, order_id: orderId, op, diff, read_seq: readSeq } = changed;
+  const known = { outboxId, orderId, readSeq };
+  if (op === 'delete') return [{ ...known, reference: changed.reference }];
+  if (!becameAnother(changed)) return [];
+  const before = pairIn(diff, 'reference')?.[0] ?? null;
+  return [{ ...known, reference: typeof before === 'string' ? before : null }];
+}
+
+async function changesBetween(db: Db, after: number, to: number): Promise<readonly Changed[]> {
+  const { rows } = await sql<Changed>`
+    select o.outbox_id, o.order_id, c.op, c.diff, s.reference, s.read_seq
+    from change c
+    join outbox o on o.order_id = c.key + 0
+      and o.kind = 'order' and o.state = 'confirmed'
+    join sales_order s on s.order_id = o.order_id
+    where c.seq > ${after} and c.seq <= ${to}
+      and +c.entity = 'sales_order' and +c.op <> 'insert'
+    order by c.seq`.execute(db);
+  return rows;
+}
+
+/** Lists orders that feed entries after `after` up to `to` show as gone. */
+async function lostBetween(db: Db, after: number, to: number): Promise<NewLost[]> {
+  return (await changesBetween(db, after, to)).flatMap(lostIn);
+}
+
+interface Missed {
+  readonly outbox_id: number;
+  readonly order_id: number;
+  readonly reference: string | null;
+  readonly read_seq: number;
+}
+
+/**
+ * Lists confirmed orders that a walk should have met, and that no read since its start has shown.
+ */
+async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
+  const missed: Missed[] = [];
+  for await (const { from, before } of orderSlices(db, walk.bottom)) {
+    const { rows } = await sql<Missed>`
+      select o.outbox_id, o.order_id, s.reference, s.read_seq from sales_order s
+      join outbox o on o.order_id = s.order_id and o.kind = 'order' and o.state = 'confirmed'
+      where s.order_id >= ${from} and s.order_id < ${before}
+        and s.deleted_at is null and s.read_seq < ${walk.readSeq}
+        and o.ended_at < ${walk.startedAt - LAG_MS}
+        and not exists (select 1 from outbox_lost l where l.outbox_id = o.outbox_id)
+      order by s.order_id`.execute(db);
+    missed.push(...rows);
+  }
+  return missed;
+}
+
+/**
+ * Reads each missed order by its own address; changes then follow from the feed. Returns how many
+ * are gone.
+ */
+async function askForMissed(
+  { store, clock, readOrder }: PutBackDeps,
+  missed: readonly Missed[],
+  signal: AbortSignal,
+): Promise<number> {
+  let found = 0;
+  for (const { outbox_id: outboxId, order_id: orderId, reference, read_seq: readSeq } of missed) {
+    try {
+      await readOrder(orderId, { cause: 'put-back', priority: 'pull', signal });
+    } catch (error) {
+      // An unreadable answer still means that the order exists.
+      if (isUnreadable(error)) continue;
+      if (!isNotFound(error)) throw error;
+      const lost = { outboxId, orderId, reference, readSeq };
+      await store.transaction((tx) => addLost(tx, [lost], clock.now()));
+      found += 1;
+    }
+  }
+  return found;
 }

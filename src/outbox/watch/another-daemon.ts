@@ -1,11 +1,9 @@
 /**
- * Finds out that another daemon works on the same account: an old host that still runs after a
- * move. What it does looks like what we do: orders bear the references of documents that we never
- * sent, or of which we sent one; deliveries have the status that we decided on before our push
- * could leave. Each may come of something else once; what is told is what was seen.
- *
- * Reads the outbox, the mirror and its change feed; keeps the newest evidence in `daemon_state`,
- * and one incident as long as there is some.
+ * Detects another daemon on the same account, such as an old host that still runs after a move. Its
+ * work looks like ours: orders have references of documents that were never sent from here, or were
+ * sent once; deliveries have our status before our push could leave. Each may be a coincidence
+ * once, so the incident lists what was seen. Keeps the newest evidence in `daemon_state`, and one
+ * incident while there is some.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -20,22 +18,21 @@ import { DELIVERY_STATUS_KIND } from '../enqueue.ts';
 const ANOTHER = { kind: 'another_daemon', entity: 'account', key: 'service' } as const;
 const EVIDENCE_KEY = 'outbox.another_daemon';
 
-/** Evidence that is older tells of a daemon that was stopped since. */
+/** Age at which evidence is dropped: the other daemon may have been stopped since. */
 const KEEP_MS = 6 * 3_600_000;
 const EVIDENCE_MAX = 50;
-/** An order that was there so long before its document came was handed in again, by whomever. */
+/** An order this much older than its document was submitted again, by whomever. */
 const BEFORE_MS = 600_000;
-/** By so much the service's clock may be another one, in another zone too. */
+/** Difference that the service's clock may have, time zones included. */
 const CLOCKS_MS = 86_400_000;
-/** A push whose effect is there so soon after it was decided was decided by somebody alike. */
+/** Time after a decision within which a foreign effect counts as the same decision. */
 const SOON_MS = 60_000;
-/** As many of those are no chance: a person may have accepted one at the same moment. */
+/** Deliveries that are no coincidence any more: a person may accept one at the same moment. */
 const DELIVERIES_MIN = 3;
 
 const EVIDENCE = z.array(
   z.object({
     at: z.number(),
-    /** By which it is known again. */
     key: z.string(),
     kind: z.enum(['order', 'double', 'delivery']),
     text: z.string(),
@@ -48,11 +45,11 @@ async function readEvidence(db: Db | Tx): Promise<readonly Evidence[]> {
   return EVIDENCE.safeParse(tryParseJson((await readState(db, EVIDENCE_KEY)) ?? '')).data ?? [];
 }
 
-/** SQL: the order `s` came about when the document `o` did, as far as its times tell. */
+/** SQL: the order `s` was made when the document `o` was, as far as its times tell. */
 const AT_THAT_TIME = sql<boolean>`(s.first_seen_at >= o.created_at - ${BEFORE_MS}
   and coalesce(s.created_at, o.created_at) >= o.created_at - ${CLOCKS_MS})`;
 
-/** SQL: attempts at the document that may have had an effect. */
+/** SQL: number of attempts that may have had an effect. */
 const ATTEMPTS = sql<number>`(select count(*) from outbox_attempt a
   where a.outbox_id = o.outbox_id and a.class is not 'not_processed')`;
 
@@ -62,7 +59,7 @@ interface Found {
   readonly order_id: number;
 }
 
-/** Orders that were confirmed since and that we have never sent: somebody else has. */
+/** Lists orders that were confirmed since, and that we have never sent. */
 async function unsentOrders(db: Db, since: number): Promise<readonly Evidence[]> {
   const restored = await readRestored(db);
   const { rows } = await sql<Found & { readonly ended_at: number }>`
@@ -74,12 +71,14 @@ async function unsentOrders(db: Db, since: number): Promise<readonly Evidence[]>
       and not exists (select 1 from outbox_evidence e
         where e.outbox_id = o.outbox_id and e.source = 'person')`.execute(db);
   return rows.map(({ outbox_id, reference, order_id, ended_at: at }) => ({
-    ...{ at, key: `order ${outbox_id}`, kind: 'order' },
-    text: `order ${order_id} bears ${reference}, which was handed in here and never sent`,
+    at,
+    key: `order ${outbox_id}`,
+    kind: 'order',
+    text: `order ${order_id} has ${reference}, which was submitted here and never sent`,
   }));
 }
 
-/** Deliveries that had the status which we had just decided on before our push could leave. */
+/** Lists deliveries that had our decided status before our push could leave. */
 async function aheadOfPushes(db: Db, since: number): Promise<readonly Evidence[]> {
   const restored = await readRestored(db);
   const { rows } = await sql<
@@ -90,7 +89,9 @@ async function aheadOfPushes(db: Db, since: number): Promise<readonly Evidence[]
       and o.ended_at - o.created_at <= ${SOON_MS} and o.created_at > ${restored?.at ?? 0}
       and ${ATTEMPTS} = 0`.execute(db);
   return rows.map(({ outbox_id, reference, ended_at: at }) => ({
-    ...{ at, key: `push ${outbox_id}`, kind: 'delivery' },
+    at,
+    key: `push ${outbox_id}`,
+    kind: 'delivery',
     text: `${reference}: its status was set as decided here before it was sent`,
   }));
 }
@@ -102,11 +103,11 @@ interface Double {
 }
 
 function doubleOf({ reference, ours, other }: Double, at: number): Evidence {
-  const text = `orders ${ours} and ${other} both bear ${reference}, of which we sent one`;
+  const text = `orders ${ours} and ${other} both have ${reference}, of which we sent one`;
   return { at, key: `double ${other}`, kind: 'double', text };
 }
 
-/** Orders that the mirror has besides ours under the reference of one that was just confirmed. */
+/** Lists mirrored orders with the reference of an order that was just confirmed. */
 async function besideConfirmed(db: Db, since: number): Promise<readonly Evidence[]> {
   const { rows } = await sql<Double & { readonly ended_at: number }>`
     select o.reference, o.order_id ours, s.order_id other, o.ended_at from outbox o
@@ -118,14 +119,14 @@ async function besideConfirmed(db: Db, since: number): Promise<readonly Evidence
   return rows.map(({ ended_at, ...double }) => doubleOf(double, ended_at));
 }
 
-/** Orders that the feed tells of as new, and that bear the reference of another one of ours. */
+/** Lists new orders of the feed that have the reference of another order of ours. */
 export async function doublesBetween(
   db: Db,
   after: number,
   to: number,
   now: number,
 ): Promise<readonly Evidence[]> {
-  // Letters make no difference; those of ASCII are enough for a sign.
+  // Case is ignored for ASCII only, which is enough for a sign.
   const { rows } = await sql<Double>`
     select o.reference, o.order_id ours, s.order_id other from change c
     join sales_order s on s.order_id = c.key + 0
@@ -144,7 +145,7 @@ export interface AnotherDaemonDeps {
   readonly log: Logger;
 }
 
-/** Few deliveries alone are chance. */
+/** Whether the evidence is enough: a few deliveries alone are a coincidence. */
 function isEnough(evidence: readonly Evidence[]): boolean {
   const deliveries = evidence.filter(({ kind }) => kind === 'delivery').length;
   return evidence.length > deliveries || deliveries >= DELIVERIES_MIN;
@@ -155,8 +156,8 @@ const HINT =
   'run incidents" for orders that are there twice. If it was none: a machine that was put back ' +
   'to a snapshot, or a person who entered the same, looks alike';
 
-/** Keeps what was found, and opens, renews or ends the incident by it. */
-export async function tellAnother(
+/** Stores the evidence, and opens, updates or ends the incident. */
+export async function reportAnother(
   { store, clock, log }: AnotherDaemonDeps,
   found: readonly Evidence[],
 ): Promise<void> {
@@ -164,7 +165,7 @@ export async function tellAnother(
   const known = await readEvidence(store.db);
   const keys = new Set(known.map(({ key }) => key));
   const fresh = found.filter(({ key }) => !keys.has(key));
-  // One in a time to come was found before the clock was set back.
+  // Evidence with a future time is from before the clock was set back.
   const kept = [...known, ...fresh]
     .filter(({ at }) => at > now - KEEP_MS && at <= now)
     .slice(-EVIDENCE_MAX);
@@ -180,7 +181,6 @@ export async function tellAnother(
   log.error({ seen, hint: HINT }, 'another daemon seems to work on this account');
 }
 
-/** What has ended since then, and looks as if another daemon had done it. */
 export async function evidenceSince(db: Db, since: number): Promise<readonly Evidence[]> {
   return [
     ...(await unsentOrders(db, since)),

@@ -1,53 +1,30 @@
 /**
- * Incidents about documents that the service took in otherwise than they were sent (`push_differs`)
- * end when the mirror shows them as they were sent: somebody has put it right. What stays different
- * is for a person to note (`outbox resolve --as noted`).
+ * Incidents about documents that the service has otherwise than they were sent (`push_differs`).
+ * They end when the mirror shows them as sent, or when a person notes the difference (`outbox
+ * resolve --as noted`).
  */
 
 import { z } from 'zod';
 import { parseJsonObject, tryParseJson } from '../../lib/json.ts';
-import { decimalOf } from '../../lib/money.ts';
 import { openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
-import { fitOf, knownSpellings } from '../evidence/known-spellings.ts';
-import { isPlausible } from '../evidence/learn-spelling.ts';
-import { mirroredOrder } from '../evidence/mirrored.ts';
-import { isRefundReference, orderReferences } from '../evidence/refund-reference.ts';
+import { compareOrder, comparePendingRefund, describeOrder } from '../evidence/compare.ts';
+import {
+  isOurs,
+  isRefundReference,
+  knownSpellings,
+  orderReferences,
+} from '../evidence/known-spellings.ts';
+import { mirroredOrder, mirroredPendingRefund } from '../evidence/mirrored.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import type { OutboxItem } from '../item.ts';
-import { compareOrder, comparePendingRefund, tellOrder } from '../kinds/compare.ts';
 
-/** The keys are those of the outbox. */
+/** Incidents have the outbox id as their key. */
 export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
-
-function decimal(units: number | null): number | null {
-  return units === null ? null : decimalOf(units);
-}
-
-/** As the mirror has it, also after it has left the service's list. */
-export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
-  const refund = await db
-    .selectFrom('pending_refund')
-    .select('reference')
-    .where('pending_refund_id', '=', pendingRefundId)
-    .executeTakeFirst();
-  const lines = await db
-    .selectFrom('pending_refund_line')
-    .select(['barcode', 'quantity', 'price', 'refund_type'])
-    .where('pending_refund_id', '=', pendingRefundId)
-    .execute();
-  return {
-    // Not every service keeps it.
-    reference: refund?.reference || null,
-    refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
-      ...{ barcode, quantity, price: decimal(price), refundType: refund_type },
-    })),
-  };
-}
 
 interface Pushed {
   readonly kind: string;
@@ -56,62 +33,40 @@ interface Pushed {
   readonly result: string | null;
 }
 
-/** Whether the reference that is shown is ours, as far as is known how it is shown. */
-async function bearsReference(
-  db: Db,
-  { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
-  shown: string | null | undefined,
-): Promise<boolean> {
-  const fit = fitOf(await knownSpellings(db, kind), reference, shown ?? null);
-  return fit !== 'no' || isPlausible({ sent: reference, shown: shown ?? '' });
-}
-
-async function bearsRefundReference(
-  db: Db,
-  { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
-  orderId: number,
-  shown: string | null,
-): Promise<boolean> {
-  const known = await knownSpellings(db, kind);
-  const references = { known, ofOrder: await orderReferences(db, orderId) };
-  return isRefundReference(references, reference, shown);
-}
-
-/** Whether the mirror shows what was sent; what it does not have says nothing. */
+/** Whether the mirror shows the document as sent; members that it does not have are ignored. */
 async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
   const document = parseJsonObject(body);
   const { orderId, pendingRefundId } = readResult(result);
+  const known = await knownSpellings(db, kind);
   if (kind === 'order' && orderId) {
     const shown = await mirroredOrder(db, orderId);
     const sent = newOrderOf(reference, readBody.order(document));
-    if (!shown || !(await bearsReference(db, { kind, reference }, shown.reference))) return false;
-    const told = tellOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
-    return told.differences.length === 0;
+    if (!shown || !isOurs(known, reference, shown.reference)) return false;
+    const seasons = await seasonsShown(db);
+    return describeOrder(compareOrder(sent, shown), sent, seasons).differences.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
     const shown = await mirroredPendingRefund(db, pendingRefundId);
     const sent = newPendingRefundOf(reference, readBody.pendingRefund(document));
-    const own = { kind, reference };
-    const isOurs = await bearsRefundReference(db, own, orderId ?? 0, shown.reference);
-    return isOurs && comparePendingRefund(sent, shown).length === 0;
+    const references = { known, ofOrder: await orderReferences(db, orderId ?? 0) };
+    if (!isRefundReference(references, reference, shown.reference)) return false;
+    return comparePendingRefund(sent, shown).length === 0;
   }
   return false;
 }
 
-interface TakenOtherwise {
+interface Difference {
   readonly orderId: unknown;
   readonly differences: readonly string[];
-  /** Nothing of it must be delivered before a person has looked. */
   readonly holds: boolean;
-  /** It is a pre-order, and nothing shows that it is one. */
   readonly isSeasonUnseen: boolean;
 }
 
-/** It is there, but not as it was sent: nothing to repeat, something to know. */
-export async function tellDifferences(
+/** Opens an incident: nothing is sent again, but a person should know. */
+export async function reportDifferences(
   tx: Tx,
   { outboxId, kind, reference }: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
-  { orderId, differences, holds, isSeasonUnseen }: TakenOtherwise,
+  { orderId, differences, holds, isSeasonUnseen }: Difference,
   now: number,
 ): Promise<void> {
   if (differences.length === 0) return;
@@ -119,7 +74,7 @@ export async function tellDifferences(
   const compare = `compare: selvedge outbox show ${outboxId}`;
   const held = holds ? '; until then its deliveries are not accepted' : '';
   const isLearned = isSeasonUnseen && (await seasonsShown(tx)) === 'unknown';
-  // Said of two, it holds of the account.
+  // Two notes teach it for the whole account.
   const twice = isLearned ? ' (said of two, no further pre-order is held for this)' : '';
   const hint = `${compare}; then: ${resolve}${twice}${held}`;
   const detail = { kind, reference, orderId, differences, holds, isSeasonUnseen, hint };
@@ -128,7 +83,7 @@ export async function tellDifferences(
 
 const detailSchema = z.object({ isSeasonUnseen: z.boolean() });
 
-/** Whether the open incident of a document is about a pre-order that is shown as a plain order. */
+/** Whether the open incident is about a pre-order that is shown as a plain order. */
 export async function isSeasonUnseen(tx: Tx, outboxId: number): Promise<boolean> {
   const row = await tx
     .selectFrom('incident')
@@ -142,7 +97,7 @@ export async function isSeasonUnseen(tx: Tx, outboxId: number): Promise<boolean>
   return parsed.success && parsed.data.isSeasonUnseen;
 }
 
-/** Keys of open incidents whose difference is gone. */
+/** Lists keys of open incidents whose difference is gone. */
 export async function endedDifferences(db: Db): Promise<string[]> {
   const open = await db
     .selectFrom('incident')

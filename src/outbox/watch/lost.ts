@@ -1,7 +1,7 @@
 /**
- * Orders of ours that were confirmed and are not at the service any more, because it was put back
- * to an earlier state. This is the one place that writes `outbox_lost`; what is in it is shown with
- * its document and told in one incident.
+ * Lost orders: confirmed ones that the service does not have any more, because it was restored to
+ * an earlier state. Only this file writes `outbox_lost`; its rows are shown with their documents
+ * and reported in one incident.
  */
 import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
@@ -10,24 +10,22 @@ import type { Db, Tx } from '../../store/store.ts';
 
 const PUT_BACK = { kind: 'service_put_back', entity: 'account', key: 'service' } as const;
 
-/** Orders that the incident names. */
 const NAMED_MAX = 100;
 
-/** What a lost order is, and what is there in its place. */
+/** A lost order, and the order that has its id now. */
 export interface Lost {
   readonly orderId: number;
-  /** Epoch milliseconds. */
   readonly since: number;
-  /** What has its number now; null: nothing that is known. */
+  /** Order that has its id now; null: none that is known. */
   readonly instead: { readonly reference: string | null; readonly orderNo: string | null } | null;
 }
 
 export interface NewLost {
   readonly outboxId: number;
   readonly orderId: number;
-  /** As the order bore it at the service. */
+  /** Reference that the order had at the service. */
   readonly reference: string | null;
-  /** Of the read that does not show it any more. */
+  /** Number of the read that did not show it any more. */
   readonly readSeq: number;
 }
 
@@ -42,8 +40,14 @@ function lostRows(db: Db | Tx) {
         .on(sql<boolean>`s.reference is not l.reference`),
     )
     .select([
-      ...(['l.outbox_id', 'l.order_id', 'l.since', 'l.noted_at', 'o.reference'] as const),
-      ...(['s.reference as instead', 's.order_no as instead_no', 's.order_id as other'] as const),
+      'l.outbox_id',
+      'l.order_id',
+      'l.since',
+      'l.noted_at',
+      'o.reference',
+      's.reference as instead',
+      's.order_no as instead_no',
+      's.order_id as other',
     ])
     .orderBy('l.outbox_id');
 }
@@ -55,7 +59,6 @@ function lostOf({ order_id, since, other, instead, instead_no }: Row): Lost {
   return { orderId: order_id, since, instead: taken };
 }
 
-/** By the outbox ids of those among these that are lost. */
 export async function readLost(
   db: Db | Tx,
   outboxIds: readonly number[],
@@ -64,7 +67,6 @@ export async function readLost(
   return new Map(rows.map((row) => [row.outbox_id, lostOf(row)]));
 }
 
-/** In a sentence, for people. */
 export function describeLost({ orderId, since, instead }: Lost): string {
   const at = new Date(since).toISOString();
   const other = instead?.reference ?? instead?.orderNo;
@@ -72,7 +74,6 @@ export function describeLost({ orderId, since, instead }: Lost): string {
   return `confirmed, but order ${orderId} is no longer at the service since ${at}${taken}`;
 }
 
-/** Whoever handed it in is told of it. */
 async function dueReceipts(tx: Tx, outboxIds: readonly number[]): Promise<void> {
   await tx
     .updateTable('intake')
@@ -86,8 +87,12 @@ export async function addLost(tx: Tx, found: readonly NewLost[], now: number): P
     await tx
       .insertInto('outbox_lost')
       .values({
-        ...{ outbox_id: outboxId, order_id: orderId, reference, read_seq: readSeq },
-        ...{ since: now, noted_at: null },
+        outbox_id: outboxId,
+        order_id: orderId,
+        reference,
+        read_seq: readSeq,
+        since: now,
+        noted_at: null,
       })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
@@ -103,7 +108,7 @@ export async function hasLost(db: Db): Promise<boolean> {
   return one !== undefined;
 }
 
-/** Takes those out that a later read has shown again as they were; gives how many. */
+/** Drops rows that a later read has shown again as they were; returns how many. */
 export async function dropReturned(tx: Tx): Promise<number> {
   const returned = await tx
     .selectFrom('outbox_lost as l')
@@ -119,8 +124,8 @@ export async function dropReturned(tx: Tx): Promise<number> {
   return ids.length;
 }
 
-/** Opens, renews or ends the incident by what is lost and was not noted. */
-export async function tellLost(tx: Tx, now: number): Promise<void> {
+/** Opens, updates or ends the incident about lost orders that were not noted. */
+export async function reportLost(tx: Tx, now: number): Promise<void> {
   const rows = await lostRows(tx).where('l.noted_at', 'is', null).execute();
   if (rows.length === 0) {
     await endIncidents(tx, PUT_BACK, [PUT_BACK.key], now);
@@ -132,13 +137,13 @@ export async function tellLost(tx: Tx, now: number): Promise<void> {
   });
   const [first] = rows;
   const hint =
-    'nothing of it is sent again by itself: see "selvedge outbox list", hand in what is still ' +
+    'nothing of it is sent again by itself: see "selvedge outbox list", submit what is still ' +
     'wanted under a new reference, and end this with: selvedge outbox resolve ' +
     `${first?.outbox_id} --as noted --reason "…"`;
   await updateIncident(tx, { ...PUT_BACK, detail: { lost: rows.length, orders, hint } }, now);
 }
 
-/** A person has seen this order and all others that are lost. Gives how many that were. */
+/** Marks this order and all other lost ones as noted by a person; returns how many. */
 export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<number> {
   const own = await tx
     .selectFrom('outbox_lost')
@@ -152,6 +157,6 @@ export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<n
     .set({ noted_at: now })
     .where('noted_at', 'is', null)
     .executeTakeFirst();
-  await tellLost(tx, now);
+  await reportLost(tx, now);
   return Number(numUpdatedRows);
 }

@@ -1,7 +1,6 @@
 /**
- * Reads the stock of what was just ordered, at once and not with the next pull. Best effort: what
- * does not fit the queue, or is lost with the process, the next pull of the stock brings. A variant
- * that the service does not list any more is left to that pull too, which can tell why.
+ * Reads the stock of ordered articles at once instead of with the next pull. Best effort: the next
+ * pull brings what does not fit the queue, is lost with the process, or is not listed any more.
  */
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -20,14 +19,8 @@ export interface OrderedStockDeps {
   readonly log: Logger;
   readonly v1: Pick<V1Client, 'stockVariant'>;
   readonly sequence: ReadSequence;
-  /** As the pull of the stock asks: less would empty columns. */
+  /** Detail of the stock's pull: less would empty columns. */
   readonly level: StockLevel;
-}
-
-export interface OrderedStock {
-  readonly name: string;
-  add(barcodes: readonly string[]): void;
-  run(signal: AbortSignal): Promise<void>;
 }
 
 const WAITING_MAX = 5_000;
@@ -52,16 +45,16 @@ async function readBatch(
   });
 }
 
-export function createOrderedStock(deps: OrderedStockDeps): OrderedStock {
+export function createOrderedStock(deps: OrderedStockDeps) {
   const waiting = new Set<string>();
   let wake = new AbortController();
   return {
     name: 'ordered-stock',
-    add(barcodes) {
+    add(barcodes: readonly string[]): void {
       for (const barcode of barcodes) if (waiting.size < WAITING_MAX) waiting.add(barcode);
       wake.abort();
     },
-    async run(signal) {
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         wake = new AbortController();
         const batch = [...waiting].slice(0, BATCH);

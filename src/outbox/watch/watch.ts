@@ -1,8 +1,8 @@
 /**
- * What a person should hear of: pushes that are left to a person, that gave up or have waited too
- * long, pending refunds that the service does not confirm, effects that come later than the quiet
- * time allows for, and orders of which the service has two with one reference (which no protocol
- * can prevent). All of it follows from the tables, so that an incident ends when its reason does.
+ * Incidents of the outbox: pushes that need a person, gave up or wait too long, pending refunds
+ * that the service does not confirm, effects that come later than the settlement delay allows for,
+ * and two orders with one reference (which no protocol can prevent). All of them follow from
+ * tables, so an incident ends when its reason does.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -12,9 +12,9 @@ import type { Logger } from '../../lib/log.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { worstLateness } from '../dispatch/quiet-time.ts';
-import { claimsOf } from '../evidence/claims.ts';
 import { knownSpellings, tellsNothing } from '../evidence/known-spellings.ts';
+import { claimsOf } from '../evidence/records.ts';
+import { worstLateness } from '../reconcile.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
 
 export interface WatchDeps {
@@ -25,19 +25,12 @@ export interface WatchDeps {
     readonly alertAfterMs: number;
     readonly refundAlertAfterMs: number;
     readonly auditEveryMs: number;
-    /** As configured. */
-    readonly quietMs: number;
+    readonly reconcileAfterMs: number;
   };
 }
 
-export interface Watch {
-  readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
-  nudge(): void;
-}
-
 const ROUND_MS = 60_000;
-/** What moves within this time after the first is looked at together. */
+/** Delay that joins the changes of a burst into one round. */
 const GATHER_MS = 250;
 const ROWS_MAX = 1_000;
 const SLICE = 2_000;
@@ -46,19 +39,31 @@ const KINDS = ['push_in_doubt', 'push_dead', 'push_late'] as const;
 const REFUND_KIND = 'refund_unconfirmed';
 const QUIET_KIND = 'quiet_time_short';
 const DUPLICATE_KIND = 'duplicate_reference';
-/** A pending refund that was not confirmed for so long is not watched any more. */
+/** Age at which an unconfirmed pending refund is not watched any more. */
 const REFUND_WATCH_MS = 180 * 86_400_000;
+
+function pushIncident(
+  kind: (typeof KINDS)[number],
+  row: { readonly outbox_id: number; readonly kind: string; readonly reference: string },
+  why: string | null,
+): Incident {
+  const detail = { kind: row.kind, reference: row.reference, why };
+  return { kind, entity: 'outbox', key: String(row.outbox_id), detail };
+}
 
 async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
   const open = await tx
     .selectFrom('outbox')
-    .select(['outbox_id', 'kind', 'reference', 'desk_reason', 'last_error'])
+    .select(['outbox_id', 'kind', 'reference', 'blocked_reason', 'last_error'])
     .where('ended_at', 'is', null)
     .where((eb) =>
-      eb.or([eb('desk_reason', 'is not', null), eb('created_at', '<=', now - limits.alertAfterMs)]),
+      eb.or([
+        eb('blocked_reason', 'is not', null),
+        eb('created_at', '<=', now - limits.alertAfterMs),
+      ]),
     )
-    // What is for a person must be told, however many are late behind an outage.
-    .orderBy(sql`desk_reason is null`)
+    // Rows that need a person come first, however many others are late in an outage.
+    .orderBy(sql`blocked_reason is null`)
     .orderBy('outbox_id')
     .limit(ROWS_MAX)
     .execute();
@@ -70,18 +75,11 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
     .limit(ROWS_MAX)
     .execute();
   return [
-    ...open.map((row) => ({
-      kind: row.desk_reason === null ? 'push_late' : 'push_in_doubt',
-      entity: 'outbox',
-      key: String(row.outbox_id),
-      detail: { kind: row.kind, reference: row.reference, why: row.desk_reason ?? row.last_error },
-    })),
-    ...dead.map((row) => ({
-      kind: 'push_dead',
-      entity: 'outbox',
-      key: String(row.outbox_id),
-      detail: { kind: row.kind, reference: row.reference, why: row.last_error },
-    })),
+    ...open.map((row) => {
+      const why = row.blocked_reason ?? row.last_error;
+      return pushIncident(row.blocked_reason === null ? 'push_late' : 'push_in_doubt', row, why);
+    }),
+    ...dead.map((row) => pushIncident('push_dead', row, row.last_error)),
   ];
 }
 
@@ -89,7 +87,7 @@ async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise
   const id = sql<number>`o.result->>'$.pendingRefundId'`;
   const rows = await tx
     .selectFrom('outbox as o')
-    .select(['o.outbox_id', 'o.reference', 'o.order_id', id.as('pending_refund_id')])
+    .select(['o.outbox_id', 'o.reference', 'o.order_id as orderId', id.as('pendingRefundId')])
     .where('o.kind', '=', 'pending_refund')
     .where('o.state', '=', 'confirmed')
     .where('o.ended_at', '<=', now - afterMs)
@@ -101,36 +99,29 @@ async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise
     )
     .limit(ROWS_MAX)
     .execute();
-  return rows.map((row) => ({
-    kind: REFUND_KIND,
-    entity: 'outbox',
-    key: String(row.outbox_id),
-    detail: {
-      reference: row.reference,
-      orderId: row.order_id,
-      pendingRefundId: row.pending_refund_id,
-    },
-  }));
+  return rows.map(({ outbox_id, ...detail }) => {
+    return { kind: REFUND_KIND, entity: 'outbox', key: String(outbox_id), detail };
+  });
 }
 
-function shortQuietTime(latenessMs: number, quietMs: number): Incident[] {
-  if (latenessMs * 2 <= quietMs) return [];
-  const detail = { latenessMs, quietMs, hint: 'raise outbox.quietTime' };
+function shortQuietTime(latenessMs: number, reconcileAfterMs: number): Incident[] {
+  if (latenessMs * 2 <= reconcileAfterMs) return [];
+  const detail = { latenessMs, reconcileAfterMs, hint: 'raise outbox.quietTime' };
   return [{ kind: QUIET_KIND, entity: 'outbox', key: 'quietTime', detail }];
 }
 
 /**
- * Whether each of these orders is what another document of ours has become: then the service cuts
- * references, and nothing is there twice.
+ * Whether each of these orders belongs to a document of its own: then the service cuts references,
+ * and no order is doubled.
  */
 async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolean> {
   return (await claimsOf(db, orderIds)).size === orderIds.length;
 }
 
-/** References that more than one order has; in slices, so that nobody waits for long. */
+/** Lists references of more than one order, in slices, so that nobody waits for long. */
 async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   const found: Incident[] = [];
-  // Letters make no difference; NOCASE knows those of ASCII.
+  // Case is ignored; NOCASE knows ASCII letters.
   const letters = sql<string>`reference collate nocase`;
   const known = await knownSpellings(db, 'order');
   let after = '';
@@ -163,7 +154,6 @@ async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   return found;
 }
 
-/** Searches all mirrored orders for two with one reference. */
 async function auditDuplicates(
   { store, clock, log }: Pick<WatchDeps, 'store' | 'clock' | 'log'>,
   signal: AbortSignal,
@@ -187,30 +177,31 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
     const wanted = [
       ...(await openPushes(tx, limits, now)),
       ...(await unconfirmedRefunds(tx, limits.refundAlertAfterMs, now)),
-      ...shortQuietTime(lateness, limits.quietMs),
+      ...shortQuietTime(lateness, limits.reconcileAfterMs),
     ];
     return reconcileIncidents(tx, [...KINDS, REFUND_KIND, QUIET_KIND], wanted, now);
   });
   for (const { kind, key, detail } of fresh) log.warn({ kind, key, detail }, 'incident');
   const audited = Number((await readState(store.db, AUDITED_KEY)) ?? 0);
   const since = now - audited;
-  // One in a time to come was made before the clock was set back.
+  // A future time is from before the clock was set back.
   if (since < 0 || since >= limits.auditEveryMs) await auditDuplicates(deps, signal);
 }
 
-export function createWatch(deps: WatchDeps): Watch {
+/** Creates the worker that keeps the incidents, each minute and after each wake-up. */
+export function createWatch(deps: WatchDeps) {
   let wake = new AbortController();
   return {
     name: 'outbox-watch',
-    nudge: () => wake.abort(),
-    async run(signal) {
+    wakeUp: () => wake.abort(),
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         wake = new AbortController();
         await round(deps, signal);
         await deps.clock
           .sleep(ROUND_MS, AbortSignal.any([signal, wake.signal]))
           .catch(() => undefined);
-        // A burst of documents is one round.
+        // Joins a burst of documents into one round.
         await deps.clock.sleep(GATHER_MS, signal).catch(() => undefined);
       }
     },

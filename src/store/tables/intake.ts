@@ -3,7 +3,7 @@ import type { Generated } from 'kysely';
 
 interface IntakeTable {
   outbox_id: number;
-  door: 'sql' | 'folder' | 'http' | 'cli';
+  channel: 'sql' | 'folder' | 'http' | 'cli';
   source: string;
   received_at: number;
   repeats: Generated<number>;
@@ -52,7 +52,7 @@ interface OutboxRevisionTable {
   revision: number;
   body: string;
   cause: string;
-  handed_in_at: number;
+  submitted_at: number;
   state: string;
   problems: string;
   last_error: string | null;

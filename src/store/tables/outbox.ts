@@ -1,4 +1,4 @@
-/** Kysely's view of the outbox: what leaves for the service, and what looks have found of it. */
+/** Kysely's view of the outbox: pushes to the service, their attempts, and lookups of them. */
 import type { Generated } from 'kysely';
 
 export type OutboxState =
@@ -30,7 +30,7 @@ interface OutboxTable {
   last_error: string | null;
   reference_key: string | null;
   problems: Generated<string>;
-  desk_reason: string | null;
+  blocked_reason: string | null;
   order_id: number | null;
   shown_reference: string | null;
   order_delivery_id: number | null;
@@ -73,7 +73,7 @@ interface OutboxEvidenceTable {
   outbox_id: number;
   at: number;
   source: string;
-  found: 'yes' | 'no' | 'unclear';
+  outcome: 'matched' | 'not_found' | 'ambiguous';
   detail: string;
   complete: Generated<number>;
 }

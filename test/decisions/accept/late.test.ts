@@ -1,4 +1,4 @@
-/** An accept leaves while what it rests on is fresh, or is decided anew. */
+/** An accept leaves while what it rests on is fresh, or is decided again. */
 import { expect, it } from 'vitest';
 import { ACCEPT_SMALL, createDeciderFixture, loadedRules } from '../support.ts';
 
@@ -28,7 +28,7 @@ it.each([
   ['nobody had refused it', undefined, ['1 accept']],
   ['the service had refused it', 'refused', []],
   ['the service had another status', 'conflict', []],
-])('is decided anew where it waited too long and %s', async (_, answer, anew) => {
+])('is decided again where it waited too long and %s', async (_, answer, anew) => {
   const fixture = await createDeciderFixture();
   const { db } = fixture.store;
   await fixture.delivery({ id: 1 });

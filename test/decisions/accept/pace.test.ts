@@ -99,7 +99,7 @@ describe('accepting pauses', () => {
     expect(await fixture.decide()).toContain('3 accept');
   });
 
-  it('not for what was counted, was not sent in time, and is decided anew', async () => {
+  it('not for what was counted, was not sent in time, and is decided again', async () => {
     const fixture = await createPace({ max_per_hour: 2 });
     for (const id of [1, 2]) await fixture.delivery({ id });
     await fixture.decide();

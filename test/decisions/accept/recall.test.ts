@@ -27,7 +27,7 @@ async function accepted(rules = ACCEPT_SMALL) {
 }
 
 describe('an accept that was not sent yet', () => {
-  it.each(WAYS)('is canceled and decided anew when its rule %s', async (_, text, settings) => {
+  it.each(WAYS)('is canceled and decided again when its rule %s', async (_, text, settings) => {
     const { fixture, outbox } = await accepted();
     const rules = () => loadedRules(text, settings);
     expect(await fixture.decide({ rules })).toEqual(['1 no_rule']);

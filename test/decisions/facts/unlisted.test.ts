@@ -32,7 +32,7 @@ async function reasonIn({ store }: DeciderFixture): Promise<string | undefined> 
 const UNKNOWN = 'could not evaluate: delivery.lines.stock_free';
 
 describe('a variant that the stock does not list', () => {
-  it('is unknown, or none by the setting, and is decided anew when that changes', async () => {
+  it('is unknown, or none by the setting, and is decided again when that changes', async () => {
     const fixture = await createDeciderFixture();
     await fixture.stock({ b: 10 });
     await fixture.delivery({ id: 1 });

@@ -30,7 +30,7 @@ async function sendOrder({ store }: DeciderFixture, sent: Sent): Promise<void> {
       ...{ outbox_id: 17, kind: 'order', ordering_key: 'order/a-1', reference, state, attempts },
       ...{ reference_key: reference.toLowerCase(), body, body_hash: '', cause: 'test' },
       ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: isOver ? 0 : null },
-      ...{ in_doubt_since: null, result: null, last_error: null, desk_reason: desk },
+      ...{ in_doubt_since: null, result: null, last_error: null, blocked_reason: desk },
       ...{ order_id: orderId, shown_reference: null },
     })
     .execute();
@@ -43,7 +43,7 @@ async function sendOrder({ store }: DeciderFixture, sent: Sent): Promise<void> {
     })
     .execute();
   if (lookedAt !== undefined) {
-    const look = { source: 'look-up', found: 'no', complete: 1, detail: '{}' } as const;
+    const look = { source: 'look-up', outcome: 'not_found', complete: 1, detail: '{}' } as const;
     await store.db
       .insertInto('outbox_evidence')
       .values({ ...look, outbox_id: 17, at: lookedAt })
@@ -113,7 +113,7 @@ it.each<[string, Sent, string]>([
   expect(await decided(fixture)).toMatchObject(held);
   await fixture.store.db
     .updateTable('outbox')
-    .set({ state: 'confirmed', ended_at: 1, desk_reason: null, order_id: 1 })
+    .set({ state: 'confirmed', ended_at: 1, blocked_reason: null, order_id: 1 })
     .where('outbox_id', '=', 17)
     .execute();
   await fixture.clock.advance(31_000);

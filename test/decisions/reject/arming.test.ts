@@ -117,7 +117,7 @@ describe('arming a reject rule', () => {
 });
 
 describe('an armed reject rule', () => {
-  it('has what waits decided anew when it is armed, or disarmed', async () => {
+  it('has what waits decided again when it is armed, or disarmed', async () => {
     const rejects = await createRejectFixture();
     await rejects.waiting();
     expect(await rejects.latest()).toMatchObject({ outcome: 'reject', trigger: 'facts' });

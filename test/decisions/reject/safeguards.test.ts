@@ -99,7 +99,7 @@ describe('the safeguard', () => {
     await end();
   });
 
-  it('re-read: what changed while it waited is decided anew', async () => {
+  it('re-read: what changed while it waited is decided again', async () => {
     const rejects = await createRejectFixture();
     await rejects.waiting();
     await rejects.afterGrace({ readDelivery: () => rejects.unlucky(1, {}, 14).then(() => ({})) });
@@ -123,7 +123,7 @@ describe('the safeguard', () => {
     expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
   });
 
-  it('re-read: what the service does not know any more is decided anew', async () => {
+  it('re-read: what the service does not know any more is decided again', async () => {
     const rejects = await createRejectFixture();
     await rejects.waiting();
     await rejects.afterGrace({ readDelivery: () => Promise.reject(new Error('no answer')) });
@@ -183,7 +183,7 @@ describe('the safeguard', () => {
     expect((await rejects.overview()).armed[0]?.ruleHash).not.toBe(rule?.hash);
   });
 
-  it('re-evaluation: what the rules want otherwise by then is decided anew', async () => {
+  it('re-evaluation: what the rules want otherwise by then is decided again', async () => {
     const rejects = await createRejectFixture();
     await rejects.waiting();
     await rejects.afterGrace({

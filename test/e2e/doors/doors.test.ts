@@ -81,7 +81,7 @@ describe('the four doors', () => {
     const pushed = await house.call('orders', 'push', file, '--wait', '1m');
     expect(pushed.code).toBe(3);
     expect(pushed.stdout).toMatch(
-      /^by-cli: refused, .*there is no variant 1.*hand it in under a new reference/,
+      /^by-cli: refused, .*there is no variant 1.*submit it under a new reference/,
     );
     const [byFile] = await house.fileEnd('done/one.json');
     const ends = [await house.sqlEnd(row), byFile, await house.httpEnd(Number(body.documentId))];

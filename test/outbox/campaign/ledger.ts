@@ -13,7 +13,7 @@ export interface LedgerWish {
   readonly reference: Reference;
   readonly folder: string;
   /** How long what is in doubt must be left alone. */
-  readonly quietMs: number;
+  readonly reconcileAfterMs: number;
   readonly secrets: readonly string[];
 }
 
@@ -46,7 +46,7 @@ function hasty(wish: LedgerWish, attempts: readonly Attempt[]): string[] {
     const looked = looks.filter(({ at, path }) => {
       const isOfKind = path.endsWith('/orders') === (kind === 'order');
       const ms = Date.parse(at);
-      return isOfKind && ms >= previousAt + wish.quietMs && ms <= startedAt;
+      return isOfKind && ms >= previousAt + wish.reconcileAfterMs && ms <= startedAt;
     });
     if (looked.length >= LOOKS_MIN) return [];
     return [`sent again after ${startedAt - previousAt} ms and ${looked.length} looks: ${name}`];

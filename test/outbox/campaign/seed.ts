@@ -178,10 +178,10 @@ async function killAtRandom(daemon: ChildDaemon, random: Random, times: number):
   }
 }
 
-async function waitFor(look: () => boolean, msMax: number): Promise<boolean> {
+async function waitFor(isTrue: () => boolean, msMax: number): Promise<boolean> {
   const clock = systemClock();
   const deadline = clock.monotonic() + msMax;
-  while (!look()) {
+  while (!isTrue()) {
     if (clock.monotonic() > deadline) return false;
     await clock.sleep(LOOK_MS);
   }
@@ -192,9 +192,9 @@ async function waitFor(look: () => boolean, msMax: number): Promise<boolean> {
 function isSettled(folder: string): boolean {
   const mirror = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
   const open = mirror.prepare(
-    `select 1 from outbox o where ended_at is null and desk_reason is null and not exists (
+    `select 1 from outbox o where ended_at is null and blocked_reason is null and not exists (
       select 1 from outbox b where b.ordering_key = o.ordering_key and b.outbox_id < o.outbox_id
-        and b.ended_at is null and b.desk_reason is not null) limit 1`,
+        and b.ended_at is null and b.blocked_reason is not null) limit 1`,
   );
   const settled = open.get() === undefined;
   mirror.close();
@@ -275,7 +275,7 @@ export async function runSeed(wish: SeedWish): Promise<SeedFigures> {
   };
   await daemon.kill();
   const secrets = [TOKEN, ...Object.values(reference.credentials).map((key) => key.clientSecret)];
-  problems.push(...ledgerProblems({ reference, folder, quietMs: QUIET_MS, secrets }));
+  problems.push(...ledgerProblems({ reference, folder, reconcileAfterMs: QUIET_MS, secrets }));
   if (secrets.some((secret) => daemon.output().includes(secret))) {
     problems.push('a secret is in the log');
   }

@@ -21,16 +21,16 @@ const rowSchema = z.object({
   kind: z.string(),
   reference: z.string(),
   state: z.string(),
-  desk: z.string().nullable(),
+  blocked: z.string().nullable(),
   error: z.string().nullable(),
   evidence: z.int(),
   behind: z.int(),
 });
 
-const ROWS = `select kind, reference, state, desk_reason as desk, last_error as error,
+const ROWS = `select kind, reference, state, blocked_reason as blocked, last_error as error,
   (select count(*) from outbox_evidence e where e.outbox_id = o.outbox_id) as evidence,
   exists (select 1 from outbox b where b.ordering_key = o.ordering_key and b.outbox_id < o.outbox_id
-    and b.desk_reason is not null) as behind
+    and b.blocked_reason is not null) as behind
   from outbox o`;
 
 function countsBy(references: readonly string[]): Map<string, number> {
@@ -80,7 +80,7 @@ function judge(reference: Reference, folder: string, papers: readonly Paper[]): 
     if (row?.state === 'confirmed') {
       counts.confirmed += 1;
       if (count === 0) wrong('lost', told);
-    } else if (row?.state === 'in_doubt' && row.desk !== null && row.evidence > 0) {
+    } else if (row?.state === 'in_doubt' && row.blocked !== null && row.evidence > 0) {
       counts.inDoubt += 1;
     } else if (row?.state === 'queued' && row.behind === 1) {
       // Its order is the one that a person must decide about.
@@ -122,7 +122,7 @@ export async function verdictOf(
   reference: Reference,
   folder: string,
   papers: readonly Paper[],
-  waitFor: (look: () => boolean) => Promise<boolean>,
+  waitFor: (lookUp: () => boolean) => Promise<boolean>,
 ): Promise<Verdict> {
   const verdict = judge(reference, folder, papers);
   // A file with a document that is left to a person is not final.

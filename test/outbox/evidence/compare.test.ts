@@ -1,14 +1,14 @@
 /** What of an order that came back is other than what was sent, and what follows from it. */
 import { describe, expect, it } from 'vitest';
 import type { NewOrder } from '../../../src/client/v1/order-body.ts';
-import { unseenSeason } from '../../../src/outbox/evidence/seasons.ts';
 import {
   compareOrder,
+  describeOrder,
   piecesOf,
   relate,
   type ShownOrder,
-  tellOrder,
-} from '../../../src/outbox/kinds/compare.ts';
+} from '../../../src/outbox/evidence/compare.ts';
+import { unseenSeason } from '../../../src/outbox/evidence/seasons.ts';
 
 const ADDRESS = {
   ...{ firstName: 'Ann', lastName: 'Lee', phone: '1', email: 'a@b.example' },
@@ -37,7 +37,7 @@ const AHEAD: NewOrder = {
 };
 
 function told(sent: NewOrder, shown: ShownOrder, seasons: 'yes' | 'never' | 'unknown' = 'unknown') {
-  return tellOrder(compareOrder(sent, shown), sent, seasons);
+  return describeOrder(compareOrder(sent, shown), sent, seasons);
 }
 
 const AS_SENT = { differences: [], holds: false };

@@ -27,7 +27,7 @@ async function createSchool() {
           ...{ outbox_id: now, kind: 'order', ordering_key: sent, reference: sent, body: '{}' },
           ...{ reference_key: sent.toLowerCase(), body_hash: '', state: 'confirmed', attempts: 1 },
           ...{ expected_from: null, due_at: 0, in_doubt_since: null, created_at: 0 },
-          ...{ ended_at: now, cause: 'test', result: null, last_error: null, desk_reason: null },
+          ...{ ended_at: now, cause: 'test', result: null, last_error: null, blocked_reason: null },
           ...{ order_id: now, shown_reference: shown },
         })
         .execute();

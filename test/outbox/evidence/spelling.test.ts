@@ -1,12 +1,15 @@
 /** How the spelling of references is learned from orders that were answered. */
 import { describe, expect, it } from 'vitest';
 import {
+  accepts,
   explain,
   explainNewest,
+  isBlank,
+  isLossy,
   isPlausible,
   type Pair,
-} from '../../../src/outbox/evidence/learn-spelling.ts';
-import { accepts, isBlank, isLossy, spell } from '../../../src/outbox/evidence/spelling.ts';
+  spell,
+} from '../../../src/outbox/evidence/spelling.ts';
 
 const SENT = ['Shop  7/2026#A-01731', 'Shop 7/2026#B-01732', 'Shop 12/2026#A-02001'] as const;
 

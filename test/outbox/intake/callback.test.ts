@@ -8,7 +8,7 @@ import { createCallback } from '../../../src/outbox/intake/callback.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
-import { deskOf } from '../support.ts';
+import { reviewOf } from '../support.ts';
 import { delivered, endDocument, intakeOf, runWorker } from './support.ts';
 
 const QUICK = { timeoutMs: 60_000, attemptsMax: 3, delayMinMs: 10, delayMaxMs: 20 };
@@ -22,7 +22,7 @@ async function ended(
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = intakeOf(store);
-  await intake.handIn([delivered('SO-1')]);
+  await intake.submit([delivered('SO-1')]);
   await endDocument(store, 1, 'confirmed', { result: '{"orderId":5,"orderNo":"N-5"}' });
   const program = join(folder, 'told.sh');
   writeFileSync(program, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o700 });
@@ -174,15 +174,15 @@ describe('the callback command', () => {
     async (as) => {
       const store = await temporaryStore(systemClock());
       const intake = intakeOf(store);
-      await intake.handIn([delivered('SO-1')]);
+      await intake.submit([delivered('SO-1')]);
       const outbox = store.db.updateTable('outbox');
       await outbox.set({ state: 'dead', ended_at: 1 }).execute();
       await store.db.updateTable('intake').set({ callback_due_at: null }).execute();
       const confirm = async () => ({ orderId: 5 });
-      const desk = deskOf({ store, clock: systemClock() }, { confirm });
+      const review = reviewOf({ store, clock: systemClock() }, { confirm });
       const who = { actor: 'anna', reason: 'asked the service' };
-      if (as === 'confirmed') await desk.resolve(1, { as: 'confirmed', id: '5' }, who);
-      else await desk.cancel({ outboxId: 1 }, who);
+      if (as === 'confirmed') await review.resolve(1, { as: 'confirmed', id: '5' }, who);
+      else await review.cancel({ outboxId: 1 }, who);
       const row = await store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
       expect(row.callback_due_at).toEqual(expect.any(Number));
     },

@@ -4,9 +4,9 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { revisionsOf } from '../../../src/outbox/corrections.ts';
 import {
   createIntake,
-  type Delivered,
   type IntakeDeps,
-} from '../../../src/outbox/intake/hand-in.ts';
+  type Submission,
+} from '../../../src/outbox/intake/intake.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
@@ -18,9 +18,9 @@ async function openIntake(whyOff: IntakeDeps['whyOff'] = () => undefined) {
   const taken: string[] = [];
   const hasRoom = () => true;
   const intake = createIntake({ store, onTaken: () => taken.push('taken'), hasRoom, whyOff });
-  const handIn = async (one: Delivered) => (await intake.handIn([one]))[0];
+  const submit = async (one: Submission) => (await intake.submit([one]))[0];
   const receipt = async () => readReceipt(store.db, 1);
-  return { store, taken, handIn, receipt };
+  return { store, taken, submit, receipt };
 }
 
 /** As the checks before the sending, or a person, end what was never sent. */
@@ -39,12 +39,12 @@ async function attempted(store: SqliteStore, attempt: number, kind: string | nul
 }
 
 it('another content takes the place of what was refused before it was sent', async () => {
-  const { store, taken, handIn, receipt } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, taken, submit, receipt } = await openIntake();
+  await submit(delivered('A'));
   await end(store, 'refused', 'lines[0].barcode: is not known at the service');
-  expect((await receipt())?.nextStep).toContain('hand it in again under the same reference');
+  expect((await receipt())?.nextStep).toContain('submit it again under the same reference');
   const corrected = { ...delivered('a ', order(2)), source: 'second', receivedAt: 6_000 };
-  expect(await handIn(corrected)).toEqual({ ok: true, documentId: 1, repeated: false });
+  expect(await submit(corrected)).toEqual({ ok: true, documentId: 1, repeated: false });
   expect(taken).toHaveLength(2);
   expect(await receipt()).toMatchObject({
     ...{ documentId: 1, reference: 'A', state: 'queued', final: false, problems: [] },
@@ -52,7 +52,7 @@ it('another content takes the place of what was refused before it was sent', asy
   });
   expect(await revisionsOf(store.db, 1)).toMatchObject([
     {
-      ...{ revision: 1, document: order(), state: 'refused', handedInAt: 1_000 },
+      ...{ revision: 1, document: order(), state: 'refused', submittedAt: 1_000 },
       lastError: 'lines[0].barcode: is not known at the service',
     },
   ]);
@@ -61,82 +61,82 @@ it('another content takes the place of what was refused before it was sent', asy
 });
 
 it('the same content is checked once more after a refusal that was never sent', async () => {
-  const { store, taken, handIn, receipt } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, taken, submit, receipt } = await openIntake();
+  await submit(delivered('A'));
   await end(store, 'refused', 'freight.type: there is no freight X');
-  expect(await handIn(delivered('A'))).toMatchObject({ documentId: 1, repeated: false });
+  expect(await submit(delivered('A'))).toMatchObject({ documentId: 1, repeated: false });
   expect(await receipt()).toMatchObject({ state: 'queued' });
   expect(taken).toHaveLength(2);
   expect(await revisionsOf(store.db, 1)).toEqual([]);
   // While it waits it is the same document, and another one is none of it.
-  expect(await handIn(delivered('A'))).toMatchObject({ ok: true, repeated: true });
-  expect(await handIn(delivered('A', order(3)))).toMatchObject({ ok: false, code: 'conflict' });
+  expect(await submit(delivered('A'))).toMatchObject({ ok: true, repeated: true });
+  expect(await submit(delivered('A', order(3)))).toMatchObject({ ok: false, code: 'conflict' });
 });
 
 it.each(['refused', 'ambiguous', null])(
   'what left once, and may have had an effect (%s), keeps its reference from other content',
   async (kind) => {
-    const { store, handIn, receipt } = await openIntake();
-    await handIn(delivered('A'));
+    const { store, submit, receipt } = await openIntake();
+    await submit(delivered('A'));
     await attempted(store, 1, 'not_processed');
     await attempted(store, 2, kind);
     await end(store, 'refused', 'HTTP 422');
-    expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: false, code: 'conflict' });
-    expect(await handIn(delivered('A'))).toMatchObject({ ok: true, repeated: true });
+    expect(await submit(delivered('A', order(2)))).toMatchObject({ ok: false, code: 'conflict' });
+    expect(await submit(delivered('A'))).toMatchObject({ ok: true, repeated: true });
     expect(await receipt()).toMatchObject({ state: 'refused' });
     expect((await receipt())?.nextStep).toContain('under a new reference');
   },
 );
 
 it('an attempt that the service did not process keeps nothing from being corrected', async () => {
-  const { store, handIn } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, submit } = await openIntake();
+  await submit(delivered('A'));
   await attempted(store, 1, 'not_processed');
   await end(store, 'refused', 'lines[0].barcode: is no longer sold at the service');
-  expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: true, repeated: false });
+  expect(await submit(delivered('A', order(2)))).toMatchObject({ ok: true, repeated: false });
 });
 
 it('of what a person called off other content is taken, and the same one is not', async () => {
-  const { store, handIn, receipt } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, submit, receipt } = await openIntake();
+  await submit(delivered('A'));
   await end(store, 'canceled', 'ann canceled it: wrong price');
-  expect(await handIn(delivered('A'))).toMatchObject({ ok: true, repeated: true });
+  expect(await submit(delivered('A'))).toMatchObject({ ok: true, repeated: true });
   expect(await receipt()).toMatchObject({ state: 'canceled' });
   expect((await receipt())?.nextStep).toContain('other content may come under the same reference');
-  expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: true, repeated: false });
+  expect(await submit(delivered('A', order(2)))).toMatchObject({ ok: true, repeated: false });
   expect(await receipt()).toMatchObject({ state: 'queued' });
 });
 
 it('a refund that names another order goes out with the documents of that order', async () => {
-  const { store, handIn } = await openIntake();
-  const refund = (orderReference: string): Delivered => ({
+  const { store, submit } = await openIntake();
+  const refund = (orderReference: string): Submission => ({
     ...delivered('R-1', { orderReference, lines: [{ barcode: '1', quantity: 1 }] }),
     kind: 'pending_refund',
   });
-  await handIn(refund('SO-1'));
+  await submit(refund('SO-1'));
   await end(store, 'refused', 'orderReference: no such order');
-  expect(await handIn(refund('SO-2'))).toMatchObject({ documentId: 1, repeated: false });
+  expect(await submit(refund('SO-2'))).toMatchObject({ documentId: 1, repeated: false });
   const row = await store.db.selectFrom('outbox').select(['ordering_key', 'order_id']).execute();
   expect(row).toEqual([{ ordering_key: 'order/so-2', order_id: null }]);
 });
 
 it('of a kind that is off nothing is corrected, and what was there stays', async () => {
   let off: string | undefined;
-  const { store, handIn, receipt } = await openIntake(() =>
+  const { store, submit, receipt } = await openIntake(() =>
     off === undefined ? undefined : { path: 'kind', message: off },
   );
-  await handIn(delivered('A'));
+  await submit(delivered('A'));
   await end(store, 'refused', 'no');
   off = 'orders are off';
-  expect(await handIn(delivered('A', order(2)))).toMatchObject({ ok: false, code: 'invalid' });
-  expect(await handIn(delivered('A'))).toMatchObject({ ok: false, code: 'invalid' });
+  expect(await submit(delivered('A', order(2)))).toMatchObject({ ok: false, code: 'invalid' });
+  expect(await submit(delivered('A'))).toMatchObject({ ok: false, code: 'invalid' });
   expect(await receipt()).toMatchObject({ state: 'refused' });
 });
 
 it('no more than twenty earlier contents are kept', async () => {
-  const { store, handIn } = await openIntake();
+  const { store, submit } = await openIntake();
   for (let quantity = 1; quantity <= 24; quantity += 1) {
-    await handIn(delivered('A', order(quantity)));
+    await submit(delivered('A', order(quantity)));
     await end(store, 'refused', 'no');
   }
   const kept = await revisionsOf(store.db, 1);
@@ -145,32 +145,32 @@ it('no more than twenty earlier contents are kept', async () => {
 });
 
 it('the command is told of the new end, and no more of the one that is over', async () => {
-  const { store, handIn } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, submit } = await openIntake();
+  await submit(delivered('A'));
   await end(store, 'refused', 'no');
   const due = async () =>
     (await store.db.selectFrom('intake').select('callback_due_at').executeTakeFirstOrThrow())
       .callback_due_at;
   expect(await due()).toBe(5_000);
-  await handIn(delivered('A', order(2)));
+  await submit(delivered('A', order(2)));
   expect(await due()).toBe(null);
   await end(store, 'refused', 'no again');
   expect(await due()).toBe(5_000);
 });
 
 it('a dry run of the correction is a check, not a conflict', async () => {
-  const { store, handIn } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, submit } = await openIntake();
+  await submit(delivered('A'));
   await end(store, 'refused', 'no');
   const never = async (): Promise<never> => {
     throw new Error('a dry run sends nothing');
   };
   const clear = async () => ({ send: true, baseline: {}, warnings: [] }) as const;
-  const kind = { kind: 'order', creates: () => true, clear, look: never, send: never };
+  const kind = { kind: 'order', creates: () => true, clear, lookUp: never, send: never };
   const preflight = createPreflight(store, systemClock(), [kind]);
   const signal = new AbortController().signal;
   for (const quantity of [1, 2]) {
-    const submission = { kind: 'order', reference: 'A', payload: order(quantity) };
-    expect(await preflight(submission, signal)).toMatchObject({ verdict: 'fit', problems: [] });
+    const envelope = { kind: 'order', reference: 'A', payload: order(quantity) };
+    expect(await preflight(envelope, signal)).toMatchObject({ verdict: 'fit', problems: [] });
   }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
+import { readEntries } from '../../../src/outbox/intake/folder-scan.ts';
 import { order } from './support.ts';
 
 function line(reference: string): string {

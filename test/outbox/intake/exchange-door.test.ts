@@ -47,7 +47,7 @@ function bothShown({ sql }: Doors): Promise<true> {
 /** Stopped doors whose file, with two documents of other doors, is gone. */
 async function doorsWithoutFile(): Promise<Doors> {
   const doors = await openDoors();
-  await doors.intake.handIn([delivered('SO-1'), delivered('SO-2')]);
+  await doors.intake.submit([delivered('SO-1'), delivered('SO-2')]);
   await bothShown(doors);
   await doors.stop();
   rmSync(doors.path);
@@ -105,7 +105,7 @@ describe('the SQL door', () => {
     });
     expect(await receiptOf(doors, 2)).toEqual(await receiptOf(doors, 1));
     const intake = await doors.store.db.selectFrom('intake').selectAll().execute();
-    expect(intake).toMatchObject([{ door: 'sql', source: '1', repeats: 1 }]);
+    expect(intake).toMatchObject([{ channel: 'sql', source: '1', repeats: 1 }]);
   });
 
   it('refuses another document under the same reference, with both on show', async () => {
@@ -204,7 +204,7 @@ describe('the SQL door', () => {
     client(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
       insert into intake (kind, reference, payload) select 'order', 'SO-' || i, '${row}' from n`);
     const taken = Array.from({ length: count }, (_, at) => delivered(`SO-${at + 1}`));
-    await intake.handIn(taken);
+    await intake.submit(taken);
     // Their receipts wait, so that those of others are next.
     const first = store.db.updateTable('outbox').where('outbox_id', '<=', 10);
     await first.set({ state: 'sending' }).execute();
@@ -252,7 +252,7 @@ describe('the SQL door', () => {
   it('starts without a commit for each of a thousand open documents', async () => {
     const { store, intake, sql: client, stop, start } = await openDoors();
     const count = 1_000;
-    await intake.handIn(Array.from({ length: count }, (_, at) => delivered(`SO-${at + 1}`)));
+    await intake.submit(Array.from({ length: count }, (_, at) => delivered(`SO-${at + 1}`)));
     const shownAfter = (time: string) => () =>
       client(`SELECT count(*) FROM receipt WHERE changed_at > '${time}'`) === `${count}` ||
       undefined;
@@ -280,7 +280,7 @@ describe('the SQL door', () => {
     const doors = await restoredDoors();
     const restored = { at: 1, createdAt: '2026-01-05T07:00:00Z', maxDocumentId: 1 };
     await writeRestored(doors.store.db, restored, systemClock());
-    await doors.intake.handIn([delivered('SO-3')]);
+    await doors.intake.submit([delivered('SO-3')]);
     doors.start();
     await until('the cut', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
     expect(await receiptOf(doors, 2)).toMatchObject({ documentId: null, state: 'in_doubt' });
@@ -395,7 +395,7 @@ describe('the SQL door', () => {
     doors.sql(`BEGIN; DELETE FROM erp_customer;
       INSERT INTO erp_customer(account_no, blocked) VALUES ('12345', 0), ('777', 1); COMMIT`);
     await known('12345=0 777=1');
-    // Handed in with spaces before it from now on.
+    // SubmitResult in with spaces before it from now on.
     doors.sql("UPDATE erp_customer SET account_no = '  777', blocked = 0 WHERE account_no = '777'");
     await known('12345=0 777=0');
     doors.sql("INSERT INTO erp_customer(account_no, blocked) VALUES ('777', 1)");

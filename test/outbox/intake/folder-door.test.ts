@@ -207,7 +207,7 @@ describe('the drop folder', () => {
 
   it('shows what is in the way of a reference that another door has brought', async () => {
     const { intake, start, drop, receipt } = await openFolder();
-    await intake.handIn([delivered('SO-1', order(1))]);
+    await intake.submit([delivered('SO-1', order(1))]);
     start();
     drop('same.json', envelope('SO-1', 1));
     expect((await receipt('done/same.json')).documents).toMatchObject([{ documentId: 1 }]);
@@ -318,8 +318,8 @@ describe('the drop folder', () => {
       await receipt('done/before.json');
       await stop();
       drop('one.json', envelope('SO-1'));
-      const where = { door: 'folder', source: 'one.json:1' } as const;
-      await intake.handIn([{ ...delivered('SO-1'), ...where }]);
+      const where = { channel: 'folder', source: 'one.json:1' } as const;
+      await intake.submit([{ ...delivered('SO-1'), ...where }]);
       if (step !== 'handed in') {
         // What a stop leaves behind: everything but the last rename.
         const again = start();

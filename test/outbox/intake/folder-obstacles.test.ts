@@ -58,7 +58,7 @@ describe('the drop folder', () => {
     },
   );
 
-  it('says in the log why a link and a folder are left alone, and takes the next', async () => {
+  it('says in the log why a link and a folder are skipped, and takes the next', async () => {
     let written = '';
     const write = (line: string): void => {
       written += line;
@@ -72,8 +72,8 @@ describe('the drop folder', () => {
     drop('c.json', envelope('SO-2'));
     start();
     await until('the file', () => written.includes('file taken') || undefined);
-    expect(written).toMatch(/a\.json.*file is left alone: it is no file \(a link counts as such\)/);
-    expect(written).toMatch(/b\.json.*a file is left alone: it is a folder/);
+    expect(written).toMatch(/a\.json.*file skipped: it is no file \(a link counts as such\)/);
+    expect(written).toMatch(/b\.json.*file skipped: it is a folder/);
     const taken = await store.db.selectFrom('outbox').select('reference').execute();
     expect(taken).toEqual([{ reference: 'SO-2' }]);
   });
@@ -105,8 +105,8 @@ describe('the drop folder', () => {
     start();
     await receipt('done/last.json');
     await until('the line', () => written.includes('orders.ndjson') || undefined);
-    expect(written).toMatch(/orders\.ndjson.*left alone: its name does not end in \.json/);
-    expect(written).toMatch(/A\.JSON\.RECEIPT\.JSON.*left alone: it is named like a receipt/);
+    expect(written).toMatch(/orders\.ndjson.*file skipped: its name does not end in \.json/);
+    expect(written).toMatch(/A\.JSON\.RECEIPT\.JSON.*file skipped: it is named like a receipt/);
     expect(written).not.toContain('fresh.tmp');
   });
 
@@ -146,7 +146,7 @@ describe('the drop folder', () => {
       await until(name, () => written.includes(`"file":"${name}"`) || undefined);
       aheadMs += 61_000;
     }
-    const told = (): number => written.split('left alone').length - 1;
+    const told = (): number => written.split('file skipped').length - 1;
     expect(told()).toBe(1);
     aheadMs += 3_600_000;
     await until('the reminder', () => told() === 2 || undefined);

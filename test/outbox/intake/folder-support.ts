@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
-import type { Intake } from '../../../src/outbox/intake/hand-in.ts';
+import { createFolderChannel } from '../../../src/outbox/intake/folder-channel.ts';
+import type { Intake } from '../../../src/outbox/intake/intake.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -44,13 +44,13 @@ export async function openFolder(
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = intakeOf(store);
-  const handIn: Intake['handIn'] = (delivered) => {
+  const submit: Intake['submit'] = (delivered) => {
     beforeTaking();
-    return intake.handIn(delivered);
+    return intake.submit(delivered);
   };
-  const deps = { store, intake: { handIn }, clock, log, folder };
+  const deps = { store, intake: { submit }, clock, log, folder };
   const start = () =>
-    runWorker(createFolderDoor({ ...deps, settleMs: 0, fileBytesMax, keepMs: DAY_MS }));
+    runWorker(createFolderChannel({ ...deps, settleMs: 0, fileBytesMax, keepMs: DAY_MS }));
   return {
     ...{ store, intake, folder, start },
     drop(name, content) {

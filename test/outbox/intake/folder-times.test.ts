@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
+import { createFolderChannel } from '../../../src/outbox/intake/folder-channel.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -30,7 +30,7 @@ async function timedFolder(settleMs = 0) {
   const folder = temporaryFolder();
   const intake = intakeOf(store);
   const limits = { settleMs, fileBytesMax: 100_000, keepMs: DAY_MS };
-  runWorker(createFolderDoor({ store, intake, clock, log: silentLogger(), folder, ...limits }));
+  runWorker(createFolderChannel({ store, intake, clock, log: silentLogger(), folder, ...limits }));
   const rests = () => until('the end of a round', () => clock.pending() > 0 || undefined);
   const path = (name: string): string => join(folder, name);
   await rests();

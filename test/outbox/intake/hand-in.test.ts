@@ -2,16 +2,15 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { onFile } from '../../../src/outbox/enqueue.ts';
-import { readDocuments } from '../../../src/outbox/intake/documents-text.ts';
-import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
+import { parsePayload, readDocuments } from '../../../src/outbox/intake/envelope.ts';
+import { readEntries } from '../../../src/outbox/intake/folder-scan.ts';
 import {
   createIntake,
-  type Delivered,
-  type Handed,
   type IntakeDeps,
-} from '../../../src/outbox/intake/hand-in.ts';
+  type Submission,
+  type SubmitResult,
+} from '../../../src/outbox/intake/intake.ts';
 import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
-import { parsePayload } from '../../../src/outbox/intake/submission.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, order } from './support.ts';
 
@@ -22,16 +21,17 @@ async function openIntake(
   const store = await temporaryStore(systemClock());
   const taken: string[] = [];
   const intake = createIntake({ store, onTaken: () => taken.push('taken'), hasRoom, whyOff });
-  const handIn = async (...all: Delivered[]): Promise<readonly Handed[]> => intake.handIn(all);
+  const submit = async (...all: Submission[]): Promise<readonly SubmitResult[]> =>
+    intake.submit(all);
   const receipt = async (id: number) => readReceipt(store.db, id);
-  return { store, taken, handIn, receipt };
+  return { store, taken, submit, receipt };
 }
 
-function codeOf(handed: Handed | undefined): string {
+function codeOf(handed: SubmitResult | undefined): string {
   return handed?.ok ? `document ${handed.documentId}` : `${handed?.code}`;
 }
 
-function problemsOf(handed: Handed | undefined): string[] {
+function problemsOf(handed: SubmitResult | undefined): string[] {
   if (!handed || handed.ok) return [];
   return handed.problems.map(({ path, message }) => `${path} ${message}`);
 }
@@ -39,9 +39,13 @@ function problemsOf(handed: Handed | undefined): string[] {
 const REFUND = { orderId: 7, lines: [{ barcode: '5700000000017', quantity: 1 }] };
 
 it('gives an Idempotency-Key to one document of one client', async () => {
-  const { handIn } = await openIntake();
-  const by = async (client: string, one: Delivered): Promise<string> => {
-    const [handed] = await handIn({ ...one, door: 'http', idempotencyKey: { client, key: 'a' } });
+  const { submit } = await openIntake();
+  const by = async (client: string, one: Submission): Promise<string> => {
+    const [handed] = await submit({
+      ...one,
+      channel: 'http',
+      idempotencyKey: { client, key: 'a' },
+    });
     return codeOf(handed);
   };
   expect(await by('erp', delivered('SO-1'))).toBe('document 1');
@@ -50,53 +54,53 @@ it('gives an Idempotency-Key to one document of one client', async () => {
   expect(await by('erp', delivered('SO-2'))).toBe('key_reused');
   const refund = { ...delivered('SO-1', REFUND), kind: 'pending_refund' };
   expect(await by('erp', refund)).toBe('key_reused');
-  expect((await handIn(refund)).map(codeOf)).toEqual(['document 3']);
+  expect((await submit(refund)).map(codeOf)).toEqual(['document 3']);
 });
 
 it('keeps nothing of a kind that is off, so that it can be handed in once it is on', async () => {
   let off: string | undefined;
-  const { handIn } = await openIntake(undefined, (kind) =>
+  const { submit } = await openIntake(undefined, (kind) =>
     kind === 'style' && off !== undefined ? { path: 'kind', message: off } : undefined,
   );
   const style = (reference: string) => ({
     ...delivered(reference, { styleNo: reference, styleName: 'Parka', brandId: '1' }),
     kind: 'style',
   });
-  expect((await handIn(style('S-1'))).map(codeOf)).toEqual(['document 1']);
+  expect((await submit(style('S-1'))).map(codeOf)).toEqual(['document 1']);
   off = 'styles are not taken here';
-  const handed = await handIn(style('S-1'), style('S-2'), delivered('SO-1'));
+  const handed = await submit(style('S-1'), style('S-2'), delivered('SO-1'));
   expect(handed.map(codeOf)).toEqual(['document 1', 'invalid', 'document 2']);
   expect(problemsOf(handed[1])).toEqual(['kind styles are not taken here']);
   off = undefined;
-  expect((await handIn(style('S-2'))).map(codeOf)).toEqual(['document 3']);
+  expect((await submit(style('S-2'))).map(codeOf)).toEqual(['document 3']);
 });
 
 it('finds a document by its reference among those of its kind', async () => {
-  const { store, handIn } = await openIntake();
-  await handIn(delivered('A'), { ...delivered('a', REFUND), kind: 'pending_refund' });
+  const { store, submit } = await openIntake();
+  await submit(delivered('A'), { ...delivered('a', REFUND), kind: 'pending_refund' });
   expect(await onFile(store.db, 'order', ' a')).toMatchObject({ outboxId: 1 });
   expect(await onFile(store.db, 'pending_refund', 'A ')).toMatchObject({ outboxId: 2 });
   expect(await onFile(store.db, 'style', 'A')).toBe(undefined);
 });
 
 it('takes two spellings of one letter in a reference for one', async () => {
-  const { store, handIn } = await openIntake();
+  const { store, submit } = await openIntake();
   const [one, other] = ['M\u00fc', 'Mu\u0308'];
   const both = delivered(other, { ...order(), reference: one });
-  const all = await handIn(delivered(one), delivered(other), both);
+  const all = await submit(delivered(one), delivered(other), both);
   expect(all.map(codeOf)).toEqual(['document 1', 'document 1', 'document 1']);
   expect(await onFile(store.db, 'order', other)).toMatchObject({ outboxId: 1 });
-  const refunds = [one, other].map((orderReference): Delivered => {
+  const refunds = [one, other].map((orderReference): Submission => {
     const payload = { orderReference, lines: REFUND.lines };
     return { ...delivered('R-1', payload), kind: 'pending_refund' };
   });
-  expect((await handIn(...refunds)).map(codeOf)).toEqual(['document 2', 'document 2']);
+  expect((await submit(...refunds)).map(codeOf)).toEqual(['document 2', 'document 2']);
 });
 
 it('refuses a reference by which nobody could find the document again', async () => {
-  const { handIn } = await openIntake();
+  const { submit } = await openIntake();
   const told = async (reference: string, payload: unknown = order()) =>
-    problemsOf((await handIn(delivered(reference, payload)))[0]);
+    problemsOf((await submit(delivered(reference, payload)))[0]);
   const missing = 'reference is missing: it is what the document is known by, for ever';
   expect(await told('  ')).toEqual([missing]);
   expect(await told('A\nB')).toEqual(['reference must not hold control characters']);
@@ -107,7 +111,7 @@ it('refuses a reference by which nobody could find the document again', async ()
   // Beside other mistakes it is named as well.
   expect(await told(' ', {})).toEqual([missing, 'lines is missing']);
   const inside = { ...order(), reference: 'A', comment: 7 };
-  const [handed] = await handIn({ ...delivered('', inside), reference: undefined });
+  const [handed] = await submit({ ...delivered('', inside), reference: undefined });
   expect(handed).toMatchObject({ ok: false, reference: 'A' });
 });
 
@@ -122,46 +126,46 @@ it('says of a text which line is wrong, and by what the ERP knows the document',
   const limit = 'holds 10001 documents; 10000 are the most at once';
   expect(readDocuments(many)).toEqual([{ line: 1, problems: [{ path: '', message: limit }] }]);
   expect(readEntries('{"kind": 5, "reference": "SO-1"}')).toMatchObject([
-    { kind: null, reference: 'SO-1', submission: undefined },
+    { kind: null, reference: 'SO-1', envelope: undefined },
   ]);
 });
 
 it('wakes the outbox once for what is new, and not for what was there', async () => {
-  const { taken, handIn } = await openIntake();
-  await handIn(delivered('A'), delivered('B'));
+  const { taken, submit } = await openIntake();
+  await submit(delivered('A'), delivered('B'));
   expect(taken).toHaveLength(1);
-  await handIn(delivered('A'), delivered('C', {}));
+  await submit(delivered('A'), delivered('C', {}));
   expect(taken).toHaveLength(1);
 });
 
 it('takes nothing more once the disk is too full, and what it took only once', async () => {
   const room = [true, false];
-  const { store, handIn } = await openIntake(() => room.shift() ?? true);
+  const { store, submit } = await openIntake(() => room.shift() ?? true);
   const all = Array.from({ length: 60 }, (_, at) => delivered(`SO-${at}`));
-  await expect(handIn(...all)).rejects.toMatchObject({ code: 'intake.no_room' });
+  await expect(submit(...all)).rejects.toMatchObject({ code: 'intake.no_room' });
   const taken = async () => (await store.db.selectFrom('outbox').select('kind').execute()).length;
   expect(await taken()).toBe(50);
-  const again = await handIn(...all);
+  const again = await submit(...all);
   expect(again.filter((one) => one.ok && one.repeated)).toHaveLength(50);
   expect(await taken()).toBe(60);
 });
 
 it('shows where two documents of one reference differ, the first twenty places', async () => {
-  const { handIn } = await openIntake();
+  const { submit } = await openIntake();
   const lines = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ barcode: `b-${at}`, quantity: 1, price: '1.00' }));
-  await handIn(delivered('A', { lines: lines(1) }));
-  const [more] = await handIn(delivered('A', { lines: lines(1), comment: 'now' }));
+  await submit(delivered('A', { lines: lines(1) }));
+  const [more] = await submit(delivered('A', { lines: lines(1), comment: 'now' }));
   expect(more).toMatchObject({ conflict: { differences: ['comment: nothing there, "now" here'] } });
-  const [many] = await handIn(delivered('A', { lines: lines(9) }));
+  const [many] = await submit(delivered('A', { lines: lines(9) }));
   const shown = many?.ok === false ? many.conflict?.differences : [];
   expect(shown).toHaveLength(21);
   expect(shown?.at(-1)).toBe('and 4 more');
 });
 
 it('of what is dead is not final; of what was canceled it is, with the time', async () => {
-  const { store, handIn, receipt } = await openIntake();
-  await handIn(delivered('A'), delivered('B'));
+  const { store, submit, receipt } = await openIntake();
+  await submit(delivered('A'), delivered('B'));
   const end = (id: number, state: 'dead' | 'canceled') =>
     store.db
       .updateTable('outbox')
@@ -176,8 +180,8 @@ it('of what is dead is not final; of what was canceled it is, with the time', as
 });
 
 it('has the last words of the service beside warnings, but not once it is there', async () => {
-  const { store, handIn, receipt } = await openIntake();
-  await handIn(delivered('A'), delivered('B'));
+  const { store, submit, receipt } = await openIntake();
+  await submit(delivered('A'), delivered('B'));
   const warning = { path: 'lines', message: 'not checked', severity: 'warning' };
   await store.db
     .updateTable('outbox')
@@ -191,8 +195,8 @@ it('has the last words of the service beside warnings, but not once it is there'
 });
 
 it('names what was made, and the status that a delivery has by now', async () => {
-  const { store, handIn, receipt } = await openIntake();
-  await handIn(delivered('A'));
+  const { store, submit, receipt } = await openIntake();
+  await submit(delivered('A'));
   const deliveries = [5, 6].map((orderDeliveryId) => ({ orderDeliveryId, status: 'pending' }));
   const result = JSON.stringify({ orderRefundId: 8, styleId: 'S-1', deliveries });
   await store.db.updateTable('outbox').set({ order_id: 7 }).execute();

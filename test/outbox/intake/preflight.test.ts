@@ -13,11 +13,11 @@ it('of one document is unclear when the service will not be asked about it', asy
   };
   const kind: OutboxKind = {
     ...{ kind: 'order', creates: () => true },
-    ...{ clear: refuse, look: refuse, send: refuse },
+    ...{ clear: refuse, lookUp: refuse, send: refuse },
   };
   const preflight = createPreflight(store, systemClock(), [kind]);
-  const submission = { kind: 'order', reference: 'SO-1', payload: order() };
-  expect(await preflight(submission, new AbortController().signal)).toEqual({
+  const envelope = { kind: 'order', reference: 'SO-1', payload: order() };
+  expect(await preflight(envelope, new AbortController().signal)).toEqual({
     ...{ reference: 'SO-1', verdict: 'unclear', documentId: null },
     problems: [{ path: '', message: 'GET /orders: 403 This key may only read' }],
   });
@@ -26,10 +26,10 @@ it('of one document is unclear when the service will not be asked about it', asy
 it('of a document that was refused before says so, and what to do', async () => {
   const store = await temporaryStore(systemClock());
   const intake = intakeOf(store);
-  await intake.handIn([delivered('SO-1')]);
+  await intake.submit([delivered('SO-1')]);
   const preflight = createPreflight(store, systemClock(), []);
-  const submission = { kind: 'order', reference: 'SO-1', payload: order() };
-  const check = () => preflight(submission, new AbortController().signal);
+  const envelope = { kind: 'order', reference: 'SO-1', payload: order() };
+  const check = () => preflight(envelope, new AbortController().signal);
   expect(await check()).toMatchObject({ verdict: 'repeated', documentId: 1, problems: [] });
   await endDocument(store, 1, 'refused', { last_error: 'lines[0].barcode: sold out' });
   expect(await check()).toMatchObject({
@@ -52,7 +52,7 @@ async function checkedBy(clear: () => Promise<Clearance>) {
     throw new Error('a dry run sends nothing');
   };
   const kinds = ['order', 'pending_refund'].map((kind) => {
-    return { kind, creates: () => true, clear, look: never, send: never };
+    return { kind, creates: () => true, clear, lookUp: never, send: never };
   });
   const preflight = createPreflight(store, systemClock(), kinds);
   const check = (kind = 'order', payload: unknown = order(), reference = 'SO-1') =>
@@ -67,17 +67,17 @@ it.each<[string, Clearance, object]>([
   ['fit, with its warnings', FIT, { verdict: 'fit', problems: [warning] }],
   [
     'refused for what is unfit',
-    { send: false, finding: { found: 'unfit', problems: [{ ...warning, severity: 'error' }] } },
+    { send: false, lookup: { outcome: 'invalid', problems: [{ ...warning, severity: 'error' }] } },
     { verdict: 'refused', problems: [{ path: 'lines', severity: 'error' }] },
   ],
   [
     'unclear where only a person can tell',
-    { send: false, finding: { found: 'unclear', reason: 'two of them', detail: {} } },
+    { send: false, lookup: { outcome: 'ambiguous', reason: 'two of them', detail: {} } },
     { verdict: 'unclear', problems: [{ message: 'two of them' }] },
   ],
   [
     'unclear where it is there already',
-    { send: false, finding: { found: 'yes', detail: {} } },
+    { send: false, lookup: { outcome: 'matched', detail: {} } },
     { verdict: 'unclear', problems: [{ message: 'the service has it already' }] },
   ],
 ])('of one document is %s', async (_, clearance, told) => {
@@ -96,7 +96,7 @@ it('waits with a refund for the order that it names, as long as that is on its w
   const refund = () => check('pending_refund', { orderReference: 'so-1', lines });
   // Of an order that came otherwise nothing is known here.
   expect(await refund()).toMatchObject({ verdict: 'fit' });
-  await intake.handIn([delivered('SO-1')]);
+  await intake.submit([delivered('SO-1')]);
   expect(await refund()).toMatchObject({ verdict: 'unclear' });
   await store.db.updateTable('outbox').set({ state: 'dead', ended_at: 1 }).execute();
   expect(await refund()).toMatchObject({ verdict: 'fit' });

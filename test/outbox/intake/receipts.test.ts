@@ -17,7 +17,7 @@ it('tells of a thousand documents at once without keeping anybody waiting', asyn
   const store = await temporaryStore(clock);
   const intake = intakeOf(store);
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1);
-  await intake.handIn(ids.map((id) => delivered(`SO-${id}`)));
+  await intake.submit(ids.map((id) => delivered(`SO-${id}`)));
   const app = fastify();
   onTestFinished(() => app.close());
   const preflight = createPreflight(store, systemClock(), []);
@@ -41,7 +41,7 @@ async function doorsToOpen() {
   return { ...doors, client, told };
 }
 
-function handIn(reference: string, payload: unknown = order()): string {
+function submit(reference: string, payload: unknown = order()): string {
   const text = JSON.stringify(payload);
   const values = `'order', '${reference}', '${text}'`;
   return `insert into intake (kind, reference, payload) values (${values});`;
@@ -50,7 +50,7 @@ function handIn(reference: string, payload: unknown = order()): string {
 it('takes all documents that came at once, however large they are together', async () => {
   const { client, open, told } = await doorsToOpen();
   const large = { ...order(), comment: 'x'.repeat(1_000_000) };
-  const rows = Array.from({ length: 6 }, (_, at) => handIn(`SO-${at}`, large));
+  const rows = Array.from({ length: 6 }, (_, at) => submit(`SO-${at}`, large));
   client(`begin immediate; ${rows.join('\n')} commit;`);
   open();
   await told('select count(*) from receipt where final', '6');
@@ -58,7 +58,7 @@ it('takes all documents that came at once, however large they are together', asy
 
 it('shows a change that came while the one before was shown', async () => {
   const { store, intake, client, open, told } = await doorsToOpen();
-  await intake.handIn([delivered('SO-1')]);
+  await intake.submit([delivered('SO-1')]);
   let isFirst = true;
   open({
     store: {
@@ -84,7 +84,7 @@ it('shows a change that came while the one before was shown', async () => {
 it('shows an end once and for all, whatever is handed in after it', async () => {
   const { store, client, open, told } = await doorsToOpen();
   open();
-  client(handIn('SO-1'));
+  client(submit('SO-1'));
   await told('select state from receipt', 'queued');
   const result = JSON.stringify({
     ...{ orderId: 7, orderNo: 'N-7', pendingRefundId: 8, orderRefundId: 9 },
@@ -95,7 +95,7 @@ it('shows an end once and for all, whatever is handed in after it', async () => 
     deliveries ->> '$[0].orderDeliveryId'`;
   const shown = `select state, final, ${columns} from receipt where intake_id = 1`;
   await told(shown, 'confirmed|1|7|N-7|8|9|1|5');
-  client(`${handIn('SO-2')} ${handIn('SO-1')}`);
+  client(`${submit('SO-2')} ${submit('SO-1')}`);
   await told('select count(document_id) from receipt', '3');
   expect(client(shown)).toBe('confirmed|1|7|N-7|8|9|1|5');
 });
@@ -103,7 +103,7 @@ it('shows an end once and for all, whatever is handed in after it', async () => 
 it('forgets in the file what ended long ago, thousands at once, but no dead', async () => {
   const { store, client, open, told } = await doorsToOpen();
   const { stop } = open();
-  client(['old', 'young', 'dead'].map((reference) => handIn(reference)).join(''));
+  client(['old', 'young', 'dead'].map((reference) => submit(reference)).join(''));
   await told('select count(document_id) from receipt', '3');
   await stop();
   await endDocument(store, 2, 'confirmed', {});
@@ -159,7 +159,7 @@ it('forgets nothing by a clock that is a year ahead', async () => {
 
 it('keeps no end for a command that nobody has named', async () => {
   const { store, intake, open } = await doorsToOpen();
-  await intake.handIn([delivered('SO-1')]);
+  await intake.submit([delivered('SO-1')]);
   await endDocument(store, 1, 'confirmed', {});
   open({ hasCallback: false });
   const row = () => store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
@@ -185,7 +185,7 @@ it('takes over all customers that came at once, and tells who rests on them', as
 it('ends where another file was put in the place of its own, to open that one', async () => {
   const { path, client, open, told } = await doorsToOpen();
   const { failure, stop } = open();
-  client(handIn('SO-1'));
+  client(submit('SO-1'));
   await told('select state from receipt', 'queued');
   copyFileSync(path, `${path}.copy`);
   renameSync(`${path}.copy`, path);

@@ -5,10 +5,10 @@ import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import {
-  createExchangeDoor,
-  type ExchangeDoorDeps,
-} from '../../../src/outbox/intake/exchange-door.ts';
-import { createIntake, type Delivered, type Intake } from '../../../src/outbox/intake/hand-in.ts';
+  createExchangeChannel,
+  type ExchangeChannelDeps,
+} from '../../../src/outbox/intake/exchange-channel.ts';
+import { createIntake, type Intake, type Submission } from '../../../src/outbox/intake/intake.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -28,8 +28,8 @@ export function order(quantity = 1): Record<string, unknown> {
   return { lines: [{ barcode: '5700000000017', quantity, price: '19.95' }] };
 }
 
-export function delivered(reference: string, payload: unknown = order()): Delivered {
-  return { kind: 'order', reference, payload, door: 'cli', source: 'test', receivedAt: 1_000 };
+export function delivered(reference: string, payload: unknown = order()): Submission {
+  return { kind: 'order', reference, payload, channel: 'cli', source: 'test', receivedAt: 1_000 };
 }
 
 export function runWorker(worker: { run(signal: AbortSignal): Promise<void> }) {
@@ -66,8 +66,8 @@ export async function closedDoors(hasRoom?: () => boolean) {
         encoding: 'utf8',
         input: text,
       }).trim(),
-    open: (more: Partial<ExchangeDoorDeps> = {}) =>
-      runWorker(createExchangeDoor({ ...common, ...more })),
+    open: (more: Partial<ExchangeChannelDeps> = {}) =>
+      runWorker(createExchangeChannel({ ...common, ...more })),
   };
 }
 

@@ -1,6 +1,6 @@
 /** What the mirror does not know yet is asked for before an order is refused for it. */
 import { describe, expect, it } from 'vitest';
-import { ASKED_MAX } from '../../../src/outbox/preflight/articles.ts';
+import { ASKED_MAX } from '../../../src/outbox/preflight/ask-service.ts';
 import { type House, startHouse } from '../house.ts';
 
 /** A stream that was pulled completely, long ago, and brought nothing of what is ordered. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { quarantineRows } from '../../../src/mirror/quarantine.ts';
-import { checkOrder, FREIGHT_REQUIRED_KEY } from '../../../src/outbox/preflight/order.ts';
+import { checkOrder, FREIGHT_REQUIRED_KEY } from '../../../src/outbox/preflight/check-order.ts';
 import { writeState } from '../../../src/store/state.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { type House, startHouse } from '../house.ts';

@@ -4,7 +4,7 @@ import {
   refundSchema,
   salesOrderSchema,
 } from '../../../src/client/v1/schemas.ts';
-import { refundableProblems } from '../../../src/outbox/preflight/refund.ts';
+import { refundableProblems } from '../../../src/outbox/kinds/pending-refund.ts';
 
 const ORDER = salesOrderSchema.parse({
   ...{ orderId: 7, reference: 'SO-1', status: 'pending' },

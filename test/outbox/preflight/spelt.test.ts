@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { FREIGHT_OPTION, SEASON } from '../../../src/mirror/catalog/names.ts';
 import { writeStockVariants } from '../../../src/mirror/catalog/out-of-band.ts';
 import { upsertRows } from '../../../src/mirror/entity.ts';
-import { orderAsSpelt, refundAsSpelt } from '../../../src/outbox/preflight/spelt.ts';
+import { orderAsSpelt, refundAsSpelt } from '../../../src/outbox/preflight/spelling.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { startHouse } from '../house.ts';
 

@@ -75,7 +75,7 @@ function verdictOn(
       if (own[0]?.orderId !== row.order_id) problems.push(`another's: ${told}, as ${row.order_id}`);
       continue;
     }
-    if (row.desk_reason === null) problems.push(`unsettled: ${told}: ${row.last_error}`);
+    if (row.blocked_reason === null) problems.push(`unsettled: ${told}: ${row.last_error}`);
     const id = own[0]?.orderId;
     if (id !== undefined && !row.candidates.includes(id)) problems.push(`not shown: ${told}`);
     leftToPeople += 1;

@@ -1,0 +1,148 @@
+/**
+ * The only writer to the service: gives open rows to free worker slots, one row per ordering key at
+ * a time; `push.ts` has the path of each. A row that is still `sending` when a run begins has an
+ * unknown outcome, it never goes back to `queued`. When the database fails, `run` rejects and the
+ * supervisor starts it again.
+ */
+import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
+import type { OutboxItem } from './item.ts';
+import { createEchoes, type DispatcherDeps, type DispatcherLimits, push } from './push.ts';
+import {
+  dueItems,
+  type Excluded,
+  markInterruptedAsUnknown,
+  nextDueAt,
+  sentItems,
+  type Work,
+} from './queue.ts';
+import { createFailedLookups } from './retry-policy.ts';
+
+export interface Dispatcher {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+  /** Call it when a row was added, or a pause is over. */
+  wakeUp(): void;
+  onOrderRead(orderId: number): void;
+}
+
+const OUTAGES: OutageMessages = {
+  of: 'outboxId',
+  begins: 'push postponed',
+  over: 'pushes continue',
+  hint: 'further ones with this reason are shown by: selvedge outbox list',
+};
+
+/** Due rows that were read ahead, so that not every free slot asks the database. */
+type ReadAhead = Map<Work, OutboxItem[]>;
+const READ_AHEAD_MAX = 64;
+
+type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
+
+const WORKS = ['lookup', 'send'] as const;
+
+function excluded({ kinds, pausedReason }: DispatcherDeps, busy: Busy): Excluded {
+  const paused = new Map<string, string>();
+  for (const { kind } of kinds) {
+    const reason = pausedReason(kind);
+    if (reason !== undefined) paused.set(kind, reason);
+  }
+  return { busy: new Set(busy.keys()), paused };
+}
+
+/** Keeps a pause visible to pushes that waited for a slot when it was lifted meanwhile. */
+function pausedSince({ pauses, pausedReason }: DispatcherDeps): DispatcherDeps['pausedReason'] {
+  const mark = pauses.mark();
+  return (kind) =>
+    pausedReason(kind) ?? (pauses.mark() === mark ? undefined : 'paused in the meantime');
+}
+
+function freeSlots({ concurrency, lookups }: DispatcherLimits, busy: Busy, work: Work): number {
+  const taken = [...busy.values()].filter((one) => one.work === work).length;
+  return (work === 'send' ? concurrency : lookups) - taken;
+}
+
+async function markInterrupted({ store, clock, log }: DispatcherDeps): Promise<void> {
+  const unknown = await markInterruptedAsUnknown(store, clock.now());
+  if (unknown > 0) log.warn({ unknown }, 'pushes were interrupted; their outcome is unknown');
+}
+
+export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+  const { store, clock, limits } = deps;
+  const failedLookups = createFailedLookups(clock, limits.lookupMs);
+  const outages = createOutages<number>(deps, OUTAGES);
+  const echoes = createEchoes();
+  let wake = new AbortController();
+
+  const fillSlots = async (
+    busy: Busy,
+    ahead: ReadAhead,
+    take: (item: OutboxItem) => Promise<void>,
+  ): Promise<void> => {
+    for (const work of WORKS) {
+      const free = freeSlots(limits, busy, work);
+      if (free <= 0) continue;
+      let items = ahead.get(work) ?? [];
+      if (work === 'send') {
+        const read = echoes.takeRead(new Set(busy.keys()));
+        if (read.length > 0) items = [...(await sentItems(store.db, read)), ...items];
+      }
+      if (items.length === 0) {
+        const most = Math.max(free, READ_AHEAD_MAX);
+        items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
+      }
+      for (const item of items.splice(0, free)) {
+        const done = take(item).finally(() => {
+          busy.delete(item.orderingKey);
+          wake.abort();
+        });
+        busy.set(item.orderingKey, { work, done });
+      }
+      ahead.set(work, items);
+    }
+  };
+
+  /** Sleeps until a row falls due (if a slot is free), a step ends, or a wake-up. */
+  const sleep = async (busy: Busy, signal: AbortSignal): Promise<void> => {
+    let due = Number.POSITIVE_INFINITY;
+    for (const work of WORKS) {
+      if (wake.signal.aborted) return;
+      if (freeSlots(limits, busy, work) <= 0) continue;
+      due = Math.min(due, (await nextDueAt(store.db, work, excluded(deps, busy))) ?? due);
+    }
+    const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
+    await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+  };
+  return {
+    name: 'outbox',
+    wakeUp: () => wake.abort(),
+    onOrderRead(orderId) {
+      if (echoes.read(orderId)) wake.abort();
+    },
+    async run(signal) {
+      const busy: Busy = new Map();
+      const ahead: ReadAhead = new Map();
+      let aheadSince = deps.processStartedAt();
+      await markInterrupted(deps);
+      const failures: unknown[] = [];
+      try {
+        while (!signal.aborted && failures.length === 0) {
+          wake = new AbortController();
+          const pausedReason = pausedSince(deps);
+          await deps.pauses.followFiles();
+          // After a clock step, rows that were read ahead have the times of before.
+          if (aheadSince !== deps.processStartedAt()) ahead.clear();
+          aheadSince = deps.processStartedAt();
+          const own = { ...deps, failedLookups, echoes, outages, pausedReason };
+          await fillSlots(busy, ahead, (item) =>
+            push(own, item, signal).catch((error: unknown) => void failures.push(error)),
+          );
+          await sleep(busy, signal);
+        }
+      } finally {
+        // A restart must not find rows that are still in flight from here.
+        await Promise.all([...busy.values()].map(({ done }) => done));
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}

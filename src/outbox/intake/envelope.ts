@@ -1,0 +1,242 @@
+/**
+ * Checks a submission before the database is asked: kind, reference and payload become a document,
+ * or a list of problems that names every place. Pure, and the same for all intake channels.
+ */
+import { z } from 'zod';
+import { isJsonObject, type JsonObject, memberTwice } from '../../lib/json.ts';
+import { nearestName } from '../../lib/nearest.ts';
+import type { DocumentOnFile } from '../corrections.ts';
+import {
+  DOCUMENT_KINDS,
+  type DocumentKind,
+  isDocumentKind,
+  type Problem,
+  parseDocument,
+  problemsOf,
+  REFERENCE_CHARS_MAX,
+  referenceKey,
+  wording,
+} from '../documents.ts';
+
+export interface Envelope {
+  readonly kind: string;
+  /** Reference beside the payload; undefined when it can only be inside. */
+  readonly reference: string | undefined;
+  readonly payload: unknown;
+}
+
+const KIND_CHARS_MAX = 40;
+
+const envelopeSchema = z.strictObject({
+  kind: z.string().max(KIND_CHARS_MAX),
+  reference: z.string().optional(),
+  payload: z.unknown().refine((payload) => payload !== undefined, 'is missing'),
+});
+
+/** A document with its kind beside it: `{"kind", "reference", "payload"}`, as in SQL. */
+export function readEnvelope(
+  value: unknown,
+): { readonly envelope: Envelope } | { readonly problems: readonly Problem[] } {
+  const parsed = envelopeSchema.safeParse(value, { error: wording });
+  if (!parsed.success) {
+    return { problems: problemsOf(parsed.error, () => Object.keys(envelopeSchema.shape)) };
+  }
+  const { kind, reference, payload } = parsed.data;
+  return { envelope: { kind, reference, payload } };
+}
+
+export type Checked =
+  | {
+      readonly ok: true;
+      readonly kind: DocumentKind;
+      readonly reference: string;
+      readonly document: JsonObject;
+    }
+  | {
+      readonly ok: false;
+      readonly reference: string | undefined;
+      readonly problems: readonly Problem[];
+    };
+
+export const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
+
+/**
+ * Whether a text was damaged: decoding puts U+FFFD where bytes are no UTF-8; half a character can
+ * only come from JSON.
+ */
+export function isDamaged(text: string): boolean {
+  return text.includes('\uFFFD') || !text.isWellFormed();
+}
+
+/** Lists damaged texts: they must not reach the service as a name or an address. */
+function damagedTexts(document: JsonObject): Problem[] {
+  if (!/\uFFFD|\\ud[89a-f]/.test(JSON.stringify(document))) return [];
+  const leaves = new Map<string, string>();
+  leavesOf(document, '', leaves);
+  return [...leaves].flatMap(([path, json]) =>
+    isDamaged(String(JSON.parse(json))) ? [{ path, message: DAMAGED }] : [],
+  );
+}
+
+function problemOfReference(inside: string | undefined, beside: string | undefined): string {
+  const reference = inside ?? beside?.trim() ?? '';
+  if (reference === '') return 'is missing: it is what the document is known by, for ever';
+  if (reference.length > REFERENCE_CHARS_MAX) {
+    return `must not be longer than ${REFERENCE_CHARS_MAX} characters`;
+  }
+  if (/\p{Cc}/u.test(reference)) return 'must not hold control characters';
+  if (isDamaged(reference)) return DAMAGED;
+  if (inside === undefined || beside === undefined) return '';
+  const same = referenceKey(inside) === referenceKey(beside);
+  return same ? '' : `says ${inside} in the document and ${beside} beside it`;
+}
+
+/** Reference by which people recognise an invalid document. */
+function writtenReference(payload: unknown): string | undefined {
+  const written = isJsonObject(payload) ? payload.reference : undefined;
+  return typeof written === 'string' ? written.slice(0, REFERENCE_CHARS_MAX) : undefined;
+}
+
+/** Checks a submission completely: every mistake is named. */
+export function checkEnvelope({ kind, reference, payload }: Envelope): Checked {
+  if (!isDocumentKind(kind)) {
+    const near = nearestName(kind, DOCUMENT_KINDS);
+    const hint = near === undefined ? '' : `; did you mean ${near}?`;
+    const message = `must be one of ${DOCUMENT_KINDS.join(', ')}${hint}`;
+    return { ok: false, reference, problems: [{ path: 'kind', message }] };
+  }
+  const parsed = parseDocument(kind, payload);
+  const own = parsed.ok ? parsed.reference : undefined;
+  const problem = parsed.ok || reference !== undefined ? problemOfReference(own, reference) : '';
+  const problems = [
+    ...(problem === '' ? [] : [{ path: 'reference', message: problem }]),
+    ...(parsed.ok ? damagedTexts(parsed.document) : parsed.problems),
+  ];
+  if (!parsed.ok || problems.length > 0) {
+    return { ok: false, reference: own ?? reference ?? writtenReference(payload), problems };
+  }
+  return { ok: true, kind, reference: own ?? reference ?? '', document: parsed.document };
+}
+
+const WRITTEN_TWICE = 'is written twice: which of the two counts cannot be told';
+
+/** Largest document of every intake channel. */
+export const DOCUMENT_BYTES_MAX = 1_048_576;
+
+/**
+ * Parses a payload; the problem says where the text is no JSON. A member that occurs twice is
+ * refused, because its last value would count, which may be another amount than was meant.
+ */
+export function parsePayload(
+  text: string,
+): { readonly payload: unknown } | { readonly problems: readonly Problem[] } {
+  try {
+    const json = text.replace(/^\uFEFF/, '');
+    const payload: unknown = JSON.parse(json);
+    // A larger text is refused as too large anyway.
+    const path = json.length > DOCUMENT_BYTES_MAX ? undefined : memberTwice(json);
+    return path === undefined ? { payload } : { problems: [{ path, message: WRITTEN_TWICE }] };
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    // Drops the line number, which is wrong for one line of many.
+    const reason = said.replace(/ at position \d+ \(line 1 column (\d+)\)$/, ' at column $1');
+    const what = isDamaged(text) ? 'is no JSON, and not UTF-8' : 'is no JSON';
+    return { problems: [{ path: '', message: `${what}: ${reason}` }] };
+  }
+}
+
+// Texts with several documents: one JSON over many lines, or NDJSON.
+
+export interface TextDocument {
+  readonly line: number;
+  /** Parsed JSON; undefined when the text is none. */
+  readonly value?: unknown;
+  readonly problems: readonly Problem[];
+}
+
+const DOCUMENTS_MAX = 10_000;
+
+function documentOf(line: number, text: string): TextDocument {
+  const read = parsePayload(text);
+  if ('problems' in read) return { line, problems: read.problems };
+  const bytes = Buffer.byteLength(text.trim());
+  if (bytes > DOCUMENT_BYTES_MAX) {
+    const message = `is ${bytes} bytes large; ${DOCUMENT_BYTES_MAX} are the most in one document`;
+    return { line, problems: [{ path: '', message }] };
+  }
+  return { line, value: read.payload, problems: [] };
+}
+
+export function readDocuments(text: string): TextDocument[] {
+  const whole = documentOf(1, text);
+  if (whole.problems.length === 0) return [whole];
+  const lines = text
+    .split('\n')
+    .map((content, index) => ({ content: content.trim(), line: index + 1 }))
+    .filter(({ content }) => content !== '');
+  const [first, ...others] = lines;
+  if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
+  // Lines of one broken document are no documents by themselves; the first line of NDJSON may be
+  // cut off.
+  const isOneEach =
+    documentOf(first.line, first.content).problems.length === 0 ||
+    others.every(({ content }) => content.startsWith('{'));
+  if (lines.length === 1 || !isOneEach) return [{ ...whole, line: first.line }];
+  if (lines.length > DOCUMENTS_MAX) {
+    const message = `holds ${lines.length} documents; ${DOCUMENTS_MAX} are the most at once`;
+    return [{ line: 1, problems: [{ path: '', message }] }];
+  }
+  return lines.map(({ content, line }) => documentOf(line, content));
+}
+
+// Conflicts: two documents that want one reference, and where they differ.
+
+export interface Conflict {
+  /** The document that has the reference; it stays as it is. */
+  readonly existing: {
+    readonly documentId: number;
+    readonly state: string;
+    readonly document: JsonObject;
+  };
+  readonly given: { readonly document: JsonObject };
+  /** The first differences, such as `lines[0].quantity: 3 there, 4 here`. */
+  readonly differences: readonly string[];
+}
+
+const DIFFERENCES_MAX = 20;
+
+/** Collects every leaf value with its path, as JSON. */
+function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) leavesOf(item, `${path}[${index}]`, into);
+  } else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      leavesOf(member, path === '' ? name : `${path}.${name}`, into);
+    }
+  } else if (value !== undefined) {
+    into.set(path, JSON.stringify(value));
+  }
+}
+
+function differencesOf(there: JsonObject, here: JsonObject): string[] {
+  const [old, given] = [new Map<string, string>(), new Map<string, string>()];
+  leavesOf(there, '', old);
+  leavesOf(here, '', given);
+  const paths = [...new Set([...old.keys(), ...given.keys()])];
+  const different = paths.filter((path) => old.get(path) !== given.get(path));
+  const shown = different.slice(0, DIFFERENCES_MAX).map((path) => {
+    const [was, is] = [old.get(path) ?? 'nothing', given.get(path) ?? 'nothing'];
+    return `${path}: ${was} there, ${is} here`;
+  });
+  const more = different.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more`] : shown;
+}
+
+export function conflictOf(existing: DocumentOnFile, given: JsonObject): Conflict {
+  const { outboxId: documentId, state, document } = existing;
+  return {
+    existing: { documentId, state, document },
+    given: { document: given },
+    differences: differencesOf(document, given),
+  };
+}

@@ -1,0 +1,325 @@
+/**
+ * The SQL intake channel and its receipts. One worker owns the exchange database: it notices
+ * foreign commits by SQLite's own counter (a cheap pragma, no table is polled), imports documents
+ * and customers, and writes receipts.
+ *
+ * The two databases share no transaction: a document enters the mirror first and its receipt
+ * follows, so a stop in between repeats the submission, which changes nothing. Foreign programs may
+ * hold the lock; then everything waits and nothing is lost.
+ */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { inKeys } from '../../store/bulk.ts';
+import { trustedNow } from '../../store/clock-guard.ts';
+import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
+import type { HandedIn, ReceiptRow } from '../../store/exchange/statements.ts';
+import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { importCustomers } from './customers.ts';
+import { parsePayload } from './envelope.ts';
+import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
+import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
+
+export interface ExchangeChannelDeps {
+  readonly store: Store;
+  readonly path: string;
+  readonly intake: Intake;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long final documents stay in the exchange database, in milliseconds. */
+  readonly keepMs: number;
+  /** Whether a callback command is configured; else due callbacks are dropped. */
+  readonly hasCallback: boolean;
+  /** Called after customers were imported: decisions that rest on them are old. */
+  readonly onCustomers?: (() => void) | undefined;
+}
+
+/** Interval between two reads of the counter; a document waits at most this long. */
+const POLL_MS = 400;
+/** Pause after a held lock: short, because a busy writer lets go for moments only. */
+const RETRY_MS = 7;
+const HELD_MS = 10_000;
+const DOCUMENTS_PER_ROUND = 200;
+const CHARS_PER_ROUND = 4_000_000;
+/** Documents that are imported before their receipts could be written. */
+const ANSWERS_MAX = 5_000;
+const CUSTOMERS_PER_ROUND = 200;
+const RECEIPTS_PER_ROUND = 200;
+/**
+ * Open documents per commit at a start: each commit waits for the disk, and nothing else runs
+ * meanwhile.
+ */
+const DUE_PER_COMMIT = 500;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_PER_ROUND = 500;
+
+function receiptRow(
+  receipt: Receipt,
+  intakeId: string | null,
+  handedInAt: string,
+  changedAt: string,
+): ReceiptRow {
+  const { documentId, state, final, orderId, orderNo, pendingRefundId, refundId } = receipt;
+  const { conflict, nextStep, endedAt } = receipt;
+  const problems: object[] = [...receipt.problems];
+  if (conflict) problems.push({ path: '', message: 'both documents', conflict });
+  return {
+    intakeId,
+    documentId,
+    state,
+    final,
+    orderId,
+    orderNo,
+    pendingRefundId,
+    refundId,
+    kind: receipt.kind ?? '',
+    reference: receipt.reference ?? '',
+    deliveries: JSON.stringify(receipt.deliveries),
+    problems: JSON.stringify(problems),
+    nextStep,
+    handedInAt,
+    changedAt,
+    endedAt,
+  };
+}
+
+/** State of the worker between rounds; answers wait here while somebody holds the lock. */
+interface Progress {
+  /** Documents may wait that were not imported yet. */
+  unread: boolean;
+  /**
+   * Everything that waited at the start is answered. Before that, documents that an earlier run
+   * imported and did not answer look like those of other channels, and would get a second receipt.
+   */
+  isCaughtUp: boolean;
+  /** Last receipt whose document was imported; starts again with the file. */
+  takenTo: number;
+  answers: ReceiptRow[];
+  receipts: DueReceipts | undefined;
+  forgetAt: number;
+}
+
+async function answerOf(
+  { store }: ExchangeChannelDeps,
+  row: HandedIn,
+  result: SubmitResult,
+  receivedAt: number,
+): Promise<ReceiptRow[]> {
+  const receipt = result.ok
+    ? await readReceipt(store.db, result.documentId)
+    : refusalReceipt(row.kind, result, receivedAt);
+  if (!receipt) return [];
+  return [receiptRow(receipt, row.intakeId, row.handedInAt, isoTime(receivedAt))];
+}
+
+/** Imports waiting documents and answers each; returns whether there may be more. */
+async function importDocuments(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<boolean> {
+  const { intake, clock } = deps;
+  if (progress.answers.length >= ANSWERS_MAX) return true;
+  const rows = exchange.waiting(progress.takenTo, DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
+  const receivedAt = clock.now();
+  const parsed = rows.map((row) => ({ row, read: parsePayload(row.payload) }));
+  const sound = parsed.flatMap(({ row, read }): Submission[] => {
+    if (!('payload' in read)) return [];
+    const { kind, reference, intakeId } = row;
+    const where = { channel: 'sql', source: intakeId, receivedAt } as const;
+    return [{ kind, reference, payload: read.payload, ...where }];
+  });
+  const results = [...(await intake.submit(sound))];
+  let refused = 0;
+  for (const { row, read } of parsed) {
+    const broken = 'problems' in read ? invalid(row.reference, read.problems) : undefined;
+    const answer = broken ?? results.shift();
+    if (!answer) continue;
+    if (!answer.ok) refused += 1;
+    progress.answers.push(...(await answerOf(deps, row, answer, receivedAt)));
+    progress.takenTo = row.receiptId;
+  }
+  if (refused > 0) deps.log.warn({ rows: rows.length, refused }, 'documents refused at submission');
+  return rows.length > 0;
+}
+
+interface DueReceipts {
+  readonly due: readonly { readonly outbox_id: number; readonly receipt_due: number }[];
+  readonly receipts: readonly ReceiptRow[];
+}
+
+async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueReceipts> {
+  const due = await store.db
+    .selectFrom('intake')
+    .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
+    .select(['intake.outbox_id', 'receipt_due'])
+    .where('receipt_due', '>', 0)
+    // A push under way has another state in a moment.
+    .where('state', 'not in', ['sending', 'sent'])
+    .orderBy('intake.outbox_id')
+    .limit(RECEIPTS_PER_ROUND)
+    .execute();
+  const at = isoTime(clock.now());
+  const receipts: ReceiptRow[] = [];
+  for (const { outbox_id } of due) {
+    const receipt = await readReceipt(store.db, outbox_id);
+    if (receipt) receipts.push(receiptRow(receipt, null, receipt.receivedAt, at));
+  }
+  return { due, receipts };
+}
+
+/** Writes due receipts; returns how many. */
+async function publishReceipts(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<number> {
+  // Read once, however many tries the write takes.
+  progress.receipts ??= await dueReceipts(deps);
+  const { due, receipts } = progress.receipts;
+  if (receipts.length > 0) exchange.writeReceipts(receipts);
+  progress.receipts = undefined;
+  if (due.length === 0) return 0;
+  await deps.store.transaction(async (tx) => {
+    for (const { outbox_id, receipt_due } of due) {
+      // A document that changed meanwhile stays due.
+      await tx
+        .updateTable('intake')
+        .set({ receipt_due: 0, ...(deps.hasCallback ? {} : { callback_due_at: null }) })
+        .where('outbox_id', '=', outbox_id)
+        .where('receipt_due', '=', receipt_due)
+        .execute();
+    }
+  });
+  return due.length;
+}
+
+/** Set before a new file is created, until all documents are due in it. */
+const NEW_FILE_KEY = 'exchange_new_file';
+
+/** Makes receipts due that a new or an older exchange database does not have. */
+async function catchUp(
+  { store, clock, log }: ExchangeChannelDeps,
+  exchange: Exchange,
+): Promise<void> {
+  const newest = await store.db
+    .selectFrom('outbox')
+    .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
+    .executeTakeFirst();
+  const restored = await readRestored(store.db);
+  // Other channels may have taken documents since the restore; receipts come from here alone.
+  const cutOff = exchange.cutOff(restored?.maxDocumentId ?? newest?.outbox_id ?? 0);
+  if (restored && restored.maxDocumentId !== null) {
+    await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
+  }
+  if (cutOff > 0) {
+    log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
+  }
+  const again = (tx: Tx) =>
+    tx.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
+  await store.transaction(async (tx) => {
+    if (await deleteState(tx, NEW_FILE_KEY)) await again(tx).execute();
+  });
+  const open = exchange.openDocuments();
+  for (let start = 0; start < open.length; start += DUE_PER_COMMIT) {
+    const some = open.slice(start, start + DUE_PER_COMMIT);
+    await store.transaction((tx) => again(tx).where(inKeys('outbox_id', some)).execute());
+    await nextTurn();
+  }
+}
+
+/** Deletes some old keys, because months of them may be due at once; returns how many. */
+async function forgetKeys({ db }: Store, before: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from intake_key where (client, key) in (
+    select client, key from intake_key where at < ${before}
+    order by at limit ${FORGET_PER_ROUND})`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+/** Runs one round; returns whether there may be more to do at once. */
+async function round(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<boolean> {
+  const { store, clock } = deps;
+  if (exchange.hasNews()) progress.unread = true;
+  let more = false;
+  if (progress.unread) {
+    more = await importDocuments(deps, exchange, progress);
+    if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
+    progress.answers = [];
+    if (!more) progress.isCaughtUp = true;
+    const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
+    if (customers > 0) deps.onCustomers?.();
+    progress.unread = more || customers > 0;
+    more = progress.unread;
+  }
+  const published = progress.isCaughtUp ? await publishReceipts(deps, exchange, progress) : 0;
+  if (published === RECEIPTS_PER_ROUND) more = true;
+  if (clock.monotonic() >= progress.forgetAt) {
+    const before = (await trustedNow(deps)) - deps.keepMs;
+    const keys = await forgetKeys(store, before);
+    const forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
+    if (Math.max(keys, forgotten) < FORGET_PER_ROUND)
+      progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+  }
+  return more;
+}
+
+interface Opened {
+  readonly exchange: Exchange;
+  readonly progress: Progress;
+}
+
+/** Creates the worker that serves the exchange database until the signal aborts. */
+export function createExchangeChannel(deps: ExchangeChannelDeps) {
+  const { store, path, clock, log } = deps;
+
+  const open = async (): Promise<Opened> => {
+    // Noted before the file exists: after a failed try, the next one would take it for an old file.
+    if (isWithoutContent(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
+    const exchange = openExchange(path, clock);
+    try {
+      await catchUp(deps, exchange);
+      const none = { takenTo: 0, answers: [], receipts: undefined, forgetAt: 0 };
+      return { exchange, progress: { unread: true, isCaughtUp: false, ...none } };
+    } catch (error) {
+      exchange[Symbol.dispose]();
+      throw error;
+    }
+  };
+
+  return {
+    name: 'exchange',
+    async run(signal: AbortSignal): Promise<void> {
+      let opened: Opened | undefined;
+      let failingSince: number | undefined;
+      try {
+        while (!signal.aborted) {
+          let waitMs = POLL_MS;
+          try {
+            opened ??= await open();
+            if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;
+            failingSince = undefined;
+          } catch (error) {
+            if (!(error instanceof RetryLaterError) || error.code !== 'exchange.busy') throw error;
+            failingSince ??= clock.monotonic();
+            if (clock.monotonic() - failingSince > HELD_MS) {
+              log.warn({ error: error.message, hint: error.hint }, 'receipts wait for a lock');
+              failingSince = clock.monotonic();
+            }
+            waitMs = RETRY_MS;
+          }
+          await clock.sleep(waitMs, signal).catch(() => undefined);
+        }
+      } finally {
+        opened?.exchange[Symbol.dispose]();
+      }
+    },
+  };
+}

@@ -1,0 +1,258 @@
+/**
+ * Scans the drop folder: finds ready files and reads them. Names that begin with a dot or do not
+ * end in `.json` are skipped, and so is a file that still grows. Links are not followed: whoever
+ * may write the folder must not read other files through the daemon.
+ */
+import { constants, type Dirent, type Stats } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, sha256 } from '../../lib/json.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Problem } from '../documents.ts';
+import { type Envelope, readDocuments, readEnvelope } from './envelope.ts';
+
+export interface FolderScan {
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Time for which a file must be unchanged before it is read, in milliseconds. */
+  readonly settleMs: number;
+  readonly fileBytesMax: number;
+}
+
+/**
+ * Stable-size check: the last mark of each file, and the monotonic time since when it is the same.
+ */
+export type SizeChecks = Map<string, { readonly mark: string; readonly since: number }>;
+
+export interface FileContent {
+  /** Mark of the file that was read; another file may have its name by now. */
+  readonly mark: string;
+  readonly sha256: string;
+  readonly entries: readonly FileEntry[];
+}
+
+const FILES_PER_ROUND = 100;
+/** Longest name of a file system, less the endings of receipts and older files. */
+const NAME_BYTES_MAX = 255 - '.'.length - '.0123456789ab'.length - '.receipt.json.tmp'.length;
+
+/** Names may be in capitals, and have trailing spaces. */
+const DOCUMENT_NAME = /\.json\s*$/i;
+const RECEIPT_NAME = /\.receipt\.json\s*$/i;
+
+/** Whether a file of this name is taken; a leading dot means that it is still being written. */
+export function isToBeTaken(name: string): boolean {
+  return DOCUMENT_NAME.test(name) && !name.startsWith('.');
+}
+
+/** Returns why an entry is never taken; undefined: it may be. */
+function obstacleIn(found: Dirent): string | undefined {
+  const { name } = found;
+  if (found.isDirectory()) return 'it is a folder';
+  if (!found.isFile()) return 'it is no file (a link counts as such)';
+  const bytes = Buffer.byteLength(name);
+  if (bytes > NAME_BYTES_MAX) {
+    return `its name has ${bytes} bytes; ${NAME_BYTES_MAX} are the most`;
+  }
+  if (RECEIPT_NAME.test(name)) return 'it is named like a receipt';
+  // A name that is no UTF-8 cannot be passed on, not even to open the file.
+  return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
+}
+
+export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isJsonObject(error) && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function markOf({ ino, size, mtimeMs }: Stats): string {
+  return `${ino}/${size}/${mtimeMs}`;
+}
+
+export async function isMissing(path: string): Promise<boolean> {
+  return (await orMissing(stat(path))) === undefined;
+}
+
+/** Whether the file of this name is still the one that was read. */
+export async function isAsRead(path: string, { mark }: FileContent): Promise<boolean> {
+  const info = await orMissing(stat(path));
+  return info !== undefined && markOf(info) === mark;
+}
+
+/** A file that may be read; or, with an obstacle, one that is never taken. */
+interface Ready {
+  readonly name: string;
+  readonly obstacle?: string;
+}
+
+/** Age at which a file with another ending is reported; a younger one may still be written. */
+export const STRANGER_MS = 10_000;
+const STRANGERS_PER_ROUND = 20;
+
+/**
+ * Lists files that will never be taken because of their names, once nobody writes them any more.
+ */
+async function strangers(
+  { clock, folder }: FolderScan,
+  found: readonly Dirent[],
+  isSkipped: (name: string) => boolean,
+): Promise<Ready[]> {
+  const others = found.filter(
+    (one) =>
+      one.isFile() &&
+      !DOCUMENT_NAME.test(one.name) &&
+      !one.name.startsWith('.') &&
+      !isSkipped(one.name),
+  );
+  const ready: Ready[] = [];
+  for (const { name } of others.slice(0, STRANGERS_PER_ROUND)) {
+    const info = await orMissing(stat(join(folder, name)));
+    const isWritten = info && Math.abs(clock.now() - info.mtimeMs) < STRANGER_MS;
+    if (info && !isWritten) ready.push({ name, obstacle: 'its name does not end in .json' });
+  }
+  return ready;
+}
+
+/** Lists files that nobody writes any more, in order, without skipped ones. */
+export async function readyFiles(
+  scan: FolderScan,
+  sizeChecks: SizeChecks,
+  isSkipped: (name: string) => boolean,
+): Promise<Ready[]> {
+  const { clock, folder, settleMs } = scan;
+  const found = await readdir(folder, { withFileTypes: true });
+  const named = found
+    .filter(({ name }) => isToBeTaken(name) && !isSkipped(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const present = new Set(named.map(({ name }) => name));
+  for (const name of sizeChecks.keys()) if (!present.has(name)) sizeChecks.delete(name);
+  const ready: Ready[] = [];
+  for (const one of named.slice(0, FILES_PER_ROUND)) {
+    const { name } = one;
+    const obstacle = obstacleIn(one);
+    if (obstacle !== undefined) {
+      ready.push({ name, obstacle });
+      continue;
+    }
+    const info = await orMissing(stat(join(folder, name)));
+    if (!info) continue;
+    const mark = markOf(info);
+    const seen = sizeChecks.get(name);
+    const since = seen?.mark === mark ? seen.since : clock.monotonic();
+    sizeChecks.set(name, { mark, since });
+    // A renamed file is older than our first check of it; a clock that is ahead says nothing.
+    const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
+    if (restedMs >= settleMs) ready.push({ name });
+  }
+  return [...ready, ...(await strangers(scan, found, isSkipped))];
+}
+
+/** Reads a file, without its bytes if they are too many; undefined: it is no file any more. */
+async function readBytes(path: string, bytesMax: number) {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const info = await file.stat();
+    // A pipe has neither size nor end.
+    if (!info.isFile()) return undefined;
+    const bytes = info.size > bytesMax ? undefined : await file.readFile();
+    return { mark: markOf(info), size: info.size, bytes };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the documents of a file; undefined when it is gone or no file any more. */
+export async function readContent(
+  { folder, fileBytesMax }: FolderScan,
+  name: string,
+): Promise<FileContent | undefined> {
+  const read = await orMissing(readBytes(join(folder, name), fileBytesMax));
+  if (read === undefined) return undefined;
+  const { mark, size, bytes } = read;
+  if (bytes === undefined) {
+    const message = `is ${size} bytes large; ${fileBytesMax} are the most in one file`;
+    return {
+      mark,
+      sha256: sha256(`too large: ${size}`),
+      entries: [broken(1, [{ path: '', message }])],
+    };
+  }
+  return { mark, sha256: sha256(bytes), entries: readEntries(bytes.toString('utf8')) };
+}
+
+// Content: the documents of a file, with their kind beside them.
+
+export interface FileEntry {
+  readonly line: number;
+  readonly kind: string | null;
+  readonly reference: string | undefined;
+  /** Undefined when the entry is no document, for these problems. */
+  readonly envelope: Envelope | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** Kind and reference by which people recognise an invalid document. */
+const headSchema = z
+  .object({
+    kind: z.string().nullable().catch(null),
+    reference: z.string().optional().catch(undefined),
+  })
+  .catch({ kind: null, reference: undefined });
+
+function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
+  const { kind, reference } = headSchema.parse(value);
+  return { line, kind, reference, envelope: undefined, problems };
+}
+
+/** Lists every document with its first line, or one entry that says what is wrong. */
+export function readEntries(text: string): FileEntry[] {
+  return readDocuments(text).map(({ line, value, problems }) => {
+    if (problems.length > 0) return broken(line, problems);
+    const read = readEnvelope(value);
+    if ('problems' in read) return broken(line, read.problems, value);
+    const { kind, reference } = read.envelope;
+    return { line, kind, reference, envelope: read.envelope, problems: [] };
+  });
+}
+
+// Skipped files: each is tried again after a minute, and logged when it begins and once an hour
+// while it lasts: a program that forgets the mode of its files drops thousands.
+
+export interface SkippedFiles {
+  has(name: string): boolean;
+  add(name: string, why: string, fields?: object): void;
+  taken(name: string): void;
+  release(): void;
+}
+
+const AGAIN_MS = 60_000;
+const REMIND_MS = 3_600_000;
+
+export function createSkippedFiles(deps: {
+  readonly clock: Clock;
+  readonly log: Logger;
+}): SkippedFiles {
+  const { clock, log } = deps;
+  const until = new Map<string, number>();
+  const logged = new Map<string, { readonly why: string; readonly at: number }>();
+  return {
+    has: (name) => until.has(name),
+    add(name, why, fields = {}) {
+      const at = clock.monotonic();
+      until.set(name, at + AGAIN_MS);
+      if (logged.get(name)?.why === why) return;
+      logged.set(name, { why, at });
+      log.error({ file: name, ...fields }, why);
+    },
+    taken: (name) => logged.delete(name),
+    release() {
+      const now = clock.monotonic();
+      for (const [name, end] of until) if (end <= now) until.delete(name);
+      for (const [name, { at }] of logged) if (at + REMIND_MS <= now) logged.delete(name);
+    },
+  };
+}

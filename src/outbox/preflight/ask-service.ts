@@ -1,0 +1,237 @@
+/**
+ * Asks the service for articles that the mirror does not know: they may be new, or back, since the
+ * last pull. Found ones enter the mirror; only the answer "there is no such barcode" is an absence.
+ * One check asks for a limited number; beyond it, and where the service does not answer for single
+ * articles, the list that was pulled after the order came decides.
+ */
+import { isNotFound } from '../../client/http/answer.ts';
+import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
+import type { V1Client } from '../../client/v1/client.ts';
+import type { Variant } from '../../client/v1/schemas.ts';
+import type { Clock } from '../../lib/clock.ts';
+import {
+  type ShortListName,
+  writeSeasonVariants,
+  writeShortList,
+  writeStockVariants,
+} from '../../mirror/catalog/out-of-band.ts';
+import type { ReadSequence } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+import { isUnreadable, messageOf } from '../service.ts';
+
+export interface ArticlesDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly v1: Pick<V1Client, 'stockVariant' | 'seasonVariant'>;
+  readonly sequence: ReadSequence;
+  /** Detail of the pulls: less would empty columns. */
+  readonly levels: { readonly stock: StockLevel; readonly season: VariantLevel };
+  readonly requestRun: (stream: 'stock' | 'season') => Promise<void>;
+}
+
+export interface Asked {
+  /** Answers for articles that the service has, even if their rows could not be read. */
+  readonly vouched: ReadonlyMap<string, string>;
+  /** Reasons for articles that could not be asked for yet. */
+  readonly open: ReadonlyMap<string, string>;
+}
+
+export interface Articles {
+  /**
+   * Asks for articles. Absences that were seen before `since`, when the order came, prove nothing.
+   * Rejects when the service cannot be reached.
+   */
+  ask(
+    barcodes: readonly string[],
+    seasonName: string | undefined,
+    since: number,
+    signal: AbortSignal,
+  ): Promise<Asked>;
+}
+
+export const ASKED_MAX = 200;
+const BATCH = 10;
+/** Age up to which an absence counts for any order. */
+const FRESH_MS = 5_000;
+const ABSENCES_MAX = 10_000;
+const SOURCE = 'refresh:preflight';
+
+type Answer =
+  | { readonly barcode: string; readonly is: 'there'; readonly variant: Variant }
+  | { readonly barcode: string; readonly is: 'absent' }
+  | { readonly barcode: string; readonly is: 'unanswered'; readonly why: string };
+
+/** Absences that the service has stated, by season and barcode, with the start of the read. */
+function createAbsences(clock: Clock) {
+  const seen = new Map<string, number>();
+  const keyOf = (barcode: string, seasonName: string | undefined): string =>
+    JSON.stringify([seasonName ?? null, barcode]);
+  return {
+    has(barcode: string, seasonName: string | undefined, since: number): boolean {
+      const at = seen.get(keyOf(barcode, seasonName)) ?? Number.NEGATIVE_INFINITY;
+      return at >= Math.min(since, clock.now() - FRESH_MS);
+    },
+    note(barcode: string, seasonName: string | undefined, at: number): void {
+      const key = keyOf(barcode, seasonName);
+      seen.delete(key);
+      seen.set(key, at);
+      const [oldest] = seen.keys();
+      if (seen.size > ABSENCES_MAX && oldest !== undefined) seen.delete(oldest);
+    },
+    forget: (barcode: string, seasonName: string | undefined) =>
+      seen.delete(keyOf(barcode, seasonName)),
+  };
+}
+
+async function read(
+  { v1, levels }: ArticlesDeps,
+  barcode: string,
+  seasonName: string | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const call = { priority: 'read', signal } as const;
+  try {
+    const { value } =
+      seasonName === undefined
+        ? await v1.stockVariant(barcode, levels.stock, call)
+        : await v1.seasonVariant(seasonName, barcode, levels.season, call);
+    return { barcode, is: 'there', variant: value };
+  } catch (error) {
+    if (isNotFound(error)) return { barcode, is: 'absent' };
+    if (!isUnreadable(error)) throw error;
+    return { barcode, is: 'unanswered', why: messageOf(error) };
+  }
+}
+
+/** Whether the list was pulled completely, from its first row on, after the order came. */
+async function isListNewer({ db }: Store, stream: string, since: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  return (row?.complete_at ?? Number.NEGATIVE_INFINITY) >= since;
+}
+
+export function createArticles(deps: ArticlesDeps): Articles {
+  const { store, clock, sequence, requestRun } = deps;
+  const absences = createAbsences(clock);
+
+  const readBatch = async (
+    barcodes: readonly string[],
+    seasonName: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Answer[]> => {
+    const startedAt = clock.now();
+    const readSeq = await sequence.next();
+    const answers = await Promise.all(
+      barcodes.map((barcode) => read(deps, barcode, seasonName, signal)),
+    );
+    const variants = answers.flatMap((one) => (one.is === 'there' ? [one.variant] : []));
+    if (variants.length > 0) {
+      await store.transaction(async (tx) => {
+        const provenance = { source: SOURCE, readSeq, at: clock.now() };
+        if (seasonName === undefined) await writeStockVariants(tx, variants, provenance);
+        else await writeSeasonVariants(tx, seasonName, variants, provenance);
+      });
+    }
+    for (const { barcode, is } of answers) {
+      if (is === 'absent') absences.note(barcode, seasonName, startedAt);
+      if (is === 'there') absences.forget(barcode, seasonName);
+    }
+    return answers;
+  };
+
+  return {
+    async ask(barcodes, seasonName, since, signal) {
+      const stream = seasonName === undefined ? 'stock' : 'season';
+      const unknown = barcodes.filter((one) => !absences.has(one, seasonName, since));
+      const wanted = unknown.slice(0, ASKED_MAX);
+      const vouched = new Map<string, string>();
+      const unanswered = new Map<string, string>();
+      for (let start = 0; start < wanted.length; start += BATCH) {
+        const batch = wanted.slice(start, start + BATCH);
+        const answers = await readBatch(batch, seasonName, signal);
+        for (const answer of answers) {
+          const { barcode } = answer;
+          if (answer.is === 'unanswered') unanswered.set(barcode, answer.why);
+          if (answer.is !== 'there') continue;
+          const { barcode: shown } = answer.variant;
+          vouched.set(barcode, `the service has it${shown === barcode ? '' : ` as ${shown}`}`);
+        }
+        if (!answers.every(({ is }) => is === 'unanswered')) continue;
+        const why = unanswered.get(batch[0] ?? '') ?? '';
+        for (const one of wanted.slice(start)) unanswered.set(one, why);
+        break;
+      }
+      if (unanswered.size > 0 && (await isListNewer(store, stream, since))) unanswered.clear();
+      const beyond = unknown.slice(ASKED_MAX);
+      const why = `one check asks the service for ${ASKED_MAX} articles`;
+      const open = new Map([...unanswered, ...beyond.map((one) => [one, why] as const)]);
+      if (open.size > 0) await requestRun(stream);
+      return { vouched, open };
+    },
+  };
+}
+
+// Short lists (seasons, freight): read once more before an order is refused for a name that the
+// mirror does not have, because it may be new since the last pull.
+
+export interface ShortListsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly v1: Pick<V1Client, 'seasons' | 'freight'>;
+  readonly sequence: ReadSequence;
+}
+
+export interface ShortLists {
+  /**
+   * Reads a list unless it was read after `since`, when the order came. Rejects when the service
+   * cannot be reached.
+   */
+  refresh(name: ShortListName, since: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Stops waiting, with the reason of the signal, once that aborts. */
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps): ShortLists {
+  const readAt = new Map<ShortListName, number>();
+  const reading = new Map<ShortListName, Promise<void>>();
+
+  const read = async (name: ShortListName): Promise<void> => {
+    const readSeq = await sequence.next();
+    const call = { priority: 'read' } as const;
+    const list = name === 'seasons' ? await v1.seasons(call) : await v1.freight(call);
+    await store.transaction(async (tx) => {
+      const provenance = { source: 'refresh:preflight', readSeq, at: clock.now() };
+      await writeShortList(tx, name, list, provenance);
+    });
+    readAt.set(name, list.startedAt);
+  };
+
+  return {
+    async refresh(name, since, signal) {
+      const isFresh = (): boolean => {
+        const at = readAt.get(name) ?? Number.NEGATIVE_INFINITY;
+        return at >= Math.min(since, clock.now() - FRESH_MS);
+      };
+      while (!isFresh()) {
+        // The shared read has no signal: one order that gives up must not end it for the others.
+        const shared = reading.get(name) ?? read(name).finally(() => reading.delete(name));
+        reading.set(name, shared);
+        await unlessAborted(shared, signal);
+      }
+    },
+  };
+}

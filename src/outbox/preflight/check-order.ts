@@ -1,0 +1,462 @@
+/**
+ * Checks an order before it is sent: first by the mirror alone. If that would refuse it for
+ * something that the mirror does not know, the service is asked first: an article, season or
+ * freight that was made a minute ago is no mistake of the order.
+ */
+
+import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import { formatAmount } from '../../lib/money.ts';
+import { nearestName } from '../../lib/nearest.ts';
+import { currencyOf } from '../../lib/strings.ts';
+import { quarantinedAmong } from '../../mirror/quarantine.ts';
+import { inKeys } from '../../store/bulk.ts';
+import { readState } from '../../store/state.ts';
+import type { Db, Store } from '../../store/store.ts';
+import type { Tables } from '../../store/tables.ts';
+import { type OrderDocument, pathText, splitCoins, unitsOf, wholeWanted } from '../documents.ts';
+import type { FlightProblem } from '../item.ts';
+import type { Articles, Asked, ShortLists } from './ask-service.ts';
+import { deliveriesOf, freightTypes, orderAsSpelt } from './spelling.ts';
+
+export interface OrderCheckDeps {
+  readonly store: Store;
+  readonly rules: OrderRules;
+  readonly articles: Articles;
+  readonly shortLists: ShortLists;
+}
+
+/**
+ * Lists everything wrong or odd with the order, errors first. Throws RetryLaterError when the
+ * service has to be asked and cannot be. `since`: when the order came.
+ */
+export type OrderCheck = (
+  document: OrderDocument,
+  since: number,
+  signal: AbortSignal,
+) => Promise<FlightProblem[]>;
+
+const LINE_MEMBER = /^lines\[(\d+)\]\.(barcode|deliveryName)$/;
+
+function errorsOf(problems: readonly FlightProblem[]): readonly FlightProblem[] {
+  return problems.filter(({ severity }) => severity === 'error');
+}
+
+function lineOf(
+  { lines }: OrderDocument,
+  { path }: FlightProblem,
+  member: 'barcode' | 'deliveryName',
+): OrderDocument['lines'][number] | undefined {
+  const [, index, name] = LINE_MEMBER.exec(path) ?? [];
+  return name === member ? lines[Number(index)] : undefined;
+}
+
+/** Lists barcodes that the mirror does not have, or only as deleted. */
+async function unknownOf(db: Db, barcodes: readonly string[]): Promise<readonly string[]> {
+  const known = new Set<string>();
+  for (const table of ['stock_variant', 'season_variant'] as const) {
+    const rows = await db
+      .selectFrom(table)
+      .select('barcode')
+      .where(inKeys('barcode', barcodes))
+      .where('deleted_at', 'is', null)
+      .execute();
+    for (const { barcode } of rows) known.add(barcode);
+  }
+  return barcodes.filter((barcode) => !known.has(barcode));
+}
+
+function isAboutSeason(document: OrderDocument, problem: FlightProblem): boolean {
+  if (document.seasonName === undefined) return false;
+  const named = lineOf(document, problem, 'deliveryName')?.deliveryName;
+  return problem.path === 'seasonName' || named !== undefined;
+}
+
+const NOTHING_ASKED: Asked = { vouched: new Map(), open: new Map() };
+
+async function askForArticles(
+  { store, articles }: OrderCheckDeps,
+  document: OrderDocument,
+  problems: readonly FlightProblem[],
+  since: number,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const named = errorsOf(problems).flatMap(
+    (problem) => lineOf(document, problem, 'barcode')?.barcode ?? [],
+  );
+  const unknown = await unknownOf(store.db, [...new Set(named)]);
+  if (unknown.length === 0) return NOTHING_ASKED;
+  // Articles of an unknown season cannot be asked for.
+  if (errorsOf(problems).some(({ path }) => path === 'seasonName')) {
+    const why = 'its season is not known';
+    return { vouched: new Map(), open: new Map(unknown.map((one) => [one, why])) };
+  }
+  return articles.ask(unknown, document.seasonName, since, signal);
+}
+
+/** Turns errors into warnings for articles that the service has, or was not asked for. */
+function withoutUnanswered(
+  document: OrderDocument,
+  problems: readonly FlightProblem[],
+  { vouched, open }: Asked,
+): FlightProblem[] {
+  return problems.map((problem) => {
+    const barcode = lineOf(document, problem, 'barcode')?.barcode ?? '';
+    const why = vouched.get(barcode) ?? open.get(barcode);
+    if (why === undefined || problem.severity !== 'error') return problem;
+    return { ...problem, message: `not checked: ${why}`, severity: 'warning' };
+  });
+}
+
+function waitFor({ open }: Asked, { seasonName }: OrderDocument): RetryLaterError {
+  const [first] = open;
+  const [barcode, why] = first ?? ['', ''];
+  const stream = seasonName === undefined ? 'stock' : 'season';
+  const many = open.size === 1 ? `article ${barcode} is` : `${open.size} articles are`;
+  const text =
+    `${many} not known here, and the service did not answer (${why}): the order waits for the ` +
+    `next pull ("selvedge sync show ${stream}")`;
+  return new RetryLaterError('outbox.articles_unknown', text);
+}
+
+export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
+  const { store, rules, shortLists } = deps;
+  const check = async (own: OrderDocument) => {
+    const document = await orderAsSpelt(store.db, own);
+    return { document, problems: await checkOrder(store.db, document, rules) };
+  };
+  return async (own, since, signal) => {
+    let { document, problems } = await check(own);
+    const errors = errorsOf(problems);
+    if (errors.length === 0) return problems;
+    const lists = [
+      ...(errors.some((one) => isAboutSeason(document, one)) ? (['seasons'] as const) : []),
+      ...(errors.some(({ path }) => path === 'freight.type') ? (['freight'] as const) : []),
+    ];
+    for (const name of lists) await shortLists.refresh(name, since, signal);
+    if (lists.length > 0) ({ document, problems } = await check(own));
+    const asked = await askForArticles(deps, document, problems, since, signal);
+    if (asked === NOTHING_ASKED) return problems;
+    ({ document, problems } = await check(own));
+    problems = withoutUnanswered(document, problems, asked);
+    const isRefused = errorsOf(problems).length > 0;
+    if (!isRefused && asked.open.size > 0) throw waitFor(asked, document);
+    return problems;
+  };
+}
+
+// The check by the mirror. A list that was never pulled completely refuses nothing: it warns.
+
+export interface OrderRules {
+  readonly freight: 'learned' | 'required' | 'optional';
+  readonly level: string;
+}
+
+/** Set by the first order that the service refused for missing freight. */
+export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
+
+const WARNINGS_MAX = 50;
+
+function error(path: string, message: string): FlightProblem {
+  return { path, message, severity: 'error' };
+}
+
+function warning(path: string, message: string): FlightProblem {
+  return { path, message, severity: 'warning' };
+}
+
+async function knownStreams(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('stream_state')
+    .select('stream')
+    .where('complete_at', 'is not', null)
+    .execute();
+  return new Set(rows.map(({ stream }) => stream));
+}
+
+const UNREADABLE = 'the service has it in a row that cannot be read';
+
+interface Variant {
+  readonly deleted: boolean;
+  /** Quantity in stock; null for a variant that can only be ordered ahead. */
+  readonly quantity: number | null;
+  readonly wholesale: number | null;
+  /** Price that the service asks of this very key; null where it does not say. */
+  readonly net: number | null;
+  readonly currency: string | null;
+  readonly hidden: boolean;
+  readonly seasons: ReadonlySet<string>;
+}
+
+const PRICED = ['wsp_price', 'currency', 'net_price', 'net_currency'] as const;
+
+/** Drops the own price in another currency: it cannot be compared with the list's. */
+function pricesOf(row: Pick<Tables['stock_variant'], (typeof PRICED)[number]>) {
+  const isSame = currencyOf(row.net_currency ?? row.currency) === currencyOf(row.currency);
+  const net = isSame ? row.net_price : null;
+  return { wholesale: row.wsp_price, net, currency: row.currency };
+}
+
+/**
+ * Reads variants by barcode; a pre-order has the prices of its season, also where the stock has the
+ * variant.
+ */
+async function variantsOf(
+  db: Db,
+  barcodes: readonly string[],
+  seasonName: string | undefined,
+): Promise<Map<string, Variant>> {
+  const columns = ['barcode', 'deleted_at', 'b2b_hidden', ...PRICED] as const;
+  const stock = await db
+    .selectFrom('stock_variant')
+    .select([...columns, 'quantity'])
+    .where(inKeys('barcode', barcodes))
+    .execute();
+  const season = await db
+    .selectFrom('season_variant')
+    .select([...columns, 'season_name'])
+    .where(inKeys('barcode', barcodes))
+    .execute();
+  const variants = new Map<string, Variant>();
+  for (const row of season) {
+    const before = variants.get(row.barcode);
+    const alive = row.deleted_at === null;
+    variants.set(row.barcode, {
+      deleted: !alive && (before?.deleted ?? true),
+      quantity: null,
+      ...pricesOf(row),
+      hidden: row.b2b_hidden === 1,
+      seasons: new Set([...(before?.seasons ?? []), ...(alive ? [row.season_name] : [])]),
+    });
+  }
+  for (const row of stock) {
+    const ahead = variants.get(row.barcode);
+    const alive = row.deleted_at === null;
+    // A variant that is gone from the stock may still be in a season.
+    if (!alive && ahead && !ahead.deleted) continue;
+    variants.set(row.barcode, {
+      deleted: !alive,
+      quantity: row.quantity,
+      ...pricesOf(row),
+      hidden: row.b2b_hidden === 1,
+      seasons: ahead?.seasons ?? new Set(),
+    });
+  }
+  for (const row of season) {
+    const variant = variants.get(row.barcode);
+    if (!variant || row.deleted_at !== null || row.season_name !== seasonName) continue;
+    variants.set(row.barcode, { ...variant, ...pricesOf(row) });
+  }
+  return variants;
+}
+
+function priceProblem(path: string, price: string, variant: Variant): FlightProblem[] {
+  const { net, currency } = variant;
+  const units = unitsOf(price);
+  if (units === 0) return [warning(path, 'is 0: nothing will be charged for this line')];
+  const listed = net ?? variant.wholesale;
+  if (listed === null || listed === 0) return [];
+  const isFar = units > listed * 2 || units < listed / 2;
+  const which = net === null ? 'the wholesale price' : 'your own price';
+  const shown = formatAmount(listed, currency);
+  return isFar ? [warning(path, `is far from ${which} of ${shown}`)] : [];
+}
+
+/** Whether the list that such an order is made from was pulled: the stock, or the season. */
+function isOffered({ seasonName }: OrderDocument, known: ReadonlySet<string>): boolean {
+  return known.has(seasonName === undefined ? 'stock' : 'season');
+}
+
+function lineProblems(
+  document: OrderDocument,
+  variants: ReadonlyMap<string, Variant>,
+  known: ReadonlySet<string>,
+  unreadable: ReadonlySet<string>,
+): FlightProblem[] {
+  const isKnown = isOffered(document, known);
+  const wanted = new Map<string, number>();
+  return document.lines.flatMap((line, index): FlightProblem[] => {
+    const at = `lines[${index}]`;
+    const variant = variants.get(line.barcode);
+    const before = wanted.get(line.barcode) ?? 0;
+    wanted.set(line.barcode, before + line.quantity);
+    if ((!variant || variant.deleted) && unreadable.has(line.barcode)) {
+      return [warning(`${at}.barcode`, `not checked: ${UNREADABLE}`)];
+    }
+    if (!variant) {
+      return isKnown ? [error(`${at}.barcode`, 'is not known at the service')] : [];
+    }
+    if (variant.deleted && isKnown) {
+      return [error(`${at}.barcode`, 'is no longer sold at the service')];
+    }
+    const problems = priceProblem(`${at}.price`, line.price, variant);
+    const { seasonName: season } = document;
+    if (season !== undefined && known.has('season') && !variant.seasons.has(season)) {
+      problems.push(warning(`${at}.barcode`, `is not among what ${season} offers`));
+    }
+    const left = Math.max(0, (variant.quantity ?? 0) - before);
+    if (season === undefined && isKnown && left < line.quantity) {
+      const taken = before > 0 ? ', after the lines above' : '';
+      problems.push(warning(`${at}.quantity`, `only ${left} are in stock${taken}`));
+    }
+    if (variant.hidden) problems.push(warning(`${at}.barcode`, 'is hidden from b2b'));
+    return problems;
+  });
+}
+
+function currencyProblems(
+  document: OrderDocument,
+  variants: ReadonlyMap<string, Variant>,
+): FlightProblem[] {
+  const { currency, lines } = document;
+  const shown = new Map<string, number>();
+  for (const [index, { barcode }] of lines.entries()) {
+    const own = currencyOf(variants.get(barcode)?.currency);
+    if (own && !shown.has(own)) shown.set(own, index);
+  }
+  const names = [...shown.keys()];
+  if (names.length > 1) {
+    const [, index] = [...shown][1] ?? ['', 0];
+    return [error(`lines[${index}].barcode`, `is priced in another currency: ${names.join(', ')}`)];
+  }
+  const [only] = names;
+  if (currency !== undefined && only !== undefined && currency !== only) {
+    return [error('currency', `is ${currency}, but the service has these prices in ${only}`)];
+  }
+  const own = currency ?? only ?? '';
+  const split = splitCoins({ ...document, currency: own });
+  return split.map((path) => error(pathText(path), wholeWanted(own)));
+}
+
+function suggestion(name: string, names: readonly string[]): string {
+  const near = nearestName(name, names);
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
+async function seasonProblems(
+  db: Db,
+  { seasonName, lines }: OrderDocument,
+  known: ReadonlySet<string>,
+  { level }: OrderRules,
+): Promise<FlightProblem[]> {
+  if (seasonName === undefined) {
+    return lines.flatMap(({ deliveryName }, index) =>
+      deliveryName === undefined
+        ? []
+        : [error(`lines[${index}].deliveryName`, 'needs a seasonName (pre-order)')],
+    );
+  }
+  const missing = lines.flatMap(({ deliveryName }, index) =>
+    deliveryName === undefined
+      ? [error(`lines[${index}].deliveryName`, 'is missing; a pre-order has one on every line')]
+      : [],
+  );
+  if (!hasAtLevel(level, 'preOrders')) {
+    return [error('seasonName', refusalAtLevel(level, 'preOrders')), ...missing];
+  }
+  if (!known.has('seasons')) return missing;
+  const seasons = await db
+    .selectFrom('season')
+    .select(['season_name', 'unread'])
+    .where('deleted_at', 'is', null)
+    .execute();
+  const names = seasons.map((row) => row.season_name);
+  // An older row of the season may lack a delivery that it has now.
+  if ((await quarantinedAmong(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
+    return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
+  }
+  if (!names.includes(seasonName)) {
+    const near = suggestion(seasonName, names);
+    return [error('seasonName', `there is no season ${seasonName}${near}`), ...missing];
+  }
+  if (seasons.some((row) => row.season_name === seasonName && row.unread !== null)) {
+    return [
+      ...missing,
+      warning('seasonName', 'its deliveries are not checked: they cannot be read'),
+    ];
+  }
+  const deliveries = await deliveriesOf(db, seasonName);
+  // Unreadable names look like no deliveries; a season that truly has none is refused by the
+  // service.
+  if (deliveries.length === 0) {
+    const message = `not checked: no delivery of ${seasonName} can be read`;
+    return [...missing, warning('seasonName', message)];
+  }
+  const unknown = lines.flatMap(({ deliveryName }, index) => {
+    if (deliveryName === undefined || deliveries.includes(deliveryName)) return [];
+    const near = suggestion(deliveryName, deliveries);
+    const message = `${seasonName} has no delivery ${deliveryName}${near}`;
+    return [error(`lines[${index}].deliveryName`, message)];
+  });
+  return [...missing, ...unknown];
+}
+
+async function freightProblems(
+  db: Db,
+  { freight }: OrderDocument,
+  known: ReadonlySet<string>,
+  rules: OrderRules,
+): Promise<FlightProblem[]> {
+  if (!freight) {
+    const learned = rules.freight === 'learned' && (await readState(db, FREIGHT_REQUIRED_KEY));
+    const isRequired =
+      !hasAtLevel(rules.level, 'orderWithoutFreight') ||
+      rules.freight === 'required' ||
+      learned === '1';
+    return isRequired ? [error('freight', 'is missing; this account requires it')] : [];
+  }
+  const { type } = freight;
+  if (type === undefined || !known.has('freight')) return [];
+  const types = await freightTypes(db);
+  if (types.includes(type)) return [];
+  if ((await quarantinedAmong(db, ['freight_option'], 'freightType', [type])).has(type)) {
+    return [warning('freight.type', `not checked: ${UNREADABLE}`)];
+  }
+  return [error('freight.type', `there is no freight ${type}${suggestion(type, types)}`)];
+}
+
+function capped(problems: readonly FlightProblem[]): FlightProblem[] {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  const warnings = problems.filter(({ severity }) => severity === 'warning');
+  const left = warnings.length - WARNINGS_MAX;
+  const more = left > 0 ? [warning('', `and ${left} more warnings`)] : [];
+  return [...errors, ...warnings.slice(0, WARNINGS_MAX), ...more];
+}
+
+/** Lists everything wrong or odd with the order by the mirror, errors first. */
+export async function checkOrder(
+  db: Db,
+  document: OrderDocument,
+  rules: OrderRules,
+): Promise<FlightProblem[]> {
+  const known = await knownStreams(db);
+  const variants = await variantsOf(
+    db,
+    document.lines.map(({ barcode }) => barcode),
+    document.seasonName,
+  );
+  const unsold = document.lines
+    .map(({ barcode }) => barcode)
+    .filter((barcode) => variants.get(barcode)?.deleted ?? true);
+  const unreadable = await quarantinedAmong(
+    db,
+    ['stock_variant', 'season_variant'],
+    'barcode',
+    unsold,
+  );
+  const problems = [
+    ...lineProblems(document, variants, known, unreadable),
+    ...currencyProblems(document, variants),
+    ...(await seasonProblems(db, document, known, rules)),
+    ...(await freightProblems(db, document, known, rules)),
+  ];
+  const isWhole = known.has('stock') || known.has('season');
+  const isMissing = document.lines.some(({ barcode }) => !variants.has(barcode));
+  if (!isWhole || (isMissing && !isOffered(document, known))) {
+    problems.push(warning('lines', 'not checked: the variants were never pulled completely'));
+  }
+  if (!document.shippingAddress && !hasAtLevel(rules.level, 'orderWithoutAddress')) {
+    problems.push(error('shippingAddress', `is missing; level ${rules.level} requires it`));
+  }
+  return capped(problems);
+}

@@ -1,0 +1,304 @@
+/**
+ * The queue: reads and moves outbox rows for the dispatcher. Every step is one transaction that
+ * also writes its attempt. The allowed transitions are a table in the database, so that a mistake
+ * here aborts instead of sending something twice. A row that was moved meanwhile (canceled by a
+ * person) is left as it is.
+ */
+import { parseJsonObject } from '../lib/json.ts';
+import { inKeys } from '../store/bulk.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
+import type { OutboxState } from '../store/tables.ts';
+import { readResult } from './document-state.ts';
+import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
+
+const COLUMNS = [
+  'outbox_id as outboxId',
+  'kind',
+  'ordering_key as orderingKey',
+  'reference',
+  'body',
+  'expected_from as expectedFrom',
+  'state',
+  'attempts',
+  'result',
+  'in_doubt_since as inDoubtSince',
+  'created_at as createdAt',
+] as const;
+
+type Row = Omit<OutboxItem, 'body'> & { readonly body: string };
+
+function itemOf({ body, ...row }: Row): OutboxItem {
+  return { ...row, body: parseJsonObject(body) };
+}
+
+export interface Excluded {
+  readonly busy: ReadonlySet<string>;
+  /**
+   * Paused kinds, and why. Rows that rest for this very reason were checked already and are not
+   * taken; they are due at once when the pause is over.
+   */
+  readonly paused: ReadonlyMap<string, string>;
+}
+
+/** Lookups of unknown outcomes have slots of their own: neither work waits for the other. */
+export type Work = 'lookup' | 'send';
+
+/** Rows that a slot may take: the first open row of each ordering key, unless a person has it. */
+function workable(db: Db, work: Work, { busy, paused }: Excluded) {
+  return (
+    db
+      .selectFrom('outbox as o')
+      .where('o.ended_at', 'is', null)
+      .where('o.blocked_reason', 'is', null)
+      .where('o.state', '!=', 'sending')
+      .where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt')
+      // The statement's text is the same for any number of keys, so that it is prepared once.
+      .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
+      .where((eb) => {
+        const resting = [...paused].map(([kind, reason]) =>
+          eb.and([eb('o.kind', '=', kind), eb('o.last_error', 'is', reason)]),
+        );
+        return eb.or([eb('o.state', '!=', 'queued'), eb.not(eb.or(resting))]);
+      })
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('outbox as before')
+              .select('before.outbox_id')
+              .whereRef('before.ordering_key', '=', 'o.ordering_key')
+              .whereRef('before.outbox_id', '<', 'o.outbox_id')
+              .where('before.ended_at', 'is', null),
+          ),
+        ),
+      )
+  );
+}
+
+/** Reads the answered ones among these rows, due or not. */
+export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(COLUMNS)
+    .where(inKeys('outbox_id', outboxIds))
+    .where('state', '=', 'sent')
+    .where('blocked_reason', 'is', null)
+    .execute();
+  return rows.map(itemOf);
+}
+
+export async function dueItems(
+  db: Db,
+  work: Work,
+  now: number,
+  excluded: Excluded,
+  limit: number,
+): Promise<OutboxItem[]> {
+  const rows = await workable(db, work, excluded)
+    .select(COLUMNS.map((column) => `o.${column}` as const))
+    .where('o.due_at', '<=', now)
+    .orderBy('o.due_at')
+    .orderBy('o.outbox_id')
+    .limit(limit)
+    .execute();
+  return rows.map(itemOf);
+}
+
+export async function nextDueAt(
+  db: Db,
+  work: Work,
+  excluded: Excluded,
+): Promise<number | undefined> {
+  const row = await workable(db, work, excluded)
+    .select('o.due_at')
+    .orderBy('o.due_at')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.due_at;
+}
+
+/**
+ * Marks rows that a stop or a failure interrupted: their requests may or may not have arrived. Call
+ * it while nothing is being sent. Returns the number of rows.
+ */
+export async function markInterruptedAsUnknown(store: Store, now: number): Promise<number> {
+  return store.transaction(async (tx) => {
+    const rows = await tx
+      .updateTable('outbox')
+      .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
+      .where('state', '=', 'sending')
+      // Implied by the state; lets SQLite use a partial index.
+      .where('ended_at', 'is', null)
+      .returning('outbox_id')
+      .execute();
+    for (const row of rows) {
+      await tx
+        .updateTable('outbox_attempt')
+        .set({ ended_at: now, class: 'interrupted' })
+        .where('outbox_id', '=', row.outbox_id)
+        .where('ended_at', 'is', null)
+        .execute();
+    }
+    return rows.length;
+  });
+}
+
+export interface Change {
+  readonly due_at?: number;
+  readonly in_doubt_since?: number | null;
+  readonly ended_at?: number | null;
+  readonly result?: string | null;
+  readonly last_error?: string | null;
+  readonly blocked_reason?: string | null;
+  readonly problems?: string;
+  readonly order_id?: number | null;
+  readonly shown_reference?: string | null;
+  readonly attempts?: number;
+}
+
+/** Moves rows that are still in state `from`; returns how many. */
+export async function moveAll(
+  tx: Tx,
+  outboxIds: readonly number[],
+  from: OutboxState,
+  state: OutboxState,
+  change: Change,
+): Promise<number> {
+  const { numUpdatedRows } = await tx
+    .updateTable('outbox')
+    .set({ state, ...change })
+    .where(inKeys('outbox_id', outboxIds))
+    .where('state', '=', from)
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** Moves the row, if it is still in the state in which it was read. */
+export async function move(
+  tx: Tx,
+  { outboxId, state: from }: Pick<OutboxItem, 'outboxId' | 'state'>,
+  state: OutboxState,
+  change: Change,
+): Promise<boolean> {
+  return (await moveAll(tx, [outboxId], from, state, change)) > 0;
+}
+
+/**
+ * Makes `sending` and the attempt durable before the first byte leaves. Undefined: the row was
+ * moved or paused meanwhile and must not be sent.
+ */
+export async function markSending(
+  store: Store,
+  item: OutboxItem,
+  { baseline, warnings, orderId }: Cleared,
+  { now, isPaused }: { readonly now: number; readonly isPaused: () => boolean },
+): Promise<number | undefined> {
+  const attempt = item.attempts + 1;
+  return store.transaction(async (tx) => {
+    if (isPaused()) return undefined;
+    const isOurs = await move(tx, item, 'sending', {
+      attempts: attempt,
+      problems: JSON.stringify(warnings),
+      ...(orderId === undefined ? {} : { order_id: orderId }),
+    });
+    if (!isOurs) return undefined;
+    await tx
+      .insertInto('outbox_attempt')
+      .values({
+        outbox_id: item.outboxId,
+        attempt,
+        started_at: now,
+        max_order_id_before: baseline.maxOrderIdBefore ?? null,
+        count_before: baseline.countBefore ?? null,
+        ended_at: null,
+        class: null,
+        http_status: null,
+        error_code: null,
+        answer: null,
+      })
+      .execute();
+    return attempt;
+  });
+}
+
+/** `conflict`: the state at the service forbids the push (409); a lookup tells that state. */
+export type AttemptClass = 'done' | 'not_processed' | 'refused' | 'conflict' | 'ambiguous';
+
+export interface AttemptEnd {
+  readonly attempt: number;
+  readonly class: AttemptClass;
+  /** Status of the answer; null: none came. */
+  readonly httpStatus: number | null;
+  readonly errorCode: string | null;
+  readonly answer: string;
+  readonly problems: readonly FlightProblem[];
+  readonly write?: ((tx: Tx) => Promise<void>) | undefined;
+}
+
+const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
+  done: 'sent',
+  not_processed: 'queued',
+  refused: 'refused',
+  conflict: 'in_doubt',
+  ambiguous: 'in_doubt',
+};
+
+export async function endAttempt(
+  store: Store,
+  item: OutboxItem,
+  end: AttemptEnd,
+  now: number,
+  dueAt: number,
+): Promise<OutboxState> {
+  const state = STATE_AFTER[end.class];
+  const isDone = end.class === 'done';
+  // The order is known from now on: none of it is delivered before it is read back.
+  const orderId = isDone && item.kind === 'order' ? readResult(end.answer).orderId : undefined;
+  await store.transaction(async (tx) => {
+    await tx
+      .updateTable('outbox_attempt')
+      .set({
+        ended_at: now,
+        class: end.class,
+        http_status: end.httpStatus,
+        error_code: end.errorCode,
+        answer: end.answer,
+      })
+      .where('outbox_id', '=', item.outboxId)
+      .where('attempt', '=', end.attempt)
+      .execute();
+    await move(tx, { outboxId: item.outboxId, state: 'sending' }, state, {
+      due_at: dueAt,
+      last_error: isDone ? null : end.answer,
+      ...(isDone ? { result: end.answer } : {}),
+      ...(orderId ? { order_id: orderId } : {}),
+      ...(state === 'in_doubt' ? { in_doubt_since: now } : {}),
+      ...(end.class === 'refused' ? { ended_at: now } : {}),
+      ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),
+    });
+    await end.write?.(tx);
+  });
+  return state;
+}
+
+/** Time since when the row may have an effect and is looked up; infinite while it only waits. */
+export async function openSince(db: Db, { outboxId, state, ...item }: OutboxItem): Promise<number> {
+  if (state !== 'sent') return item.inDoubtSince ?? Number.POSITIVE_INFINITY;
+  const last = await db
+    .selectFrom('outbox_attempt')
+    .select((eb) => eb.fn.max('ended_at').as('at'))
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  return last?.at ?? Number.POSITIVE_INFINITY;
+}
+
+export async function postpone(
+  store: Store,
+  item: OutboxItem,
+  dueAt: number,
+  error: string | null,
+): Promise<void> {
+  await store.transaction(async (tx) => {
+    await move(tx, item, item.state, { due_at: dueAt, last_error: error });
+  });
+}

@@ -1,0 +1,207 @@
+/** Outbox rows for people and programs: lists, and one row with everything known about it. */
+import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import type { OutboxState } from '../../store/tables.ts';
+import { type Revision, revisionsOf } from '../corrections.ts';
+import { type DocumentState, stateOf } from '../document-state.ts';
+import { newOrderOf, readBody, referenceKey } from '../documents.ts';
+import { compareOrder, describeOrder } from '../evidence/compare.ts';
+import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts';
+import { mirroredOrder } from '../evidence/mirrored.ts';
+import { candidatesIn } from '../evidence/records.ts';
+import { seasonsShown } from '../evidence/seasons.ts';
+import { type Lost, readLost } from '../watch/lost.ts';
+import { fits, type RowFilter } from './selection.ts';
+
+export interface ListFilter extends RowFilter {
+  readonly open?: boolean | undefined;
+  readonly reference?: string | undefined;
+  readonly outboxId?: number | undefined;
+  readonly limit: number;
+}
+
+export interface OutboxRow {
+  readonly outboxId: number;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: OutboxState;
+  readonly createdAt: number;
+  readonly attempts: number;
+  readonly orderId: number | null;
+  readonly dueAt: number;
+  readonly blockedReason: string | null;
+  readonly lastError: string | null;
+  readonly lost: Lost | null;
+}
+
+export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[]> {
+  let query = db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'kind', 'reference', 'state', 'created_at as createdAt'])
+    .select(['attempts', 'order_id as orderId', 'due_at as dueAt', 'last_error as lastError'])
+    .select('blocked_reason as blockedReason')
+    .where(fits(filter))
+    .orderBy('outbox_id', 'desc')
+    .limit(filter.limit);
+  const { reference, outboxId } = filter;
+  if (outboxId !== undefined) query = query.where('outbox_id', '=', outboxId);
+  if (filter.open === true) query = query.where('ended_at', 'is', null);
+  if (reference !== undefined) {
+    query = query.where((eb) =>
+      eb.or([eb('reference_key', '=', referenceKey(reference)), eb('reference', '=', reference)]),
+    );
+  }
+  const rows = await query.execute();
+  const ids = rows.map((row) => row.outboxId);
+  const lost = await readLost(db, ids);
+  return rows.map((row) => ({ ...row, lost: lost.get(row.outboxId) ?? null }));
+}
+
+interface Evidence {
+  readonly at: number;
+  readonly source: string;
+  readonly outcome: string;
+  readonly complete: boolean;
+  readonly detail: unknown;
+}
+
+/** An order of the service that may be what the document became. */
+export interface Candidate {
+  readonly orderId: number;
+  readonly orderNo: string | null;
+  readonly reference: string | null;
+  readonly createdAt: number | null;
+  readonly currency: string | null;
+  readonly lines: readonly {
+    readonly barcode: string | null;
+    readonly quantity: number | null;
+    readonly price: number | null;
+    readonly deliveryName: string | null;
+  }[];
+  readonly seasonName: string | null;
+  readonly shippingAddress: JsonObject;
+  /** Differences from the submitted document; empty for documents that are no orders. */
+  readonly differences: readonly string[];
+}
+
+export interface OutboxCard extends DocumentState {
+  readonly cause: string;
+  readonly orderingKey: string;
+  readonly dueAt: number;
+  readonly inDoubtSince: number | null;
+  readonly document: JsonObject;
+  readonly attemptLog: Awaited<ReturnType<typeof attemptsOf>>;
+  readonly evidence: readonly Evidence[];
+  /** Orders that the document may have become, as the mirror has them. */
+  readonly candidates: readonly Candidate[];
+  /** Contents of the document before it was corrected. */
+  readonly revisions: readonly Revision[];
+}
+
+function attemptsOf(db: Db, outboxId: number) {
+  return db
+    .selectFrom('outbox_attempt')
+    .select(['attempt', 'started_at as startedAt', 'ended_at as endedAt', 'class', 'answer'])
+    .select(['http_status as httpStatus', 'error_code as errorCode'])
+    .select(['max_order_id_before as maxOrderIdBefore', 'count_before as countBefore'])
+    .where('outbox_id', '=', outboxId)
+    .orderBy('attempt')
+    .execute();
+}
+
+const FITS: Readonly<Record<Fit, string | undefined>> = {
+  equal: undefined,
+  spelt: undefined,
+  lossy: 'reference: of ours a part is lost, as the service is known to do',
+  blank: 'reference: shown none that tells',
+  no: 'reference: not known to be how the service shows ours',
+};
+
+async function differencesOf(
+  db: Db,
+  { kind, reference, body }: { kind: string; reference: string; body: string },
+  orderId: number,
+): Promise<string[]> {
+  const shown = kind === 'order' ? await mirroredOrder(db, orderId) : undefined;
+  if (!shown) return [];
+  const sent = newOrderOf(reference, readBody.order(parseJsonObject(body)));
+  const fit = FITS[fitOf(await knownSpellings(db, kind), reference, shown.reference ?? null)];
+  const { differences } = describeOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
+  return [...(fit === undefined ? [] : [fit]), ...differences];
+}
+
+async function candidatesOf(
+  db: Db,
+  row: { kind: string; reference: string; body: string },
+  ids: readonly number[],
+): Promise<Candidate[]> {
+  const orders = await db
+    .selectFrom('sales_order')
+    .select(['order_id', 'order_no', 'reference', 'created_at', 'currency', 'season_name'])
+    .select('shipping_address')
+    .where(inKeys('order_id', ids))
+    .orderBy('order_id')
+    .execute();
+  const lines = await db
+    .selectFrom('sales_order_line')
+    .select(['order_id', 'barcode', 'quantity', 'price', 'delivery_name'])
+    .where(inKeys('order_id', ids))
+    .orderBy('line_no')
+    .execute();
+  const candidates: Candidate[] = [];
+  for (const order of orders) {
+    const own = lines.filter((line) => line.order_id === order.order_id);
+    candidates.push({
+      orderId: order.order_id,
+      orderNo: order.order_no,
+      reference: order.reference,
+      createdAt: order.created_at,
+      currency: order.currency,
+      lines: own.map(({ barcode, quantity, price, delivery_name: deliveryName }) => ({
+        barcode,
+        quantity,
+        deliveryName,
+        price: price === null ? null : decimalOf(price),
+      })),
+      seasonName: order.season_name,
+      shippingAddress: parseJsonObject(order.shipping_address),
+      differences: await differencesOf(db, row, order.order_id),
+    });
+  }
+  return candidates;
+}
+
+/** Reads everything known about a row; undefined when there is none. */
+export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard | undefined> {
+  const row = await db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const state = await stateOf(db, row);
+  const found = await db
+    .selectFrom('outbox_evidence')
+    .selectAll()
+    .where('outbox_id', '=', outboxId)
+    .orderBy('id')
+    .execute();
+  const ids = candidatesIn(found.map(({ detail }) => detail));
+  const orderIds = state.orderId === null ? ids.orderIds : [...ids.orderIds, state.orderId];
+  return {
+    ...state,
+    cause: row.cause,
+    orderingKey: row.ordering_key,
+    dueAt: row.due_at,
+    inDoubtSince: row.in_doubt_since,
+    document: parseJsonObject(row.body),
+    attemptLog: await attemptsOf(db, outboxId),
+    evidence: found.map(({ at, source, outcome, complete, detail }) => {
+      return { at, source, outcome, complete: complete === 1, detail: tryParseJson(detail) };
+    }),
+    candidates: await candidatesOf(db, row, [...new Set(orderIds)]),
+    revisions: await revisionsOf(db, outboxId),
+  };
+}

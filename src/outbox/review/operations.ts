@@ -1,0 +1,351 @@
+/**
+ * Manual review: a person retries or cancels outbox rows, or resolves one whose outcome is unknown.
+ * Each act shares a transaction with its audit entry, and refuses what makes no sense in the row's
+ * state. Many rows are selected by a filter together with their expected number, so that nobody
+ * acts on rows that were not seen. If one row refuses, all do.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { BugError, RefusedError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { type Actor, writeAudits } from '../../store/audit.ts';
+import { inKeys, insertRows } from '../../store/bulk.ts';
+import { endIncidents } from '../../store/incidents.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import type { OutboxState } from '../../store/tables.ts';
+import { candidatesIn } from '../evidence/records.ts';
+import { noteSeasonUnseen } from '../evidence/seasons.ts';
+import { type Change, moveAll } from '../queue.ts';
+import { settlementDelay } from '../reconcile.ts';
+import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
+import { noteLost } from '../watch/lost.ts';
+import { noteRecognised, requireUnclaimed } from './confirmation.ts';
+import {
+  type Done,
+  inSlices,
+  type ReviewRow,
+  type Selection,
+  select,
+  selected,
+} from './selection.ts';
+
+type Resolution =
+  | { readonly as: 'absent' }
+  /** Notes a difference: the service has the document otherwise than it was sent. */
+  | { readonly as: 'noted' }
+  /** `id` of the order, pending refund or style that was made; null where nothing is made. */
+  | { readonly as: 'confirmed'; readonly id: string | null };
+
+export interface ReviewDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Reads what a person claims at the service; throws RefusedError when it cannot be true. */
+  readonly confirm: (row: ReviewRow, id: string | null) => Promise<JsonObject>;
+  readonly reconcileAfterMs: number;
+  readonly processStartedAt: () => number;
+  readonly wakeUp: () => void;
+  readonly onMoved: (outboxId: number) => void;
+}
+
+export interface OutboxReview {
+  retry(selection: Selection, asker: Actor): Promise<Done>;
+  cancel(selection: Selection, asker: Actor): Promise<Done>;
+  resolve(
+    outboxId: number,
+    resolution: Resolution,
+    asker: Actor,
+  ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
+  /** Resolves many rows as absent; confirmations name one id each and go one by one. */
+  resolveAbsent(selection: Selection, asker: Actor): Promise<Done>;
+}
+
+function byState(rows: readonly ReviewRow[]): ReadonlyMap<OutboxState, readonly ReviewRow[]> {
+  return Map.groupBy(rows, ({ state }) => state);
+}
+
+function refuse(row: ReviewRow, what: string, hint: string): never {
+  const text = `outbox ${row.outboxId} is ${row.state} and cannot be ${what}`;
+  throw new RefusedError('outbox.wrong_state', text, { hint });
+}
+
+async function audit(
+  tx: Tx,
+  at: number,
+  asker: Actor,
+  action: string,
+  rows: readonly ReviewRow[],
+  detailOf: (row: ReviewRow) => JsonObject = () => ({}),
+): Promise<void> {
+  const each = rows.map((row) => ({
+    subject: `outbox:${row.outboxId}`,
+    detail: { reference: row.reference, from: row.state, ...detailOf(row) },
+  }));
+  await writeAudits(tx, { ...asker, action }, each, at);
+}
+
+/**
+ * Moves rows of one state; returns whether all of them moved. A dead row that ends again is opened
+ * first, so that the trigger reports its new end.
+ */
+async function moveOn(
+  tx: Tx,
+  from: OutboxState,
+  rows: readonly ReviewRow[],
+  state: OutboxState,
+  change: Change,
+): Promise<boolean> {
+  const ids = rows.map(({ outboxId }) => outboxId);
+  const endsAgain = from === 'dead' && typeof change.ended_at === 'number';
+  if (endsAgain) await moveAll(tx, ids, from, from, { ended_at: null });
+  return (await moveAll(tx, ids, from, state, change)) === ids.length;
+}
+
+/** Transition of a retry: another try, or another lookup. */
+function retried(row: ReviewRow, now: number): { readonly state: OutboxState; change: Change } {
+  if (row.state === 'dead') {
+    return { state: 'queued', change: { ended_at: null, due_at: now, last_error: null } };
+  }
+  // Without its reason the row does not rest any more: it is checked again, whatever pauses it.
+  if (row.state === 'queued') return { state: 'queued', change: { due_at: now, last_error: null } };
+  if (row.state === 'in_doubt') {
+    return { state: 'in_doubt', change: { due_at: now, blocked_reason: null } };
+  }
+  const isOver = row.state === 'refused' || row.state === 'canceled';
+  const shown = `"selvedge outbox show ${row.outboxId}"`;
+  const hint = isOver
+    ? `submit it again; ${shown} says under which reference`
+    : 'there is nothing to do about it';
+  return refuse(row, 'tried again', hint);
+}
+
+/** Transition of a cancel. The reason replaces the last error, where the submitter sees it. */
+function canceled(row: ReviewRow, now: number, { actor, reason }: Actor): Change {
+  const mayBe = row.state === 'in_doubt' && row.blockedReason !== null;
+  if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
+    const hint =
+      row.state === 'in_doubt'
+        ? 'it is still being looked up; a row that needs a person can be canceled'
+        : 'a push that was sent cannot be called back';
+    return refuse(row, 'canceled', hint);
+  }
+  const why = `${actor} canceled it: ${reason}`;
+  return { ended_at: now, due_at: now, blocked_reason: null, last_error: why };
+}
+
+/** Ids in each row's last ambiguous lookup; a person who resolves it as absent disowns them. */
+async function lastCandidates(
+  tx: Tx,
+  rows: readonly ReviewRow[],
+): Promise<ReadonlyMap<number, readonly number[]>> {
+  const ids = rows.map(({ outboxId }) => outboxId);
+  const lookups = await tx
+    .selectFrom('outbox_evidence')
+    .select((eb) => ['outbox_id', 'detail', eb.fn.max('id').as('id')])
+    .where(inKeys('outbox_id', ids))
+    .where('outcome', '=', 'ambiguous')
+    .groupBy('outbox_id')
+    .execute();
+  return new Map(
+    lookups.map(({ outbox_id: id, detail }) => {
+      const { orderIds, pendingRefundIds } = candidatesIn([detail]);
+      // The detail of a refund names its order as well; only the refund is disowned.
+      return [id, pendingRefundIds.length > 0 ? pendingRefundIds : orderIds];
+    }),
+  );
+}
+
+async function recordStatement(
+  tx: Tx,
+  rows: readonly ReviewRow[],
+  at: number,
+  outcome: 'matched' | 'not_found',
+  detailOf: (row: ReviewRow) => JsonObject,
+): Promise<void> {
+  const entries = rows.map((row) => {
+    return { outbox_id: row.outboxId, detail: JSON.stringify(detailOf(row)) };
+  });
+  const columns = ['outbox_id', 'detail'];
+  await insertRows(tx, 'outbox_evidence', columns, entries, { at, source: 'person', outcome });
+}
+
+function requireUnresolved(row: ReviewRow): void {
+  if (row.state === 'in_doubt' || row.state === 'dead') return;
+  refuse(row, 'resolved', 'only rows that are in_doubt or dead can be');
+}
+
+/** Refuses an absence while the push may still take effect. */
+function requireAbsence(
+  row: ReviewRow,
+  delay: { readonly ms: number; readonly processStartedAt: number },
+  now: number,
+): void {
+  requireUnresolved(row);
+  const { outboxId, inDoubtSince } = row;
+  const since = Math.max(inDoubtSince ?? 0, delay.processStartedAt);
+  if (row.state !== 'in_doubt' || now >= since + delay.ms) return;
+  const until = new Date(since + delay.ms).toISOString();
+  const text =
+    since === inDoubtSince
+      ? `outbox ${outboxId} may still take effect until ${until}`
+      : `the daemon has just started: outbox ${outboxId} must wait its settlement delay once more`;
+  throw new RefusedError('outbox.too_early', text, {
+    hint: `say so after ${until}, or wait: it is looked up automatically`,
+  });
+}
+
+async function requireAbsences(
+  db: Tx | Store['db'],
+  rows: readonly ReviewRow[],
+  deps: Pick<ReviewDeps, 'clock' | 'reconcileAfterMs' | 'processStartedAt'>,
+): Promise<void> {
+  const ms = await settlementDelay(db, deps.reconcileAfterMs);
+  const delay = { ms, processStartedAt: deps.processStartedAt() };
+  for (const row of rows) requireAbsence(row, delay, deps.clock.now());
+}
+
+async function resolveAbsences(
+  tx: Tx,
+  deps: ReviewDeps,
+  rows: readonly ReviewRow[],
+  asker: Actor,
+): Promise<void> {
+  const now = deps.clock.now();
+  await requireAbsences(tx, rows, deps);
+  const candidates = await lastCandidates(tx, rows);
+  const notOurs = ({ outboxId }: ReviewRow) => [...(candidates.get(outboxId) ?? [])];
+  await recordStatement(tx, rows, now, 'not_found', (row) => ({ ...asker, notOurs: notOurs(row) }));
+  const change = {
+    blocked_reason: null,
+    in_doubt_since: null,
+    ended_at: null,
+    due_at: now,
+    // The old answer was for something else; the next attempt is looked up on its own.
+    result: null,
+  };
+  await tx
+    .updateTable('outbox')
+    .set({ order_id: null, shown_reference: null })
+    .where('kind', '=', 'order')
+    .where(
+      inKeys(
+        'outbox_id',
+        rows.map(({ outboxId }) => outboxId),
+      ),
+    )
+    .execute();
+  for (const [from, some] of byState(rows)) {
+    if (await moveOn(tx, from, some, 'queued', change)) continue;
+    for (const row of some) refuse(row, 'resolved', 'look at it again');
+  }
+  await audit(tx, now, asker, 'outbox.absent', rows, (row) => ({ notOurs: notOurs(row) }));
+}
+
+/** Ends the incident about a difference or a loss that stays. */
+async function resolveNoted(
+  tx: Tx,
+  deps: ReviewDeps,
+  row: ReviewRow,
+  asker: Actor,
+): Promise<OutboxState> {
+  const now = deps.clock.now();
+  const isUnseen = await isSeasonUnseen(tx, row.outboxId);
+  const differences = await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
+  const lost = await noteLost(tx, row.outboxId, now);
+  if (differences + lost === 0) {
+    const text = `outbox ${row.outboxId} has no difference or loss that waits for a person`;
+    const hint = `see: selvedge outbox show ${row.outboxId}`;
+    throw new RefusedError('outbox.nothing_to_note', text, { hint });
+  }
+  if (isUnseen) await noteSeasonUnseen(tx, now);
+  await audit(tx, now, asker, 'outbox.noted', [row]);
+  return row.state;
+}
+
+async function resolveConfirmed(
+  deps: ReviewDeps,
+  row: ReviewRow,
+  id: string | null,
+  asker: Actor,
+): Promise<OutboxState> {
+  requireUnresolved(row);
+  const made = await deps.confirm(row, id);
+  const now = deps.clock.now();
+  await deps.store.transaction(async (tx) => {
+    const [present] = await select(tx, { outboxId: row.outboxId });
+    // An attempt that was made during the read has an outcome of its own.
+    if (present?.attempts !== row.attempts) {
+      const hint = `it was sent once more meanwhile; see: selvedge outbox show ${row.outboxId}`;
+      refuse(row, 'resolved', hint);
+    }
+    await requireUnclaimed(tx, row, made);
+    await recordStatement(tx, [row], now, 'matched', () => ({ ...asker, ...made }));
+    const { orderId } = made;
+    const change = {
+      blocked_reason: null,
+      in_doubt_since: null,
+      last_error: null,
+      ended_at: now,
+      due_at: now,
+      result: JSON.stringify(made),
+      ...(typeof orderId === 'number' ? { order_id: orderId } : {}),
+    };
+    const moved = await moveOn(tx, row.state, [row], 'confirmed', change);
+    if (!moved) refuse(row, 'resolved', 'look at it again');
+    if (typeof orderId === 'number') await noteRecognised(tx, row, orderId, now);
+    await audit(tx, now, asker, 'outbox.confirmed', [row], () => made);
+  });
+  return 'confirmed';
+}
+
+export function createOutboxReview(deps: ReviewDeps): OutboxReview {
+  const { store, clock } = deps;
+  const announce = (rows: readonly Pick<ReviewRow, 'outboxId'>[]): void => {
+    deps.wakeUp();
+    for (const { outboxId } of rows) deps.onMoved(outboxId);
+  };
+  const actOn = async (
+    selection: Selection,
+    asker: Actor,
+    action: 'outbox.retry' | 'outbox.cancel',
+    act: (row: ReviewRow, now: number) => { readonly state: OutboxState; readonly change: Change },
+  ): Promise<Done> => {
+    const chosen = await selected(store.db, selection);
+    // If one row refuses, nothing is done.
+    for (const row of chosen) act(row, clock.now());
+    const actOnSome = async (tx: Tx, rows: readonly ReviewRow[]): Promise<void> => {
+      const now = clock.now();
+      const steps = new Map(rows.map((row) => [row.state, act(row, now)]));
+      for (const [from, some] of byState(rows)) {
+        const step = steps.get(from);
+        if (step) await moveOn(tx, from, some, step.state, step.change);
+      }
+      await audit(tx, now, asker, action, rows);
+    };
+    return inSlices(store, chosen, actOnSome, announce);
+  };
+  return {
+    retry: (selection, asker) => actOn(selection, asker, 'outbox.retry', retried),
+    cancel: (selection, asker) =>
+      actOn(selection, asker, 'outbox.cancel', (row, now) => ({
+        state: 'canceled',
+        change: canceled(row, now, asker),
+      })),
+    async resolve(outboxId, resolution, asker) {
+      const [row] = await selected(store.db, { outboxId });
+      if (!row) throw new BugError('bug.selection', 'a selection of one row gave none');
+      let state: OutboxState = 'queued';
+      if (resolution.as === 'confirmed') {
+        state = await resolveConfirmed(deps, row, resolution.id, asker);
+      } else if (resolution.as === 'noted') {
+        state = await store.transaction((tx) => resolveNoted(tx, deps, row, asker));
+      } else await store.transaction((tx) => resolveAbsences(tx, deps, [row], asker));
+      announce([row]);
+      return { outboxId, state };
+    },
+    async resolveAbsent(selection, asker) {
+      const chosen = await selected(store.db, selection);
+      await requireAbsences(store.db, chosen, deps);
+      const say = (tx: Tx, rows: readonly ReviewRow[]) => resolveAbsences(tx, deps, rows, asker);
+      return inSlices(store, chosen, say, announce);
+    },
+  };
+}

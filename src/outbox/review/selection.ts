@@ -1,0 +1,145 @@
+/**
+ * Rows that a person selects, acted on a few at a time, so that neither the listener nor the pushes
+ * wait for thousands. A row that was moved after it was selected is left alone and reported.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ExpressionBuilder } from 'kysely';
+import { RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import type { OutboxState, Tables } from '../../store/tables.ts';
+
+export interface RowFilter {
+  readonly kind?: string | undefined;
+  readonly state?: OutboxState | undefined;
+  /** Only rows that need a person. */
+  readonly needsAttention?: boolean | undefined;
+}
+
+export type Selection =
+  | { readonly outboxId: number }
+  | { readonly filter: RowFilter; readonly expect: number };
+
+export interface ReviewRow {
+  readonly outboxId: number;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: OutboxState;
+  readonly attempts: number;
+  readonly blockedReason: string | null;
+  readonly inDoubtSince: number | null;
+}
+
+export interface Done {
+  readonly rows: number;
+  /** Rows that somebody moved meanwhile: nothing was done about them. */
+  readonly left: readonly Pick<ReviewRow, 'outboxId' | 'reference' | 'state'>[];
+}
+
+const ROWS_MAX = 10_000;
+/** Rows in one transaction: each costs a fraction of a millisecond of the event loop. */
+const SLICE = 100;
+
+/**
+ * The filter of `outbox list` and of acts is the same: people list rows before they act on them.
+ */
+export function fits({ kind, state, needsAttention }: RowFilter) {
+  return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
+    and([
+      ...(kind === undefined ? [] : [eb('kind', '=', kind)]),
+      ...(state === undefined ? [] : [eb('state', '=', state)]),
+      ...(needsAttention === true ? [eb('blocked_reason', 'is not', null)] : []),
+    ]);
+}
+
+export async function select(
+  db: Tx | Store['db'],
+  selection: Selection | { readonly outboxIds: readonly number[] },
+): Promise<ReviewRow[]> {
+  let query = db
+    .selectFrom('outbox')
+    .select([
+      'outbox_id as outboxId',
+      'kind',
+      'reference',
+      'state',
+      'attempts',
+      'blocked_reason as blockedReason',
+      'in_doubt_since as inDoubtSince',
+    ])
+    .orderBy('outbox_id')
+    .limit(ROWS_MAX + 1);
+  if ('outboxId' in selection) query = query.where('outbox_id', '=', selection.outboxId);
+  else if ('outboxIds' in selection) {
+    query = query.where(inKeys('outbox_id', selection.outboxIds));
+  } else query = query.where(fits(selection.filter));
+  return query.execute();
+}
+
+export async function selected(db: Tx | Store['db'], selection: Selection): Promise<ReviewRow[]> {
+  const rows = await select(db, selection);
+  if ('outboxId' in selection) {
+    if (rows.length > 0) return rows;
+    const { outboxId } = selection;
+    throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`, {
+      hint: 'see: selvedge outbox list',
+    });
+  }
+  if (rows.length === selection.expect) return rows;
+  const many = rows.length > ROWS_MAX ? `more than ${ROWS_MAX}` : String(rows.length);
+  throw new RefusedError(
+    'outbox.unexpected_count',
+    `the filter fits ${many} rows, ${selection.expect} were expected: nothing was done`,
+    { hint: 'look at them with "selvedge outbox list" and the same filter' },
+  );
+}
+
+function isAsBefore(
+  before: ReviewRow | undefined,
+  { state, blockedReason, inDoubtSince }: ReviewRow,
+) {
+  return (
+    before?.state === state &&
+    before.blockedReason === blockedReason &&
+    before.inDoubtSince === inDoubtSince
+  );
+}
+
+/** Acts slice by slice; `onDone` is called once a slice is durable. */
+export async function inSlices(
+  store: Store,
+  rows: readonly ReviewRow[],
+  act: (tx: Tx, rows: readonly ReviewRow[]) => Promise<void>,
+  onDone: (rows: readonly ReviewRow[]) => void,
+): Promise<Done> {
+  const left: ReviewRow[] = [];
+  let done = 0;
+  for (let start = 0; start < rows.length; start += SLICE) {
+    if (start > 0) await nextTurn();
+    const before = new Map(rows.slice(start, start + SLICE).map((row) => [row.outboxId, row]));
+    try {
+      const { same = [], other = [] } = await store.transaction(async (tx) => {
+        const present = await select(tx, { outboxIds: [...before.keys()] });
+        const parts = Object.groupBy(present, (row) =>
+          isAsBefore(before.get(row.outboxId), row) ? 'same' : 'other',
+        );
+        await act(tx, parts.same ?? []);
+        return parts;
+      });
+      onDone(same);
+      done += same.length;
+      left.push(...other);
+    } catch (error) {
+      if (done === 0) throw error;
+      const text = `${done} of ${rows.length} rows are done, then: ${toError(error).message}`;
+      throw new SelvedgeError('outbox.partly_done', text, {
+        cause: error,
+        hint: 'what is left: "selvedge outbox list" with the same filter',
+      });
+    }
+  }
+  return {
+    rows: done,
+    left: left.map(({ outboxId, reference, state }) => ({ outboxId, reference, state })),
+  };
+}
