@@ -9,6 +9,7 @@ import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
+import { freshnessOf } from '../ops/status.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -46,6 +47,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
     ...{ store, clock, log, rules, mode, onPush },
+    freshness: freshnessOf(config),
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,
