@@ -58,7 +58,7 @@ type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan }
  * The latest decision, if it still holds. An accept that was not sent, because it waited too long
  * or the lines changed, is decided again; after a change only when the lines have changed back.
  */
-async function isUnchangedDecision(
+async function currentDecision(
   tx: Tx,
   judged: Judged,
   trigger: string,
@@ -164,7 +164,7 @@ export async function wouldDecide(
   // A reject in its grace period is checked each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
   if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
-  if ((await isUnchangedDecision(tx, judged, 'facts')) !== undefined) return false;
+  if ((await currentDecision(tx, judged, 'facts')) !== undefined) return false;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
   const held =
     (await heldByCap(tx, judged)) ?? (await pausedAccept(tx, outcome, rules.ruleSet.settings, at));
@@ -201,10 +201,10 @@ export async function decide(
     return undefined;
   }
   await storeHolds(tx, orderDeliveryId, judged.plan, now);
-  const decided = await isUnchangedDecision(tx, judged, trigger);
+  const decided = await currentDecision(tx, judged, trigger);
   const judgement = decided === undefined ? await withPace(tx, judged) : judged;
   const { outcome } = judgement;
-  const last = judgement === judged ? decided : await isUnchangedDecision(tx, judgement, trigger);
+  const last = judgement === judged ? decided : await currentDecision(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement);
     await updateRejectEntry(tx, judgement, last);
