@@ -110,6 +110,7 @@ const decider = createDecider({
   rules: () => rules,
   mode: () => 'live',
   settleMs: 0,
+  freshness: {},
   reconsiderMs: 900_000,
   onPush: () => undefined,
   onDecided({ orderDeliveryId }) {

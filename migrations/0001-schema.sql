@@ -912,7 +912,7 @@ CREATE TABLE hold (
   -- When its time is up.
   expires_at INTEGER NOT NULL,
   -- What follows then.
-  afterwards TEXT NOT NULL CHECK (afterwards IN ('escalate', 're-evaluate', 'accept')),
+  afterwards TEXT NOT NULL CHECK (afterwards IN ('escalate', 're-evaluate', 'accept', 'release')),
   -- Its time was up, and what follows has been done.
   lapsed_at INTEGER,
   PRIMARY KEY (order_delivery_id, rule_id)

@@ -9,6 +9,7 @@ import type { Logger } from '../lib/log.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { reviewRoutes } from '../local-api/decision-routes.ts';
 import { ruleRoutes } from '../local-api/rule-routes.ts';
+import { freshnessOf } from '../ops/status.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -51,6 +52,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     rules,
     mode,
     onPush,
+    freshness: freshnessOf(config),
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,

@@ -6,6 +6,8 @@
 import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
 import type { Tx } from '../store/store.ts';
+import { acceptCapExceeded } from './accept/caps.ts';
+import { holdForStaleData } from './accept/freshness.ts';
 import { hourBegan, paceAccept, pausedAccept } from './accept/pace.ts';
 import { holdForCooldown, reconsiderAccepted, wouldReconsider } from './accept/revocation.ts';
 import { noteExternal } from './external.ts';
@@ -31,6 +33,7 @@ import {
   type Decided,
   type DecisionContext,
   type Judgement,
+  type PendingContext,
   type RulesContext,
 } from './judgement.ts';
 import {
@@ -43,7 +46,7 @@ import {
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
 import { finishPushedRejects } from './reject/finish-reject.ts';
-import { holdOfSafeguard, updateRejectEntry } from './reject/outcome.ts';
+import { holdOfSafeguard, safeguardHold, updateRejectEntry } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
@@ -66,11 +69,23 @@ async function currentDecision(
   return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
 }
 
-/** Replaces an accept by a hold while accepting pauses. */
+/** The hold in the place of an accept that would exceed a limit. */
+async function heldByCap(tx: Tx, judged: Judged): Promise<Judged | undefined> {
+  const { subject, rules, outcome, at } = judged;
+  const over = await acceptCapExceeded(tx, subject, rules.ruleSet.settings, at);
+  if (!over) return undefined;
+  const detail = `accepts would exceed ${over.limit}`;
+  const held = safeguardHold(undefined, { safeguard: 'cap', detail });
+  return { ...judged, outcome: { ...held, missing: outcome.missing }, dueAt: over.lookAt };
+}
+
+/** Replaces an accept by a hold while accepting pauses, and one that would exceed a limit. */
 async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
   const { order_delivery_id: id } = judged.subject.delivery;
+  const capped = await heldByCap(tx, judged);
+  if (capped) return capped;
   const isCounted =
     (await waitedTooLong(tx, id)) || (await acceptCanceledSince(tx, id, hourBegan(at)));
   const accept = { accept: outcome, isCounted };
@@ -79,23 +94,29 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
 }
 
 /** Reasons to hold an accept or a reject, in the order in which they are checked. */
-const PRECAUTIONS = [holdOfSafeguard, holdForChanges, holdForCooldown, holdForOwnOrder];
+const PRECAUTIONS = [
+  holdOfSafeguard,
+  holdForChanges,
+  holdForStaleData,
+  holdForCooldown,
+  holdForOwnOrder,
+];
 
 /** Evaluates a pending delivery; writes nothing. `operands` false: not to be journaled. */
 async function judge(
   tx: Tx,
-  context: RulesContext,
+  context: PendingContext,
   subject: Subject,
   operands: boolean,
 ): Promise<Judged> {
-  const { rules, mode, now } = context;
+  const { rules, mode, freshness, now } = context;
   const { ruleSet } = rules;
   const asked = await askRules(tx, context, subject, operands);
   const plan = planHolds(ruleSet, asked.holds, asked.evaluation, now);
   let outcome = asked.evaluation.live;
   let lookAt = holdsEndAt(plan);
   for (const precaution of PRECAUTIONS) {
-    const held = await precaution(tx, { subject, ruleSet, outcome, now });
+    const held = await precaution(tx, { subject, ruleSet, outcome, freshness, now });
     outcome = held?.outcome ?? outcome;
     lookAt = held?.lookAt ?? lookAt;
   }
@@ -125,7 +146,7 @@ function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number
  */
 export async function wouldDecide(
   tx: Tx,
-  context: RulesContext,
+  context: PendingContext,
   orderDeliveryId: number,
 ): Promise<boolean> {
   const row = await tx
@@ -145,9 +166,10 @@ export async function wouldDecide(
   if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
   if ((await currentDecision(tx, judged, 'facts')) !== undefined) return false;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
-  const paused = await pausedAccept(tx, outcome, rules.ruleSet.settings, at);
-  if (!paused) return true;
-  return (await unchangedDecision(tx, { ...judged, outcome: paused.outcome })) === undefined;
+  const held =
+    (await heldByCap(tx, judged)) ?? (await pausedAccept(tx, outcome, rules.ruleSet.settings, at));
+  if (!held) return true;
+  return (await unchangedDecision(tx, { ...judged, outcome: held.outcome })) === undefined;
 }
 
 /** Gives undefined when nothing changed. Calls `onPush` before the commit. */

@@ -16,6 +16,7 @@ import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Store, Tx } from '../store/store.ts';
+import { type FreshnessMs, reportStaleStreams, streamsToComeFirst } from './accept/freshness.ts';
 import { decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries } from './due.ts';
 import { noteStatusChanges } from './external.ts';
@@ -31,6 +32,8 @@ export interface DeciderDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
+  /** How old the data of each pulled stream may be. */
+  readonly freshness: FreshnessMs;
   readonly settleMs: number;
   /** Every open delivery is evaluated again at least this often: ages move. */
   readonly reconsiderMs: number;
@@ -51,12 +54,14 @@ export interface Decider {
 /** Deliveries decided between two searches for what is due. */
 const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
+/** Every complete pull wakes the decider, too. */
+const FIRST_PULL_LOOK_MS = 5_000;
 /** How long a delivery is skipped after an evaluation error. */
 const ASIDE_MS = 60_000;
 
 /** Mode, rules and time at this moment. */
-function contextOf({ rules, mode, clock }: DeciderDeps) {
-  return { rules: rules(), mode: mode(), now: clock.now() };
+function contextOf({ rules, mode, freshness, clock }: DeciderDeps) {
+  return { rules: rules(), mode: mode(), freshness, now: clock.now() };
 }
 
 function decideOne(deps: DeciderDeps, due: DueDelivery): Promise<Decided | undefined> {
@@ -158,6 +163,26 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
   };
 }
 
+/**
+ * Until every pulled stream that the rules read was complete once, nothing is decided: what the
+ * rules would say rests on data that is not there yet. One line says what is waited for.
+ */
+function createFirstPullWait(deps: DeciderDeps) {
+  const { store, freshness, clock, log } = deps;
+  let told = '';
+  return {
+    async areStreamsMissing(): Promise<boolean> {
+      const { ruleSet } = deps.rules();
+      const streams = await streamsToComeFirst(store.db, ruleSet, freshness);
+      if (streams.length === 0) await reportStaleStreams(store.db, ruleSet, freshness, clock.now());
+      const missing = streams.join(', ');
+      if (missing !== '' && missing !== told) log.info(`waits for the first ${missing}`);
+      told = missing;
+      return missing !== '';
+    },
+  };
+}
+
 export function createDecider(deps: DeciderDeps): Decider {
   const { store, clock, settleMs, reconsiderMs } = deps;
   const contextNow = () => contextOf(deps);
@@ -172,6 +197,7 @@ export function createDecider(deps: DeciderDeps): Decider {
     const recall = createRecall(deps);
     const attempts = createAttempts(deps);
     const { aside } = attempts;
+    const waits = createFirstPullWait(deps);
     const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
     while (!signal.aborted) {
       wake = new AbortController();
@@ -179,6 +205,11 @@ export function createDecider(deps: DeciderDeps): Decider {
       await recall();
       attempts.retryExpired();
       const areNoted = await noteStatusChanges(store, contextNow);
+      if (await waits.areStreamsMissing()) {
+        const pause = AbortSignal.any([signal, woken]);
+        await clock.sleep(FIRST_PULL_LOOK_MS, pause).catch(() => undefined);
+        continue;
+      }
       const query = { now: clock.now(), settleMs };
       const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
       for (const [index, due] of [...first, ...later].entries()) {

@@ -8,6 +8,7 @@ import { decidingValues, type Evaluation, evaluate, factsInContext } from '../ru
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
+import type { FreshnessMs } from './accept/freshness.ts';
 import type { Subject } from './facts.ts';
 import { type HoldRow, lapsedRules, readHolds } from './holds/holds.ts';
 import { armedRuleIds } from './reject/arming.ts';
@@ -27,6 +28,12 @@ export interface RulesContext {
   readonly now: number;
 }
 
+/** The same, for deliveries that may be accepted. */
+export interface PendingContext extends RulesContext {
+  /** How old the data of each pulled stream may be. */
+  readonly freshness: FreshnessMs;
+}
+
 /** The cause that made the delivery due, for the journal. */
 export type Trigger =
   | 'new'
@@ -38,7 +45,7 @@ export type Trigger =
   | 'rules'
   | 'facts';
 
-export interface DecisionContext extends RulesContext {
+export interface DecisionContext extends PendingContext {
   readonly trigger: Trigger;
 }
 
@@ -74,6 +81,7 @@ export interface Candidate {
   readonly subject: Subject;
   readonly ruleSet: RuleSet;
   readonly outcome: Outcome;
+  readonly freshness: FreshnessMs;
   /** Epoch milliseconds. */
   readonly now: number;
 }

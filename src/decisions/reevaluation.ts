@@ -21,7 +21,7 @@ import { nextCalendarChange } from './calendar.ts';
 import { wouldDecide } from './decide.ts';
 import type { DueDelivery } from './due.ts';
 import { changedRuns } from './holds/changes.ts';
-import { type RulesContext, rulesKey, type Trigger } from './judgement.ts';
+import { type PendingContext, type RulesContext, rulesKey, type Trigger } from './judgement.ts';
 import { armedRuleIds } from './reject/arming.ts';
 
 const PAUSE = 3;
@@ -31,7 +31,7 @@ const PAUSE_MS_MIN = 2_000;
 export interface ReevaluationDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly contextNow: () => RulesContext;
+  readonly contextNow: () => PendingContext;
   /** At the latest after this long a pass begins, because ages have moved. */
   readonly reconsiderMs: number;
 }
@@ -59,7 +59,7 @@ async function factsVersion(db: Db): Promise<string> {
   const { rows } = await sql<{ readonly version: string }>`
     select json_array((select max(seq) from change),
       (select json_group_array(complete_at || coalesce(unlisted, '')) from stream_state
-        where stream in ('stock', 'seasons')),
+        where stream in ('stock', 'season', 'seasons')),
       ${ended('refused')}, ${ended('canceled')}, ${ended('dead')}) as version`.execute(db);
   return `${rows[0]?.version} ${runs.join()}`;
 }

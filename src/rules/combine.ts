@@ -29,8 +29,8 @@ export interface RuleResult {
   readonly mode: 'shadow' | 'live';
   /** Reject rules only. */
   readonly armed?: boolean | undefined;
-  /** Hold rules only: it has held for its time, and then speaks for accepting. */
-  readonly lapsed?: true | undefined;
+  /** Hold rules only: it has held for its time, and then accepts, or lets the others decide. */
+  readonly lapsed?: 'accept' | 'release' | undefined;
   readonly value: Truth;
   readonly missing: readonly string[];
   readonly clauses: readonly ClauseResult[];
@@ -77,9 +77,12 @@ function outcome(
   return { kind, code, rules: results.map(({ id }) => id), reason, missing: [...missing].sort() };
 }
 
-/** A hold that lasted its time accepts; one that can no longer be evaluated goes on holding. */
-function actionOf({ action, lapsed, value }: RuleResult): Action {
-  return lapsed === true && value === true ? 'accept' : action;
+/**
+ * A hold that lasted its time accepts or says nothing more; one that can no longer be evaluated goes
+ * on holding.
+ */
+function actionOf({ action, lapsed, value }: RuleResult): Action | 'release' {
+  return lapsed !== undefined && value === true ? lapsed : action;
 }
 
 function textOf(result: RuleResult): string {

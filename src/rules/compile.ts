@@ -244,14 +244,17 @@ function settingsRead(reads: readonly string[], settings: Settings): object {
   return Object.fromEntries(Object.entries(made).filter(([path]) => reads.includes(path)));
 }
 
-function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
+function effectOf(raw: RawRule): object {
   const { action, when, unless, hold, reject, applies_to: appliesTo } = raw;
   const { effective_from: from, effective_until: until } = raw;
+  return { action, when, unless, hold, reject, appliesTo, from, until };
+}
+
+function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
   // A person arms what a rule says; a hold goes on when the opening hours change.
-  const made = action === 'reject' ? settingsRead(reads, settings) : {};
+  const made = raw.action === 'reject' ? settingsRead(reads, settings) : {};
   const data = { ...dataRead(reads, settings), ...made };
-  const effect = { action, when, unless, hold, reject, appliesTo, from, until, data };
-  return sha256(canonicalJson(effect));
+  return sha256(canonicalJson({ ...effectOf(raw), data }));
 }
 
 function compileMessage(
@@ -307,6 +310,7 @@ export function compileRule(
     file: source.file.path,
     line: reporter.line([]),
     hash: ruleHash(raw, reads, settings),
+    textHash: sha256(canonicalJson(effectOf(raw))),
     appliesTo: raw.applies_to,
     effectiveFrom: timeOf(raw.effective_from),
     effectiveUntil: timeOf(raw.effective_until),

@@ -36,7 +36,7 @@ export interface EvaluateOptions {
   readonly mode?: Mode | undefined;
   /** Ids of the reject rules that a person armed in this text; none when left out. */
   readonly armed?: ReadonlySet<string> | undefined;
-  /** Hashes of the hold rules that held this delivery for their time and say "then: accept". */
+  /** Text hashes of the hold rules that held this delivery for their time and do so no more. */
   readonly lapsed?: ReadonlySet<string> | undefined;
   /** The same facts as conditions see them, where they were made before; see `factsInContext`. */
   readonly seen?: CelContext | undefined;
@@ -162,6 +162,16 @@ function obstacleOf({ delivery: { unread, lines } }: Facts): Obstacle | undefine
   return lines.length === 0 ? EMPTY : undefined;
 }
 
+function isEnd(afterwards: string | undefined): afterwards is 'accept' | 'release' {
+  return afterwards === 'accept' || afterwards === 'release';
+}
+
+/** Decisions of before name the rules by their whole hash. */
+function lapsedOf({ hold, hash, textHash }: Rule, lapsed: ReadonlySet<string>) {
+  const end = hold?.afterwards;
+  return isEnd(end) && (lapsed.has(textHash) || lapsed.has(hash)) ? { lapsed: end } : {};
+}
+
 export function evaluate(
   ruleSet: RuleSet,
   facts: Facts,
@@ -181,7 +191,7 @@ export function evaluate(
       ...result,
       mode,
       ...(rule.action === 'reject' ? { armed: isArmed } : {}),
-      ...(rule.action === 'hold' && lapsed.has(rule.hash) ? { lapsed: true } : {}),
+      ...lapsedOf(rule, lapsed),
     });
   }
   const obstacle = obstacleOf(facts);

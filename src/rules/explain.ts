@@ -64,7 +64,7 @@ function ruleValue({ value }: RuleResult): string {
 function ruleLines(rule: RuleResult): readonly string[] {
   const missing = rule.missing.length > 0 ? ` (${rule.missing.join(', ')})` : '';
   const unarmed = rule.armed === false ? ', not armed' : '';
-  const lapsed = rule.lapsed === true ? ', its time is up: now accept' : '';
+  const lapsed = rule.lapsed === undefined ? '' : `, its time is up: now ${rule.lapsed}`;
   const kind = `${rule.action}, ${rule.mode}${unarmed}${lapsed}`;
   const ask = rule.owner === undefined || rule.value === false ? '' : `, ask ${rule.owner}`;
   const head = `${rule.id} (${kind}): ${ruleValue(rule)}${missing}${ask}`;

@@ -25,7 +25,7 @@ export interface HoldTiming {
   readonly until?: Until | undefined;
   readonly atMost: Span;
   /** The step when the time is up; never a reject. */
-  readonly afterwards: 'escalate' | 're-evaluate' | 'accept';
+  readonly afterwards: 'escalate' | 're-evaluate' | 'accept' | 'release';
 }
 
 /** Limits of one reject rule; those of the set hold as well, and the tighter one wins. */
@@ -54,6 +54,10 @@ export interface Rule {
    * reject rule, the settings behind the facts that it reads.
    */
   readonly hash: string;
+  /**
+   * The same without the values of lists and tables: a hold goes on when these are edited.
+   */
+  readonly textHash: string;
   readonly appliesTo: readonly ('pending' | 'accepted')[];
   /** Epoch ms; outside of these the rule is as if it were off. */
   readonly effectiveFrom?: number | undefined;

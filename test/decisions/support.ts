@@ -134,7 +134,7 @@ export async function createDeciderFixture(): Promise<DeciderFixture> {
     const rules = loadedRules(ACCEPT_SMALL);
     const nothing = () => undefined;
     return createDecider({
-      ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000 },
+      ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000, freshness: {} },
       ...{ rules: () => rules, mode: () => 'live' },
       ...{ onDecided: nothing, onPush: nothing, ...parts },
     });

@@ -5,7 +5,11 @@
  *
  * - escalate: it stays held, and an incident is opened;
  * - re-evaluate: the rules are asked again, and a rule that still matches begins a new hold;
- * - accept: the rule now accepts; every other rule still counts.
+ * - accept: the rule now accepts; every other rule still counts;
+ * - release: the rule says nothing more, and the others decide.
+ *
+ * The time goes on when a list, a table or another rule is edited; an edit of the rule itself
+ * begins it again.
  *
  * Everything is a row: after a kill, a hold ends when it would have ended.
  */
@@ -51,24 +55,28 @@ export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly Hol
     .execute();
 }
 
-/** Hashes of the rules whose time is up and that then say accept. */
+/** Text hashes of the rules whose time is up and that hold no more. */
 export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet<string> {
-  const lapsed = holds.filter((row) => row.afterwards === 'accept' && row.expires_at <= now);
+  const lapsed = holds.filter(({ afterwards, expires_at }) => {
+    return (afterwards === 'accept' || afterwards === 'release') && expires_at <= now;
+  });
   return new Set(lapsed.map((row) => row.rule_hash));
 }
 
 /** Every live hold rule that matches, and whoever else made the outcome a hold. */
 function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
-  const timings = new Map(ruleSet.rules.map((rule) => [rule.id, rule.hold]));
+  const known = new Map(ruleSet.rules.map((rule) => [rule.id, rule]));
   const unclear = live.code === 'could_not_evaluate' ? live.rules : [];
   const holders: Holder[] = [];
-  for (const { id, hash, action, mode, value } of rules) {
-    if (mode !== 'live') continue;
-    const timing = timings.get(id) ?? DEFAULT_TIMING;
+  for (const { id, action, mode, value } of rules) {
+    const rule = known.get(id);
+    if (mode !== 'live' || rule === undefined) continue;
+    const { textHash: hash, hold: timing = DEFAULT_TIMING } = rule;
     if (action === 'hold' && value === true) holders.push({ id, hash, timing });
     // An unknown fact never leads to an accept merely because time passes.
     else if (unclear.includes(id)) {
-      const afterwards = timing.afterwards === 'accept' ? 'escalate' : timing.afterwards;
+      const ends = timing.afterwards === 'accept' || timing.afterwards === 'release';
+      const afterwards = ends ? 'escalate' : timing.afterwards;
       holders.push({ id, hash, timing: { ...timing, afterwards } });
     }
   }

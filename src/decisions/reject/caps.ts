@@ -51,7 +51,7 @@ async function intentsSince(tx: Tx, since: number): Promise<Intent[]> {
   );
 }
 
-async function decidedToday(tx: Tx, now: number): Promise<number> {
+export async function decidedToday(tx: Tx, now: number): Promise<number> {
   const row = await tx
     .selectFrom('evaluation')
     .select((eb) => eb.fn.countAll<number>().as('count'))

@@ -118,6 +118,7 @@ function registerArithmetic(env: Environment): void {
 const HELPERS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000 } as const;
 
 function registerHelpers(env: Environment): void {
+  env.registerFunction('lower(string): string', (text: string) => text.toLowerCase());
   for (const [name, ms] of Object.entries(HELPERS)) {
     env.registerFunction(`${name}(int): ${DURATION}`, (count: bigint): Duration => {
       const length = globalThis.Number(count) * ms;

@@ -57,6 +57,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   'minutes',
   'duration',
   'timestamp',
+  'lower',
 ]);
 const METHODS: ReadonlySet<string> = new Set([
   'startsWith',

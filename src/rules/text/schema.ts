@@ -41,9 +41,11 @@ const hold = z.strictObject({
   // A hold that ran out never rejects: reject has its own safeguards.
   // biome-ignore lint/suspicious/noThenProperty: the word of the rule format, never awaited
   then: z
-    .enum(['escalate', 're-evaluate', 'accept'])
+    .enum(['escalate', 're-evaluate', 'accept', 'release'])
     .default('escalate')
-    .describe('What happens when the hold has lasted its time.'),
+    .describe(
+      'What happens when the hold has lasted its time; release lets the other rules decide.',
+    ),
 });
 
 const reject = z.strictObject({

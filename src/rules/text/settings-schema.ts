@@ -61,8 +61,31 @@ const rejectSafeguards = z.strictObject({
     .describe('Deliveries that a person has looked at before a rule can be armed.'),
 });
 
+const currencyCode = z.string().regex(/^[A-Z]{3}$/, 'a currency is three capital letters');
+
 const acceptSafeguards = z.strictObject({
-  max_per_hour: count.default(5000),
+  freshness: z
+    .strictObject({
+      stock: duration.optional().describe('Default: streams.stock.freshness of the configuration.'),
+      season: duration.optional().describe('Default: streams.season.freshness.'),
+      credit: duration.default('26h'),
+    })
+    .prefault({})
+    .describe('An accept by a rule that reads older data waits until the data is fresh.'),
+  max_per_hour: count.default(5000).describe('Beyond it accepting pauses for all.'),
+  max_per_day: count.optional().describe('In any 24 hours, as all limits of a day.'),
+  max_per_customer_per_day: count.optional(),
+  max_amount_per_day: z
+    .record(currencyCode, z.number().positive())
+    .optional()
+    .describe('By currency; one that is not named has no limit.'),
+  max_share_of_day: z
+    .number()
+    .positive()
+    .max(100)
+    .optional()
+    .describe('Percent of the deliveries that were decided in a day.'),
+  share_floor: count.default(20).describe('So many a day are no question of their share.'),
   refused_in_a_row: count
     .default(20)
     .describe('Pushes of accepts in a row that the service refused.'),

@@ -201,7 +201,7 @@ interface HoldTable {
   since: number;
   until_at: number | null;
   expires_at: number;
-  afterwards: 'escalate' | 're-evaluate' | 'accept';
+  afterwards: 'escalate' | 're-evaluate' | 'accept' | 'release';
   lapsed_at: number | null;
 }
 

@@ -1,0 +1,101 @@
+/**
+ * Limits of accepts by the rules: a day, a customer and day, an amount a day in one currency, and
+ * the share of all that was decided. Accepts are counted from the database, in the transaction that
+ * enqueues the next one; those whose push came to nothing do not count. A day is any 24 hours.
+ */
+import { sql } from 'kysely';
+import { AMOUNT_DECIMALS, sumOfUnits } from '../../lib/money.ts';
+import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import type { Subject } from '../facts.ts';
+import { countedOf, decidedToday } from '../reject/caps.ts';
+
+const DAY_MS = 86_400_000;
+/** A delivery over a limit is looked at again after this time: pushes that fail free the limit. */
+const LOOK_MS = 600_000;
+
+export interface AcceptedBefore {
+  readonly at: number;
+  readonly accountNo: string | null;
+  readonly currency: string | null;
+  /** In units (lib/money.ts); null: a price or a quantity is not known. */
+  readonly amount: number | null;
+}
+
+/** Other deliveries that the rules accepted since then. */
+export async function acceptedSince(
+  tx: Tx,
+  orderDeliveryId: number,
+  since: number,
+): Promise<readonly AcceptedBefore[]> {
+  const { rows } = await sql<AcceptedBefore>`
+    select n.at, o.account_no accountNo, c.currency,
+      (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
+        sum(l.price * l.fulfilled_quantity), null)
+        from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
+    from decision n
+    join outbox p on p.decision_id = n.decision_id
+    left join sales_order o on o.order_id = n.order_id
+    left join order_currency c on c.order_id = n.order_id
+    where n.at > ${since} and n.outcome = 'accept' and n.actor = 'daemon'
+      and p.state not in ('canceled', 'refused', 'dead')
+      and n.order_delivery_id <> ${orderDeliveryId}`.execute(tx);
+  return rows;
+}
+
+function amountOver(
+  today: readonly AcceptedBefore[],
+  amount: number | null,
+  currency: string | null,
+  limits: Readonly<Record<string, number>>,
+): string | undefined {
+  const max = currency === null ? undefined : limits[currency];
+  if (currency === null) return 'the limit by amount, because the currency is not known';
+  if (max === undefined) return undefined;
+  const same = today.filter((one) => one.currency === currency || one.currency === null);
+  const sum = sumOfUnits([amount, ...same.map((one) => one.amount)]);
+  if (sum === null) return 'the limit by amount, because an amount is not known';
+  const isWithin = compareExact(new Decimal(BigInt(sum), AMOUNT_DECIMALS), max) <= 0;
+  return isWithin ? undefined : `${max} ${currency} a day`;
+}
+
+/** The limit that the accept of this delivery would exceed, in words; undefined: none. */
+export async function acceptCapExceeded(
+  tx: Tx,
+  { facts, delivery }: Subject,
+  { safeguards }: RuleSet['settings'],
+  now: number,
+): Promise<{ readonly limit: string; readonly lookAt: number } | undefined> {
+  const { accept } = safeguards;
+  const hasLimit =
+    accept.max_per_day !== undefined ||
+    accept.max_per_customer_per_day !== undefined ||
+    accept.max_amount_per_day !== undefined ||
+    accept.max_share_of_day !== undefined;
+  if (!hasLimit) return undefined;
+  const today = await acceptedSince(tx, delivery.order_delivery_id, now - DAY_MS);
+  const { accountNo, amount, currency } = countedOf(facts);
+  const own = today.filter((one) => one.accountNo === accountNo);
+  const limit =
+    over('a day', today.length + 1, accept.max_per_day) ??
+    over('a day for one customer', own.length + 1, accept.max_per_customer_per_day) ??
+    (accept.max_amount_per_day && amountOver(today, amount, currency, accept.max_amount_per_day)) ??
+    (await shareOver(tx, today.length + 1, accept, now));
+  return limit === undefined ? undefined : { limit, lookAt: now + LOOK_MS };
+}
+
+function over(what: string, count: number, max: number | undefined): string | undefined {
+  return max !== undefined && count > max ? `${max} ${what}` : undefined;
+}
+
+async function shareOver(
+  tx: Tx,
+  accepts: number,
+  { max_share_of_day: max, share_floor: floor }: RuleSet['settings']['safeguards']['accept'],
+  now: number,
+): Promise<string | undefined> {
+  if (max === undefined || accepts <= floor) return undefined;
+  const decided = Math.max(accepts, await decidedToday(tx, now));
+  return accepts * 100 > max * decided ? `${max} % of the deliveries of a day` : undefined;
+}
