@@ -1,6 +1,7 @@
 /** Values of lists and tables that no fact ever has: the rules that look for them do nothing. */
 import type { Node } from 'yaml';
 import type { CompiledRule } from './compile.ts';
+import { DEFAULT_KEY } from './tables.ts';
 import type { Problem } from './text/problem.ts';
 import type { Settings } from './text/settings-schema.ts';
 import type { YamlSource } from './text/yaml.ts';
@@ -41,7 +42,19 @@ export function neverMet(
     rules.flatMap(({ rule }) => rule?.clauses.flatMap(({ program }) => program.lookups) ?? []),
     ({ data }) => data,
   );
-  return cellsOf(source, settings).flatMap(({ value, data, node }) => {
+  const ofTables = Object.entries(settings.table_files).flatMap(([name, { spec, rows }]) => {
+    return rows.flatMap(({ keys, line }) =>
+      keys.flatMap((key, at): Problem[] => {
+        const asked = lookups.get(at === 0 ? `tables.${name}` : `tables.${name}[]`) ?? [];
+        const told = key === DEFAULT_KEY ? [] : asked.map((lookup) => lookup.never(key));
+        const [never] = told;
+        if (never === undefined || told.includes(undefined)) return [];
+        const place = { file: spec.file, line, column: 1, source: '', length: 1 };
+        return [{ severity: 'warning', ...place, ...never }];
+      }),
+    );
+  });
+  const written = cellsOf(source, settings).flatMap(({ value, data, node }): Problem[] => {
     if (typeof value !== 'string') return [];
     const plain = value.trim();
     const spaces = `"${value}" has a space at its beginning or end, which counts`;
@@ -54,4 +67,5 @@ export function neverMet(
     const [start = 0, end = 0] = node()?.range ?? [];
     return [source.problem(start, end, { ...never, warning: true })];
   });
+  return [...written, ...ofTables];
 }

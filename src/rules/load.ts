@@ -10,6 +10,7 @@
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
+import { analysisProblems } from './analysis/problems.ts';
 import { createEnvironment, type SetTypes } from './cel/environment.ts';
 import { neverMet } from './cells.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
@@ -187,12 +188,15 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
   const files = all.filter(({ path }) => baseName(path) !== LISTS_FILE);
   const problems: Problem[] = [];
   const yaml: Problem[] = [];
-  const sources = readFiles(files, yaml);
+  const sources = readFiles(
+    files.filter(({ path }) => !path.endsWith('.csv')),
+    yaml,
+  );
   const named = (name: string): readonly YamlSource[] =>
     sources.filter((source) => baseName(source.file.path) === name);
   const [settingsSource] = named('settings.yaml');
   const settings = settingsSource
-    ? loadSettings(settingsSource, problems, listsRead(all))
+    ? loadSettings(settingsSource, problems, listsRead(all), files)
     : emptySettings();
   const ruleFiles = sources.filter(
     (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
@@ -207,6 +211,13 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
   );
   for (const result of compiled) problems.push(...result.problems);
   problems.push(...sayTheSame(rawRules, compiled));
+  if (!wasInForce) {
+    const pairs = rawRules.flatMap((from, index) => {
+      const rule = compiled[index]?.rule;
+      return rule ? [{ from, rule }] : [];
+    });
+    problems.push(...analysisProblems(pairs, settings));
+  }
   if (settingsSource) problems.push(...neverMet(settingsSource, settings.settings, compiled));
   const told = distinct(problems, yaml);
   if (told.some(({ severity }) => severity === 'error')) return { problems: told };

@@ -7,6 +7,7 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
 import { DURATION_MS_MAX, parseDuration, parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
+import { unknownCode } from './codes.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { CLOCK_HINT, DURATION_HINT, syntaxHint, TIMESTAMP_HINT, timestampHint } from './hints.ts';
@@ -30,7 +31,7 @@ type ProblemText = Pick<CelProblem, 'message' | 'hint'>;
 
 /** A fact that is looked for in a list, or among the rows of a table. */
 export interface Lookup {
-  /** `lists.nordic` */
+  /** `lists.nordic`; `tables.limits[]` for the second key of a table. */
   readonly data: string;
   /** Why a text there can never be met; undefined where it may. */
   never(text: string): ProblemText | undefined;
@@ -44,8 +45,6 @@ export interface LintResult {
   readonly lookups: readonly Lookup[];
   /** Whose amounts it reads. */
   readonly amountOwners: ReadonlySet<CurrencyOwner>;
-  /** True when a loop `all` occurs, which holds for an empty list. */
-  readonly usesAll: boolean;
 }
 
 export const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map']);
@@ -122,7 +121,6 @@ interface Walk {
   readonly meetings: (readonly [Side, Side])[];
   readonly lookups: Lookup[];
   readonly amountOwners: Set<CurrencyOwner>;
-  usesAll: boolean;
   readonly resolver: Resolver;
   /** Reads paths that were or will be reported elsewhere. */
   readonly quiet: Resolver;
@@ -148,7 +146,6 @@ export function lintExpression(root: ASTNode, types: SetTypes, scope: Scope): Li
     meetings: [],
     lookups: [],
     amountOwners: new Set(),
-    usesAll: false,
     resolver: createResolver(types, (problem) => problems.push(problem)),
     quiet: createResolver(types, () => undefined),
   };
@@ -238,7 +235,6 @@ function visitMethod(walk: Walk, call: MethodArgs, node: ASTNode, place: Place):
     walk.problems.push({ ...at(node), message: `${name}() inside another loop`, hint });
     return;
   }
-  if (name === 'all') walk.usesAll = true;
   const [variable, ...bodies] = args;
   if (variable?.op !== 'id') {
     const hint = `write ${name}(line, …)`;
@@ -308,11 +304,21 @@ export function impossible(field: FieldSpec, path: string, text: string): Proble
   return !code || code.form.test(text) ? undefined : { message: never, hint: code.hint };
 }
 
+/** A code of the right form that no country or currency has. */
+function unknown({ code }: FieldSpec, path: string, text: string): ProblemText | undefined {
+  const hint = code && unknownCode(code, text);
+  return hint === undefined ? undefined : { message: `"${text}" is no ${code} of ${path}`, hint };
+}
+
 function noteLookup(walk: Walk, fact: ASTNode, data: Shape, scope: Scope): void {
   const shape = walk.quiet.shapeOf(fact, scope);
-  if (shape.kind !== 'field' || (data.kind !== 'list' && data.kind !== 'table')) return;
+  const isData = data.kind === 'list' || data.kind === 'table' || data.kind === 'cell';
+  if (shape.kind !== 'field' || !isData) return;
   const { field, path } = shape;
-  walk.lookups.push({ data: data.path, never: (text) => impossible(field, path, text) });
+  walk.lookups.push({
+    data: data.kind === 'cell' ? `${data.path}[]` : data.path,
+    never: (text) => impossible(field, path, text) ?? unknown(field, path, text),
+  });
 }
 
 function checkLiteral(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): void {

@@ -27,7 +27,6 @@ export interface Program {
   readonly bareAmounts: readonly BareAmount[];
   readonly pins: readonly CurrencyOwner[];
   readonly lookups: readonly Lookup[];
-  readonly usesAll: boolean;
   run(context: CelContext): Result;
 }
 
@@ -125,7 +124,6 @@ export function compileExpression(
       bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
       lookups: lint.lookups,
-      usesAll: lint.usesAll,
       run(context) {
         try {
           return { ok: true, value: parsed(context) };

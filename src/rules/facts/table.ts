@@ -36,6 +36,8 @@ export interface FieldSpec {
   /** Name of the record of a `record` or `records` field. */
   readonly of?: string;
   readonly unit?: string;
+  /** Smallest value that it can have. */
+  readonly min?: number;
   readonly about: string;
   readonly source: string;
 }
@@ -67,6 +69,7 @@ const delivery = {
   age: {
     type: 'duration',
     derived: true,
+    min: 0,
     about: 'Time since it was packed.',
     source: 'clock.now - delivery.created_at',
   },
@@ -135,6 +138,7 @@ const order = {
   age: {
     type: 'duration',
     derived: true,
+    min: 0,
     about: 'Time since the order was placed.',
     source: 'clock.now - order.created_at',
   },
@@ -208,18 +212,21 @@ const order = {
   other_pending: {
     type: 'int',
     unit: 'deliveries',
+    min: 0,
     about: 'Other pending deliveries of the same order.',
     source: 'delivery mirror',
   },
   rejected_before: {
     type: 'int',
     unit: 'deliveries',
+    min: 0,
     about: 'Deliveries of the same order that were rejected.',
     source: 'delivery mirror',
   },
   accepted_before: {
     type: 'int',
     unit: 'deliveries',
+    min: 0,
     about: 'Other deliveries of the same order that are accepted.',
     source: 'delivery mirror',
   },

@@ -39,6 +39,8 @@ export interface ProblemDetail {
   readonly hint?: string | undefined;
   readonly ruleId?: string | undefined;
   readonly warning?: boolean | undefined;
+  /** Weaker than a warning: true so far, and perhaps meant so. */
+  readonly note?: boolean | undefined;
 }
 
 const QUOTE_HINT = 'put the whole condition in single quotes';
@@ -77,10 +79,11 @@ function createSource(file: RuleFile, doc: Document.Parsed, lines: LineCounter):
       }
       return undefined;
     },
-    problem(start, end, { message, hint, ruleId, warning }) {
+    problem(start, end, { message, hint, ruleId, warning, note }) {
       const { line, col } = lines.linePos(start);
       const source = (rows[line - 1] ?? '').replace(/\r$/, '');
-      const severity = warning ? 'warning' : 'error';
+      const weak = note ? 'note' : 'warning';
+      const severity = warning || note ? weak : 'error';
       const length = Math.max(1, end - start);
       const place = { file: file.path, line, column: col, source, length };
       return { severity, ...place, ruleId, message, hint };
