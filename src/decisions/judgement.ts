@@ -117,7 +117,7 @@ export async function askRules(
     seen,
     operands,
   });
-  return { evaluation, valuesOf: (ids) => decidingValues(ruleSet, seen, ids), holds };
+  return { evaluation, valuesOf: (ids) => decidingValues(ruleSet, seen, now, ids), holds };
 }
 
 /**

@@ -25,7 +25,13 @@ function isOfTools(name: string): boolean {
 
 /** Lock files of editors have the same ending, and are not rule files. */
 function isRuleFile(name: string): boolean {
-  return name.endsWith('.yaml') && !name.startsWith('.#') && !name.startsWith('._');
+  const isRead = name.endsWith('.yaml') || name.endsWith('.csv');
+  return isRead && !name.startsWith('.#') && !name.startsWith('._');
+}
+
+/** Spreadsheets write UTF-8 or, by the plain "CSV" of Excel, windows-1252. */
+function decodeTable(bytes: Buffer): string {
+  return new TextDecoder(notUtf8At(bytes) ? 'windows-1252' : 'utf-8').decode(bytes);
 }
 
 /** A rule in a file that is not read would look enforced and enforce nothing. */
@@ -84,7 +90,7 @@ function readRuleFile(directory: string, path: string): Buffer {
   } catch (thrown) {
     const message = `${path} cannot be read: ${toError(thrown).message}`;
     throw new ConfigError('rules.unreadable', message, {
-      hint: 'what ends in .yaml is read as rules: mend it, or move it to another folder',
+      hint: 'what ends in .yaml or .csv is read: mend it, or move it to another folder',
     });
   }
 }
@@ -97,8 +103,12 @@ export function readRuleFiles(directory: string): RuleFile[] {
     const files = names
       .filter(isRuleFile)
       .map((path) => ({ path, bytes: readRuleFile(directory, path) }));
-    refuseOtherEncoding(files);
-    return files.map(({ path, bytes }) => ({ path, text: bytes.toString('utf8') }));
+    const isTable = ({ path }: { readonly path: string }) => path.endsWith('.csv');
+    refuseOtherEncoding(files.filter((file) => !isTable(file)));
+    return files.map((file) => {
+      const { path, bytes } = file;
+      return { path, text: isTable(file) ? decodeTable(bytes) : bytes.toString('utf8') };
+    });
   } catch (thrown) {
     if (thrown instanceof ConfigError) throw thrown;
     throw new ConfigError(

@@ -167,16 +167,6 @@ function checkCurrencies(clauses: readonly Clause[], reporter: Reporter): void {
   }
 }
 
-function warnEmptyAll(from: RuleSource, clauses: readonly Clause[], reporter: Reporter): void {
-  if (from.raw.action === 'hold') return;
-  const sized = clauses.some(({ text }) => /\bsize\(/.test(text));
-  const all = clauses.findIndex(({ negated, program }) => !negated && program.usesAll);
-  if (sized || all < 0) return;
-  const message = 'all(…) is also true for a delivery without lines';
-  const hint = 'add the condition: delivery.lines.size() > 0';
-  reporter.at(['when', all], { message, hint, warning: true });
-}
-
 function checkBlocks({ action, hold, reject }: RawRule, reporter: Reporter): void {
   if (hold && action !== 'hold') {
     reporter.at(['hold'], { message: `hold: belongs to hold rules, this one is ${action}` });
@@ -225,7 +215,7 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
   for (const path of reads) {
     const [kind, name = ''] = path.split('.');
     if (kind === 'lists') data[path] = settings.lists[name];
-    if (kind === 'tables') data[path] = settings.tables[name];
+    if (kind === 'tables') data[path] = settings.tables[name] ?? settings.table_files[name];
   }
   return data;
 }
@@ -287,7 +277,6 @@ export function compileRule(
   const complete = clauses.length === raw.when.length + raw.unless.length;
   if (complete && !wasInForce) checkCurrencies(clauses, reporter);
   if (!wasInForce) checkReach(raw, reporter);
-  warnEmptyAll(from, clauses, reporter);
   checkBlocks(raw, reporter);
   for (const [index, { given }] of raw.tests.entries()) {
     for (const { path, detail } of neverGiven(given, language.types)) {

@@ -137,16 +137,17 @@ export function contextOf(
   facts: Facts,
   seen: CelContext = factsInContext(ruleSet, facts),
 ): CelContext {
-  return { ...seen, ...ruleSet.variables };
+  return { ...seen, ...ruleSet.variables(facts.clock.now) };
 }
 
 /** The values behind these rules; another value makes another decision of the same outcome. */
 export function decidingValues(
   ruleSet: RuleSet,
   seen: CelContext,
+  nowMs: number,
   ids: readonly string[],
 ): readonly Operand[] {
-  const context = { ...seen, ...ruleSet.variables };
+  const context = { ...seen, ...ruleSet.variables(nowMs) };
   const clauses = ruleSet.rules.flatMap((rule) => (ids.includes(rule.id) ? rule.clauses : []));
   const operands = clauses.flatMap((clause) => clause.operands);
   return operands.flatMap(({ run, decides }) => (decides ? [run(context)] : []));

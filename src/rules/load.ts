@@ -12,12 +12,14 @@ import type { Node } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
+import { analysisProblems } from './analysis/problems.ts';
 import { createEnvironment, type SetTypes } from './cel/environment.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import { neverGiven } from './never-given.ts';
 import type { Rule, RuleSet } from './rule.ts';
 import { emptySettings, type ListsRead, type LoadedSettings, loadSettings } from './settings.ts';
+import { DEFAULT_KEY } from './tables.ts';
 import { checkShape } from './text/check.ts';
 import { type Problem, sortProblems } from './text/problem.ts';
 import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
@@ -60,7 +62,19 @@ function impossibleValues(
     rules.flatMap(({ rule }) => rule?.clauses.flatMap(({ program }) => program.lookups) ?? []),
     ({ data }) => data,
   );
-  return cellsOf(source, settings).flatMap(({ value, data, node }) => {
+  const ofFiles = Object.entries(settings.table_files).flatMap(([name, { spec, rows }]) => {
+    return rows.flatMap(({ keys, line }) =>
+      keys.flatMap((key, at): Problem[] => {
+        const asked = lookups.get(at === 0 ? `tables.${name}` : `tables.${name}[]`) ?? [];
+        const reasons = key === DEFAULT_KEY ? [] : asked.map((lookup) => lookup.never(key));
+        const [never] = reasons;
+        if (never === undefined || reasons.includes(undefined)) return [];
+        const place = { file: spec.file, line, column: 1, source: '', length: 1 };
+        return [{ severity: 'warning', ...place, ...never }];
+      }),
+    );
+  });
+  const written = cellsOf(source, settings).flatMap(({ value, data, node }): Problem[] => {
     if (typeof value !== 'string') return [];
     const plain = value.trim();
     const spaces = `"${value}" has a space at its beginning or end, which counts`;
@@ -73,6 +87,7 @@ function impossibleValues(
     const [start = 0, end = 0] = node()?.range ?? [];
     return [source.problem(start, end, { ...never, warning: true })];
   });
+  return [...written, ...ofFiles];
 }
 
 /** Part of every set hash: two engines need not agree on every condition. */
@@ -240,12 +255,15 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
   const files = all.filter(({ path }) => baseName(path) !== LISTS_FILE);
   const problems: Problem[] = [];
   const yaml: Problem[] = [];
-  const sources = readFiles(files, yaml);
+  const sources = readFiles(
+    files.filter(({ path }) => !path.endsWith('.csv')),
+    yaml,
+  );
   const named = (name: string): readonly YamlSource[] =>
     sources.filter((source) => baseName(source.file.path) === name);
   const [settingsSource] = named('settings.yaml');
   const settings = settingsSource
-    ? loadSettings(settingsSource, problems, listsRead(all))
+    ? loadSettings(settingsSource, problems, listsRead(all), files)
     : emptySettings();
   const ruleFiles = sources.filter(
     (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
@@ -260,6 +278,13 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
   );
   for (const result of compiled) problems.push(...result.problems);
   problems.push(...duplicateRules(rawRules, compiled));
+  if (!wasInForce) {
+    const pairs = rawRules.flatMap((from, index) => {
+      const rule = compiled[index]?.rule;
+      return rule ? [{ from, rule }] : [];
+    });
+    problems.push(...analysisProblems(pairs, settings));
+  }
   if (settingsSource)
     problems.push(...impossibleValues(settingsSource, settings.settings, compiled));
   const found = distinct(problems, yaml);

@@ -78,10 +78,10 @@ export interface RuleSet {
   readonly rules: readonly Rule[];
   readonly settings: Settings;
   readonly scenarios: readonly RawScenario[];
-  /** `lists` and `tables` as the conditions see them. */
-  readonly variables: CelContext;
+  /** `lists` and `tables` as the conditions see them at a time, in epoch milliseconds. */
+  readonly variables: (nowMs: number) => CelContext;
   /** The same with the samples of lists that are read from the database: what tests see. */
-  readonly samples: CelContext;
+  readonly samples: (nowMs: number) => CelContext;
   /** Types of the fields below `customer.extra`. */
   readonly extra: SetTypes['extra'];
   readonly warnings: readonly Problem[];

@@ -3,22 +3,25 @@ import { isScalar } from 'yaml';
 import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';
 import type { CelContext } from './cel/program.ts';
+import { hasDays, readTable, tableOn } from './tables.ts';
 import { checkShape } from './text/check.ts';
 import type { Problem } from './text/problem.ts';
 import {
   type ListSource,
+  type ReadTable,
   SETTINGS_FILE,
   type Settings,
   type SettingsFile,
+  type TableFile,
 } from './text/settings-schema.ts';
-import type { YamlPath, YamlSource } from './text/yaml.ts';
+import type { RuleFile, YamlPath, YamlSource } from './text/yaml.ts';
 
 export interface LoadedSettings {
   readonly settings: Settings;
   readonly types: SetTypes;
-  readonly variables: CelContext;
+  readonly variables: (nowMs: number) => CelContext;
   /** The same with the samples of lists that are read: what tests see. */
-  readonly samples: CelContext;
+  readonly samples: (nowMs: number) => CelContext;
 }
 
 /** Contents of the lists that are read from the database, by list name. */
@@ -26,32 +29,70 @@ export type ListsRead = Readonly<Record<string, readonly string[]>>;
 
 /** Settings without a `settings.yaml`. */
 export function emptySettings(): LoadedSettings {
-  return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined), undefined, []);
+  return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined, {}), undefined, []);
 }
 
 export function loadSettings(
   source: YamlSource,
   problems: Problem[],
   read: ListsRead | undefined,
+  files: readonly RuleFile[],
 ): LoadedSettings {
   const checked = checkShape(source, SETTINGS_FILE);
   if ('value' in checked) {
     checkSources(checked.value, source, problems);
-    return build(fill(checked.value, read), source, problems);
+    const tables = readTables(checked.value, source, files, problems);
+    return build(fill(checked.value, read, tables), source, problems);
   }
   problems.push(...checked.problems);
   return emptySettings();
 }
 
 /** Lists that nobody has read have their samples. */
-function fill({ lists, ...rest }: SettingsFile, read: ListsRead | undefined): Settings {
+function fill(
+  { lists, tables, ...rest }: SettingsFile,
+  read: ListsRead | undefined,
+  files: Settings['table_files'],
+): Settings {
   const filled: Record<string, readonly Cell[]> = {};
   const sources: Record<string, ListSource> = {};
   for (const [name, list] of Object.entries(lists)) {
     if ('from' in list) sources[name] = list;
     filled[name] = 'from' in list ? (read?.[name] ?? list.sample) : list;
   }
-  return { ...rest, lists: filled, list_sources: sources };
+  const inline: Record<string, Readonly<Record<string, Cell>>> = {};
+  for (const [name, table] of Object.entries(tables)) {
+    if (!isTableFile(table)) inline[name] = table;
+  }
+  const lists_and_tables = { lists: filled, list_sources: sources, tables: inline };
+  return { ...rest, ...lists_and_tables, table_files: files };
+}
+
+function isTableFile(table: SettingsFile['tables'][string]): table is TableFile {
+  return 'keys' in table && Array.isArray(table.keys);
+}
+
+function readTables(
+  { tables }: SettingsFile,
+  source: YamlSource,
+  files: readonly RuleFile[],
+  problems: Problem[],
+): Settings['table_files'] {
+  const read: Record<string, ReadTable> = {};
+  for (const [name, spec] of Object.entries(tables)) {
+    if (!isTableFile(spec)) continue;
+    const file = files.find(({ path }) => path === spec.file);
+    if (file) {
+      read[name] = readTable(spec, file, problems);
+      continue;
+    }
+    const [start = 0, end = 0] = source.nodeAt(['tables', name, 'file'])?.range ?? [];
+    const message = `there is no file ${spec.file} beside the rules`;
+    const there = files.map(({ path }) => path).filter((path) => path.endsWith('.csv'));
+    const hint = there.length === 0 ? undefined : `there is: ${there.join(', ')}`;
+    problems.push(source.problem(start, end, { message, hint }));
+  }
+  return read;
 }
 
 /** Columns that a list may be read from, and that may choose its rows. */
@@ -146,12 +187,33 @@ function samplesOf({ list_sources: sources }: Settings): Record<string, readonly
   return Object.fromEntries(Object.entries(sources).map(([name, { sample }]) => [name, sample]));
 }
 
+/** Lists and tables; of tables whose rows have days, those of the day in the zone of the set. */
+function variablesByDay(
+  { timezone, table_files: files }: Settings,
+  lists: Readonly<Record<string, unknown>>,
+  tables: Readonly<Record<string, unknown>>,
+): (nowMs: number) => CelContext {
+  const read = Object.entries(files);
+  const make = (day: string): CelContext => {
+    const ofDay = read.map(([name, table]) => [name, tableOn(table, day)] as const);
+    return setVariables(lists, { ...tables, ...Object.fromEntries(ofDay) });
+  };
+  const date = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
+  let last = { day: '', variables: make(date.format(0)) };
+  if (!read.some(([, table]) => hasDays(table))) return () => last.variables;
+  return (nowMs) => {
+    const day = date.format(nowMs);
+    if (day !== last.day) last = { day, variables: make(day) };
+    return last.variables;
+  };
+}
+
 function build(
   settings: Settings,
   source: YamlSource | undefined,
   problems: Problem[],
 ): LoadedSettings {
-  const types = { lists: new Map<string, ElementType>(), tables: new Map<string, ElementType>() };
+  const types = { lists: new Map<string, ElementType>(), tables: new Map<string, string>() };
   const lists: Record<string, unknown> = {};
   const tables: Record<string, unknown> = {};
   for (const [name, cells] of Object.entries(settings.lists)) {
@@ -165,6 +227,11 @@ function build(
     types.tables.set(name, elementType(rows, path, source, problems));
     tables[name] = new Map(rows.map(([key, cell]) => [key, cellValue(cell)]));
   }
+  for (const [name, { spec, rows }] of Object.entries(settings.table_files)) {
+    const value = typeOfCell(rows[0]?.value ?? '');
+    const inner = spec.keys.slice(1).reduce((type) => `map<string, ${type}>`, String(value));
+    types.tables.set(name, inner);
+  }
   return {
     settings,
     types: {
@@ -172,7 +239,7 @@ function build(
       lists: Object.fromEntries(types.lists),
       tables: Object.fromEntries(types.tables),
     },
-    variables: setVariables(lists, tables),
-    samples: setVariables({ ...lists, ...samplesOf(settings) }, tables),
+    variables: variablesByDay(settings, lists, tables),
+    samples: variablesByDay(settings, { ...lists, ...samplesOf(settings) }, tables),
   };
 }

@@ -177,8 +177,9 @@ describe('an evaluation', () => {
   });
 
   it('takes a hold that has lasted its time for an accept only where it still matches', () => {
-    const lapsed = new Set([rulesOf(HOLD).rules[0]?.hash ?? '']);
-    const live = (credit: unknown) => decide(HOLD, { customer: { credit } }, { lapsed }).live;
+    const ends = `${HOLD}    hold: { then: accept }\n`;
+    const lapsed = new Set([rulesOf(ends).rules[0]?.textHash ?? '']);
+    const live = (credit: unknown) => decide(ends, { customer: { credit } }, { lapsed }).live;
     expect(live({ overdue_days: 15 })).toMatchObject({
       kind: 'accept',
       rules: ['a'],
@@ -189,6 +190,35 @@ describe('an evaluation', () => {
       code: 'could_not_evaluate',
     });
     expect(live({ overdue_days: 14 }).kind).toBe('no_rule');
+  });
+
+  it('lets the other rules decide once a hold that ends with release has lasted its time', () => {
+    const ends = `${HOLD}    hold: { then: release }\n`;
+    const lapsed = new Set([rulesOf(ends).rules[0]?.textHash ?? '']);
+    const live = (overdue: number | null) =>
+      decide(ends, { customer: { credit: { overdue_days: overdue } } }, { lapsed }).live;
+    expect(live(15)).toMatchObject({ kind: 'no_rule', rules: [] });
+    expect(live(null)).toMatchObject({ kind: 'hold', code: 'could_not_evaluate' });
+  });
+
+  it('takes an empty text for unknown in has(), and for a text everywhere else', () => {
+    const value = (when: string, comment: string | null) =>
+      decide(ruleText([when]), { order: { comment } }).rules[0]?.value;
+    expect(value('has(order.comment)', '')).toBe(false);
+    expect(value('has(order.comment)', 'x')).toBe(true);
+    expect(value('has(order.comment)', null)).toBe(false);
+    expect(value('order.comment == ""', '')).toBe(true);
+    expect(value('order.comment.contains("stop")', '')).toBe(false);
+    const guarded = 'has(order.comment) && order.comment != "" && order.season == "SS27"';
+    const [rule] = decide(ruleText([guarded]), { order: { comment: 'x', season: null } }).rules;
+    expect(rule).toMatchObject({ value: 'unknown', missing: ['order.season'] });
+  });
+
+  it('compares texts whatever their letters by lower()', () => {
+    const [rule] = decide(ruleText(['lower(order.company) == "müller"']), {
+      order: { company: 'MÜLLER' },
+    }).rules;
+    expect(rule?.value).toBe(true);
   });
 
   it('names the row that a table has not', () => {

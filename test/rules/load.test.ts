@@ -66,7 +66,9 @@ describe('the loader', () => {
     expect(warnings(two)).toMatchObject([
       { ruleId: 'b', line: 8, column: 9, message: expect.stringContaining('exactly what a says') },
     ]);
-    expect(warnings(two.replace('action: hold', 'action: accept'))).toEqual([]);
+    expect(warnings(two.replace('action: hold', 'action: accept'))).toMatchObject([
+      { ruleId: 'b', message: expect.stringContaining('wherever it matches, a holds') },
+    ]);
     expect(warnings(`${two}    hold: { at_most: 1h }\n`)).toEqual([]);
   });
 

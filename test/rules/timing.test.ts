@@ -124,7 +124,13 @@ describe('the settings', () => {
         ...{ max_share_of_day: 3, share_floor: 3, times_median: 5, median_floor: 3 },
         ...{ write_failures: 3, business_hours_only: true, matches_seen: 5 },
       },
-      accept: { max_per_hour: 5000, refused_in_a_row: 20, pause: '1h' },
+      accept: {
+        freshness: { credit: '26h' },
+        max_per_hour: 5000,
+        share_floor: 20,
+        refused_in_a_row: 20,
+        pause: '1h',
+      },
       revocation: { max_per_day: 2, cooldown: '1h' },
       freshness: { mirror: '15m', credit: '26h', stock: '60m' },
     });

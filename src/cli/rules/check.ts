@@ -1,8 +1,11 @@
 /** `selvedge rules check`: every mistake of a rule set at once. */
 import { Command } from 'commander';
 import { readRuleFiles, unreadRuleFiles } from '../../decisions/rule-files.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
+import { findPast } from '../../rules/analysis/findings.ts';
 import { loadRules } from '../../rules/load.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import { formatProblem, type Problem } from '../../rules/text/problem.ts';
 import { type CliContext, examples } from '../command.ts';
 import { noteUnread, rulesDirectory } from './directory.ts';
@@ -15,13 +18,22 @@ function asJson({ source: _source, ...problem }: Problem): Readonly<Record<strin
   return problem;
 }
 
+/** Rules whose time is over are as if they were off, and nobody notices. */
+function past({ rules }: RuleSet): readonly Problem[] {
+  return findPast(rules, systemClock().now()).map(({ rule, message, hint }) => {
+    const place = { file: rule.file, line: rule.line, column: 1, source: '', length: 1 };
+    return { severity: 'warning', ...place, ruleId: rule.id, message, hint };
+  });
+}
+
 function check(context: CliContext, directory: string, json: boolean): void {
   const { output } = context;
   const files = readRuleFiles(directory);
   const unread = unreadRuleFiles(directory);
   const loaded = loadRules(files);
   const ruleSet = 'ruleSet' in loaded ? loaded.ruleSet : undefined;
-  const problems = 'ruleSet' in loaded ? loaded.ruleSet.warnings : loaded.problems;
+  const problems =
+    'ruleSet' in loaded ? [...past(loaded.ruleSet), ...loaded.ruleSet.warnings] : loaded.problems;
   if (ruleSet === undefined) context.setExitCode(EXIT.config.code);
   if (json) {
     const hash = ruleSet?.hash ?? null;
@@ -32,7 +44,13 @@ function check(context: CliContext, directory: string, json: boolean): void {
   }
   for (const problem of problems) output.line(formatProblem(problem));
   const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const counts = `${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`;
+  const notes = problems.filter(({ severity }) => severity === 'note').length;
+  const warnings = counted(problems.length - errors - notes, 'warning');
+  const counts = [
+    counted(errors, 'error'),
+    warnings,
+    ...(notes > 0 ? [counted(notes, 'note')] : []),
+  ].join(', ');
   if (ruleSet === undefined) output.note(counts);
   else {
     const { rules, hash } = ruleSet;

@@ -117,7 +117,7 @@ function judgeAccepted(
     seen,
   });
   const outcome = evaluation.live;
-  const valuesOf = (ids: readonly string[]) => decidingValues(ruleSet, seen, ids);
+  const valuesOf = (ids: readonly string[]) => decidingValues(ruleSet, seen, now, ids);
   const asked = { evaluation, valuesOf, holds: [] };
   return { rules, mode, subject, ...asked, outcome, at: now, dueAt: now + DAY_MS };
 }

@@ -95,9 +95,10 @@ function namesCurrency(node: ASTNode, owner: CurrencyOwner): boolean {
   return currencyPath(node) === owner;
 }
 
-/** `tables.limits[order.currency]` holds one number per currency. */
+/** `tables.limits[order.currency]` holds one number per currency, whatever other keys it has. */
 function isTableByCurrency(node: ASTNode, owner: CurrencyOwner): boolean {
-  return node.op === '[]' && namesCurrency(node.args[1], owner);
+  if (node.op !== '[]') return false;
+  return namesCurrency(node.args[1], owner) || isTableByCurrency(node.args[0], owner);
 }
 
 /** Currencies that a condition fixes: `order.currency == "DKK"`, alone or joined with `&&`. */

@@ -26,8 +26,8 @@ export interface SetTypes {
   readonly extra: ExtraTypes;
   /** Element type by list name. */
   readonly lists: Readonly<Record<string, ElementType>>;
-  /** Value type by table name; keys are always texts. */
-  readonly tables: Readonly<Record<string, ElementType>>;
+  /** CEL type of what one key gives, by table name; keys are always texts. */
+  readonly tables: Readonly<Record<string, string>>;
 }
 
 /** Limits of one condition: far above what a person writes, far below what hurts. */
@@ -135,7 +135,7 @@ class ListsRecord {
 class TablesRecord extends ListsRecord {}
 
 function mapTypes(
-  types: Readonly<Record<string, ElementType>>,
+  types: Readonly<Record<string, string>>,
   make: (type: string) => string,
 ): Record<string, string> {
   return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, make(type)]));

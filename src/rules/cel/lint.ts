@@ -7,6 +7,7 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
 import { DURATION_MS_MAX, parseDuration, parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
+import { unknownCode } from './codes.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { CLOCK_HINT, DURATION_HINT, syntaxHint, TIMESTAMP_HINT, timestampHint } from './hints.ts';
@@ -18,7 +19,7 @@ import {
   type Scope,
   type Shape,
 } from './shape.ts';
-import { childrenOf, isLiteral, textOf } from './tree.ts';
+import { childrenOf, isLiteral, sourceOf, textOf } from './tree.ts';
 
 export interface Read {
   readonly path: string;
@@ -30,10 +31,16 @@ type ProblemText = Pick<CelProblem, 'message' | 'hint'>;
 
 /** A fact that is looked for in a list, or among the rows of a table. */
 export interface Lookup {
-  /** `lists.nordic` */
+  /** `lists.nordic`; `tables.limits[]` for the second key of a table. */
   readonly data: string;
   /** Why a text there can never be met; undefined where it may. */
   never(text: string): ProblemText | undefined;
+}
+
+export interface TextTest {
+  readonly start: number;
+  readonly end: number;
+  readonly path: string;
 }
 
 export interface LintResult {
@@ -42,10 +49,10 @@ export interface LintResult {
   /** Pairs that are compared, added, subtracted or divided. */
   readonly meetings: readonly (readonly [Side, Side])[];
   readonly lookups: readonly Lookup[];
+  /** Each `has(…)` of a text, with the text that it asks for. */
+  readonly textTests: readonly TextTest[];
   /** Currency owners of the amounts that the condition reads. */
   readonly amountOwners: ReadonlySet<CurrencyOwner>;
-  /** True when a loop `all` occurs, which holds for an empty list. */
-  readonly usesAll: boolean;
 }
 
 export const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map']);
@@ -122,8 +129,9 @@ interface Walk {
   readonly reads: Read[];
   readonly meetings: (readonly [Side, Side])[];
   readonly lookups: Lookup[];
+  readonly textTests: TextTest[];
   readonly amountOwners: Set<CurrencyOwner>;
-  usesAll: boolean;
+  readonly extra: SetTypes['extra'];
   readonly resolver: Resolver;
   /** Reads paths that were or will be reported elsewhere. */
   readonly quiet: Resolver;
@@ -148,8 +156,9 @@ export function lintExpression(root: ASTNode, types: SetTypes, scope: Scope): Li
     reads: [],
     meetings: [],
     lookups: [],
+    textTests: [],
     amountOwners: new Set(),
-    usesAll: false,
+    extra: types.extra,
     resolver: createResolver(types, (problem) => problems.push(problem)),
     quiet: createResolver(types, () => undefined),
   };
@@ -164,7 +173,10 @@ function visit(walk: Walk, node: ASTNode, place: Place): void {
 }
 
 function visitPlain(walk: Walk, node: ASTNode, place: Place): void {
-  if (node.op === 'call') visitCall(walk, node.args, node);
+  if (node.op === 'call') {
+    visitCall(walk, node.args, node);
+    noteTextTest(walk, node.args, node, place.scope);
+  }
   if (node.op === 'value') visitLiteral(walk, node);
   const children = childrenOf(node);
   const [left, right] = children;
@@ -218,6 +230,15 @@ function refuse(walk: Walk, node: ASTNode, name: string, known: ReadonlySet<stri
 type CallArgs = (ASTNode & { op: 'call' })['args'];
 type MethodArgs = (ASTNode & { op: 'rcall' })['args'];
 
+function noteTextTest(walk: Walk, [name, [path]]: CallArgs, node: ASTNode, scope: Scope): void {
+  if (name !== 'has' || path === undefined) return;
+  const shape = walk.quiet.shapeOf(path, scope);
+  const extra = shape.kind === 'item' ? walk.extra[shape.path.split('.').at(-1) ?? ''] : undefined;
+  if (extra !== 'string' && !(shape.kind === 'field' && shape.field.type === 'string')) return;
+  const start = node.start;
+  walk.textTests.push({ start, end: start + sourceOf(node).length, path: sourceOf(path) });
+}
+
 function visitCall(walk: Walk, [name, args]: CallArgs, node: ASTNode): void {
   if (!FUNCTIONS.has(name)) refuse(walk, node, name, FUNCTIONS);
   const message = literalProblem(name, args[0]);
@@ -239,7 +260,6 @@ function visitMethod(walk: Walk, call: MethodArgs, node: ASTNode, place: Place):
     walk.problems.push({ ...at(node), message: `${name}() inside another loop`, hint });
     return;
   }
-  if (name === 'all') walk.usesAll = true;
   const [variable, ...bodies] = args;
   if (variable?.op !== 'id') {
     const hint = `write ${name}(line, …)`;
@@ -309,11 +329,21 @@ export function impossible(field: FieldSpec, path: string, text: string): Proble
   return !code || code.form.test(text) ? undefined : { message: never, hint: code.hint };
 }
 
+/** A code of the right form that no country or currency has. */
+function unknown({ code }: FieldSpec, path: string, text: string): ProblemText | undefined {
+  const hint = code && unknownCode(code, text);
+  return hint === undefined ? undefined : { message: `"${text}" is no ${code} of ${path}`, hint };
+}
+
 function noteLookup(walk: Walk, fact: ASTNode, data: Shape, scope: Scope): void {
   const shape = walk.quiet.shapeOf(fact, scope);
-  if (shape.kind !== 'field' || (data.kind !== 'list' && data.kind !== 'table')) return;
+  const isData = data.kind === 'list' || data.kind === 'table' || data.kind === 'cell';
+  if (shape.kind !== 'field' || !isData) return;
   const { field, path } = shape;
-  walk.lookups.push({ data: data.path, never: (text) => impossible(field, path, text) });
+  walk.lookups.push({
+    data: data.kind === 'cell' ? `${data.path}[]` : data.path,
+    never: (text) => impossible(field, path, text) ?? unknown(field, path, text),
+  });
 }
 
 function checkLiteral(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): void {

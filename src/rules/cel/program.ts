@@ -7,7 +7,7 @@ import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/c
 import { type BareAmount, bareAmounts, type CurrencyOwner, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
-import { type Lookup, lintExpression, type Read } from './lint.ts';
+import { type Lookup, lintExpression, type Read, type TextTest } from './lint.ts';
 import type { CelProblem, Scope } from './shape.ts';
 
 export type Truth = boolean | 'unknown';
@@ -27,7 +27,6 @@ export interface Program {
   readonly bareAmounts: readonly BareAmount[];
   readonly pins: readonly CurrencyOwner[];
   readonly lookups: readonly Lookup[];
-  readonly usesAll: boolean;
   run(context: CelContext): Result;
 }
 
@@ -69,6 +68,35 @@ function syntaxProblem(text: string, thrown: unknown): CelProblem {
   return { start, end, message, hint: syntaxHint(text, start) };
 }
 
+interface Rewritten {
+  readonly text: string;
+  /** The place in the author's text of a place in this one. */
+  back(offset: number): number;
+}
+
+/** An empty text says nothing: `has(a)` of one becomes `(has(a) && a != "")`. */
+function askForText(text: string, tests: readonly TextTest[]): Rewritten {
+  const sorted = tests.toSorted((a, b) => a.start - b.start);
+  const pieces: string[] = [];
+  // Where the author's text goes on in the new one, and by how much it has moved.
+  const moves: { readonly from: number; readonly by: number }[] = [];
+  let [done, added] = [0, 0];
+  for (const { start, end, path } of sorted) {
+    const more = ` && ${path} != "")`;
+    pieces.push(text.slice(done, start), '(', text.slice(start, end), more);
+    moves.push({ from: start + added, by: added + 1 });
+    added += 1 + more.length;
+    moves.push({ from: end + added, by: added });
+    done = end;
+  }
+  pieces.push(text.slice(done));
+  const back = (offset: number): number => {
+    const move = moves.findLast(({ from }) => from <= offset);
+    return offset - (move?.by ?? 0);
+  };
+  return { text: pieces.join(''), back };
+}
+
 function wrongType(text: string, type: string | undefined): CelProblem {
   const message = `a condition must be true or false, this is ${typeWord(type ?? 'dyn')}`;
   const hint =
@@ -80,7 +108,11 @@ function wrongType(text: string, type: string | undefined): CelProblem {
 const NOT_KNOWN: ReadonlySet<string> = new Set(['no_such_key', 'field_type_mismatch']);
 
 /** Explains a failed evaluation; an unknown fact is named as in the fact table. */
-function explainFailure(thrown: unknown, reads: readonly Read[]): string {
+function explainFailure(
+  thrown: unknown,
+  reads: readonly Read[],
+  back: (offset: number) => number,
+): string {
   const error = libraryError(thrown);
   if (!(thrown instanceof EvaluationError) || !NOT_KNOWN.has(thrown.code)) {
     return error.summary ?? error.message;
@@ -90,7 +122,8 @@ function explainFailure(thrown: unknown, reads: readonly Read[]): string {
     const key = (error.summary ?? '').replace('No such key: ', '');
     return `${table} has no row "${key}"`;
   }
-  return reads.find((read) => read.end === error.end)?.path ?? error.summary ?? error.message;
+  const end = back(error.end ?? 0);
+  return reads.find((read) => read.end === end)?.path ?? error.summary ?? error.message;
 }
 
 /**
@@ -117,6 +150,8 @@ export function compileExpression(
   if (expected === 'bool' && checked.type !== 'bool') {
     return { problems: [wrongType(text, checked.type)] };
   }
+  const rewritten = askForText(text, lint.textTests);
+  const asked = lint.textTests.length === 0 ? parsed : env.parse(rewritten.text);
   return {
     program: {
       text,
@@ -125,12 +160,11 @@ export function compileExpression(
       bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
       lookups: lint.lookups,
-      usesAll: lint.usesAll,
       run(context) {
         try {
-          return { ok: true, value: parsed(context) };
+          return { ok: true, value: asked(context) };
         } catch (thrown) {
-          return { ok: false, missing: explainFailure(thrown, lint.reads) };
+          return { ok: false, missing: explainFailure(thrown, lint.reads, rewritten.back) };
         }
       },
     },

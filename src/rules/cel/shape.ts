@@ -155,7 +155,7 @@ export function createResolver(types: SetTypes, report: (p: CelProblem) => void)
   function item([inner, key]: readonly [ASTNode, ASTNode], node: ASTNode, scope: Scope): Shape {
     const base = shapeOf(inner, scope);
     if (base.kind === 'records') return { ...base, kind: 'record' };
-    if (base.kind === 'table') return { kind: 'cell', path: base.path };
+    if (base.kind === 'table' || base.kind === 'cell') return { kind: 'cell', path: base.path };
     if (base.kind === 'made') return MADE;
     if (!HAVE_NAMES.has(base.kind)) return OTHER;
     const hint = `write .${textOf(key) ?? 'name'} instead`;

@@ -91,8 +91,7 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
   const currency = name === 'credit' ? conversion.credit : conversion.order;
   for (const [key, field] of Object.entries(fieldsOf(name))) {
     const value = members[key];
-    // An empty text says nothing, so has() is false of it.
-    if (value === null || value === undefined || value === '') continue;
+    if (value === null || value === undefined) continue;
     if (isRecordName(field.of)) {
       const of = field.of;
       values[key] = Array.isArray(value)

@@ -70,6 +70,7 @@ const credit = {
     type: 'int',
     optional: true,
     unit: 'days',
+    min: 0,
     about: 'Age of the oldest unpaid invoice beyond its due date; 0 when none is.',
     source: 'erp_customer.overdue_days',
   },
@@ -90,6 +91,7 @@ const credit = {
     type: 'duration',
     optional: true,
     derived: true,
+    min: 0,
     about: 'How old the figures are.',
     source: 'clock.now - customer.credit.as_of',
   },
@@ -132,6 +134,7 @@ const line = {
     optional: true,
     derived: true,
     unit: '%',
+    min: 0,
     about: 'How far the price is from the order’s, up or down; 2.5 means 2.5 %. Never negative.',
     source: 'line.price against line.order_price',
   },
@@ -147,6 +150,7 @@ const line = {
     optional: true,
     derived: true,
     unit: '%',
+    min: 0,
     about: 'How far the price is from the listed one, up or down. Never negative.',
     source: 'line.price against line.list_price',
   },
@@ -186,6 +190,7 @@ const line = {
     optional: true,
     derived: true,
     unit: 'pieces',
+    min: 0,
     about: 'Pieces of this line that the free stock does not cover; 0 when it is covered.',
     source: 'line.quantity - line.stock_free',
   },
@@ -243,6 +248,8 @@ export interface FieldSpec {
   /** Name of the record of a `record` or `records` field. */
   readonly of?: string;
   readonly unit?: string;
+  /** Smallest value that it can have. */
+  readonly min?: number;
   readonly about: string;
   readonly source: string;
 }
@@ -274,6 +281,7 @@ const delivery = {
   age: {
     type: 'duration',
     derived: true,
+    min: 0,
     about: 'Time since it was packed.',
     source: 'clock.now - delivery.created_at',
   },
@@ -342,6 +350,7 @@ const order = {
   age: {
     type: 'duration',
     derived: true,
+    min: 0,
     about: 'Time since the order was placed.',
     source: 'clock.now - order.created_at',
   },
@@ -415,18 +424,21 @@ const order = {
   other_pending: {
     type: 'int',
     unit: 'deliveries',
+    min: 0,
     about: 'Other pending deliveries of the same order.',
     source: 'delivery mirror',
   },
   rejected_before: {
     type: 'int',
     unit: 'deliveries',
+    min: 0,
     about: 'Deliveries of the same order that were rejected.',
     source: 'delivery mirror',
   },
   accepted_before: {
     type: 'int',
     unit: 'deliveries',
+    min: 0,
     about: 'Other deliveries of the same order that are accepted.',
     source: 'delivery mirror',
   },

@@ -1,7 +1,7 @@
 /** A problem of a rule file: its place, one sentence, a hint and the source line. */
 
 export interface Problem {
-  readonly severity: 'error' | 'warning';
+  readonly severity: 'error' | 'warning' | 'note';
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -24,7 +24,7 @@ export interface Problem {
  */
 export function formatProblem(problem: Problem): string {
   const { file, line, column, ruleId, message, hint, source, length, severity } = problem;
-  const kind = severity === 'warning' ? 'warning: ' : '';
+  const kind = severity === 'error' ? '' : `${severity}: `;
   const rule = ruleId === undefined ? '' : ` ${ruleId}:`;
   const tail = hint === undefined ? '' : ` - ${hint}`;
   const head = `${file}:${line}:${column}${rule} ${kind}${message}${tail}`;

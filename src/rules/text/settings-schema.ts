@@ -127,6 +127,37 @@ const listSource = z.strictObject({
   sample: z.array(z.string()).default([]).describe('What the tests of the rules see.'),
 });
 
+const column = z.string().min(1);
+
+/** A file name, so that all texts of a rule set lie in one folder. */
+const CSV_NAME = /^[^/\\.][^/\\]*\.csv$/;
+
+const tableFile = z.strictObject({
+  file: z.string().regex(CSV_NAME, 'write the name of a CSV file beside settings.yaml'),
+  keys: z.array(column).min(1).max(3).describe('The columns that a condition asks by, in order.'),
+  value: column.describe('The column of the values.'),
+  from: column.optional().describe('The column of the first day of a row.'),
+  until: column.optional().describe('The column of the last day of a row.'),
+});
+
+export type TableFile = z.output<typeof tableFile>;
+
+/** A row as it was written; days are ISO dates. */
+export interface TableRow {
+  readonly line: number;
+  readonly keys: readonly string[];
+  readonly value: string | number | boolean;
+  /** First day. */
+  readonly from?: string | undefined;
+  /** Last day. */
+  readonly until?: string | undefined;
+}
+
+export interface ReadTable {
+  readonly spec: TableFile;
+  readonly rows: readonly TableRow[];
+}
+
 const ZONE = 'write an IANA zone such as Europe/Copenhagen';
 
 export const SETTINGS_FILE = z.strictObject({
@@ -139,7 +170,7 @@ export const SETTINGS_FILE = z.strictObject({
     .default('UTC'),
   calendar: calendar.prefault({}),
   lists: z.record(name, z.union([z.array(cells), listSource])).default({}),
-  tables: z.record(name, z.record(z.string(), cells)).default({}),
+  tables: z.record(name, z.union([tableFile, z.record(z.string(), cells)])).default({}),
   customer_fields: z
     .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
     .default({})
@@ -153,7 +184,10 @@ export type SettingsFile = z.output<typeof SETTINGS_FILE>;
 export type ListSource = z.output<typeof listSource>;
 
 /** Settings with every list filled, whether it was written down or read. */
-export type Settings = Omit<SettingsFile, 'lists'> & {
+export type Settings = Omit<SettingsFile, 'lists' | 'tables'> & {
   readonly lists: Readonly<Record<string, readonly (string | number | boolean)[]>>;
+  readonly tables: Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>;
+  /** Tables that are files of their own, with their rows. */
+  readonly table_files: Readonly<Record<string, ReadTable>>;
   readonly list_sources: Readonly<Record<string, ListSource>>;
 };

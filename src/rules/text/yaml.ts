@@ -38,6 +38,8 @@ export interface ProblemDetail {
   readonly hint?: string | undefined;
   readonly ruleId?: string | undefined;
   readonly warning?: boolean | undefined;
+  /** Weaker than a warning: true so far, and perhaps meant so. */
+  readonly note?: boolean | undefined;
 }
 
 const QUOTE_HINT = 'put the whole condition in single quotes';
@@ -76,10 +78,11 @@ function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): Y
       }
       return undefined;
     },
-    problem(start, end, { message, hint, ruleId, warning }) {
+    problem(start, end, { message, hint, ruleId, warning, note }) {
       const { line, column } = placeAt(start);
       const source = (rows[line - 1] ?? '').replace(/\r$/, '');
-      const severity = warning ? 'warning' : 'error';
+      const weak = note ? 'note' : 'warning';
+      const severity = warning || note ? weak : 'error';
       const length = Math.max(1, end - start);
       const place = { file: file.path, line, column, source, length };
       return { severity, ...place, ruleId, message, hint };

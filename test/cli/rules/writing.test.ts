@@ -92,8 +92,15 @@ describe('rules check', () => {
     );
     const { code, stdout } = await selvedge(['rules', 'check', rulesWith(risky)]);
     expect(code).toBe(0);
-    expect(stdout).toContain('warning: all(…) is also true for a delivery without lines');
+    expect(stdout).toContain('warning: all(…) is also true where delivery.lines is empty');
     expect(stdout).toContain('1 rule can be used, 0 errors, 1 warning');
+  });
+
+  it('names a rule whose time is over', async () => {
+    const over = RULE.replace('action:', 'effective_until: 2026-01-01T00:00:00Z\n    action:');
+    const { code, stdout } = await selvedge(['rules', 'check', rulesWith(over)]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('warning: the rule ended on 2026-01-01T00:00:00.000Z');
   });
 
   it('gives the same to programs', async () => {

@@ -1,0 +1,324 @@
+/**
+ * Finds conditions that cannot be meant: such as are never or always true, rules that say what
+ * another one says already, comparisons of the wrong kind. Reads conjunctions of comparisons with
+ * constants; whatever else a condition contains is left alone, and nothing is said of it.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { canonicalJson } from '../../lib/json.ts';
+import { unknownCode } from '../cel/codes.ts';
+import { LOOPS } from '../cel/lint.ts';
+import { createResolver, itemShape, type Scope, type Shape } from '../cel/shape.ts';
+import { childrenOf, sourceOf, textOf } from '../cel/tree.ts';
+import type { Clause, Rule } from '../rule.ts';
+import type { Atom, AtomContext, Conjunction } from './atoms.ts';
+import { conjunctionOf, domainOf, hasFact, numberOf } from './atoms.ts';
+import { choice, intersect, isEmpty, isWithin, type Region } from './region.ts';
+
+export interface Finding {
+  readonly rule: Rule;
+  /** The condition that is meant; undefined for the rule as a whole. */
+  readonly clause?: Clause | undefined;
+  /** Range in the text of the condition. */
+  readonly start?: number;
+  readonly end?: number;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  /** True so far, and perhaps meant so. */
+  readonly isNote?: boolean;
+}
+
+interface Analysed {
+  readonly rule: Rule;
+  readonly clauses: readonly { readonly clause: Clause; readonly parts: Conjunction }[];
+  readonly all: Conjunction;
+}
+
+/** The values that a fact has where the rule is evaluated. */
+function domainIn(rule: Rule, atom: Atom): Region | undefined {
+  return atom.fact === 'delivery.status' ? choice(rule.appliesTo) : domainOf(atom.field);
+}
+
+function place(node: ASTNode): Pick<Finding, 'start' | 'end'> {
+  return { start: node.start, end: node.end };
+}
+
+function neverBy(rule: Rule, atom: Atom): Pick<Finding, 'message' | 'hint'> | undefined {
+  if (isEmpty(atom.region)) {
+    if (atom.list === undefined) return { message: 'this is never true' };
+    return { message: `this is never true: ${atom.list} is empty`, hint: 'fill the list' };
+  }
+  const domain = domainIn(rule, atom);
+  const possible = domain && intersect(domain, atom.region);
+  if (!possible || !isEmpty(possible)) return undefined;
+  if (domain?.kind === 'interval') {
+    return { message: `this is never true: ${atom.fact} is never below ${domain.low}` };
+  }
+  const values = domain ? [...domain.values].join(', ') : '';
+  return { message: `this is never true: ${atom.fact} is one of ${values} here` };
+}
+
+function isAlways(rule: Rule, atom: Atom): boolean {
+  if (atom.fact.startsWith('has(')) return false;
+  if (atom.region.kind === 'choice' && atom.region.except && atom.region.values.size === 0) {
+    return true;
+  }
+  const domain = domainIn(rule, atom);
+  return domain !== undefined && isWithin(domain, atom.region);
+}
+
+function alwaysHint(atom: Atom): string | undefined {
+  if (atom.list !== undefined) return `${atom.list} is empty`;
+  return atom.field?.optional ? `to ask whether it is known, write has(${atom.fact})` : undefined;
+}
+
+function findSingle({ rule, clauses }: Analysed): readonly Finding[] {
+  return clauses.flatMap(({ clause, parts }) =>
+    parts.atoms.flatMap((atom): Finding[] => {
+      const never = neverBy(rule, atom);
+      if (never) return [{ rule, clause, ...place(atom.node), ...never }];
+      if (!isAlways(rule, atom)) return [];
+      const message = 'this is true for every delivery where it is known';
+      return [{ rule, clause, ...place(atom.node), message, hint: alwaysHint(atom) }];
+    }),
+  );
+}
+
+function findAlways({ rule, clauses, all }: Analysed): readonly Finding[] {
+  const always = all.opaque.length === 0 && all.atoms.every((atom) => isAlways(rule, atom));
+  return clauses.length > 0 && always
+    ? [{ rule, message: `the rule matches every delivery, and would ${rule.action} all of them` }]
+    : [];
+}
+
+/** Each atom says that its fact is known, too. */
+function withPresence(atoms: readonly Atom[]): readonly Atom[] {
+  return atoms.flatMap((atom) => {
+    if (atom.fact.startsWith('has(') || !atom.field?.optional) return [atom];
+    const known = { ...atom, fact: hasFact(atom.fact), field: undefined };
+    return [atom, { ...known, region: choice(['true']), list: undefined }];
+  });
+}
+
+function findContradiction({ rule, clauses }: Analysed): readonly Finding[] {
+  const seen = new Map<string, Region>();
+  for (const { clause, parts } of clauses) {
+    for (const atom of withPresence(parts.atoms)) {
+      if (neverBy(rule, atom)) return [];
+      const before = seen.get(atom.fact);
+      const both = before ? intersect(before, atom.region) : atom.region;
+      if (both === undefined) continue;
+      if (isEmpty(both)) {
+        const message = `the rule contradicts itself: no ${atom.fact} fits this and the rest of it`;
+        return [{ rule, clause, ...place(atom.node), message, hint: 'the rule never matches' }];
+      }
+      seen.set(atom.fact, both);
+    }
+  }
+  const opposite = clauses.find(({ parts }) =>
+    parts.opaque.some((text) => clauses.some((other) => other.parts.opaque.includes(`!${text}`))),
+  );
+  if (!opposite) return [];
+  const message = 'the rule contradicts itself: it also wants the opposite of this';
+  return [{ rule, clause: opposite.clause, message, hint: 'the rule never matches' }];
+}
+
+/** Whether `narrow` can only be true where `wide` is; false where that cannot be told. */
+function implies(narrow: Conjunction, wide: Conjunction): boolean {
+  if (!wide.opaque.every((text) => narrow.opaque.includes(text))) return false;
+  const known = withPresence(narrow.atoms);
+  return wide.atoms.every((atom) => {
+    const same = known.filter(({ fact }) => fact === atom.fact);
+    const [first, ...rest] = same.map(({ region }) => region);
+    if (first === undefined) return false;
+    const region = rest.reduce<Region | undefined>(
+      (sum, one) => (sum ? intersect(sum, one) : undefined),
+      first,
+    );
+    return region !== undefined && isWithin(region, atom.region);
+  });
+}
+
+function isActive({ mode }: Rule): boolean {
+  return mode !== 'off';
+}
+
+/** Whether the time and the states of `narrow` lie within those of `wide`. */
+function appliesWithin(narrow: Rule, wide: Rule): boolean {
+  const states = narrow.appliesTo.every((state) => wide.appliesTo.includes(state));
+  const from = (wide.effectiveFrom ?? -Infinity) <= (narrow.effectiveFrom ?? -Infinity);
+  return states && from && (wide.effectiveUntil ?? Infinity) >= (narrow.effectiveUntil ?? Infinity);
+}
+
+/** A hold of another owner or with another end is no repetition, nor is a live rule beside a quiet one. */
+function hasSameEffect(rule: Rule, other: Rule): boolean {
+  if (other.action !== rule.action || (rule.mode === 'live' && other.mode !== 'live')) return false;
+  const effect = ({ owner, hold, reject }: Rule) => canonicalJson({ owner, hold, reject });
+  return effect(rule) === effect(other);
+}
+
+function findCovered(one: Analysed, others: readonly Analysed[]): readonly Finding[] {
+  const { rule, all } = one;
+  if (!isActive(rule) || all.atoms.some((atom) => neverBy(rule, atom))) return [];
+  for (const { rule: other, all: wide } of others) {
+    if (other.id === rule.id || !isActive(other) || other.hash === rule.hash) continue;
+    if (!appliesWithin(rule, other) || !implies(all, wide)) continue;
+    if (hasSameEffect(rule, other)) {
+      if (implies(wide, all) && others.findIndex((o) => o.rule === other) > others.indexOf(one)) {
+        continue;
+      }
+      const message = `the rule adds nothing: wherever it matches, ${other.id} does`;
+      return [{ rule, message, hint: `remove it, or narrow ${other.id}` }];
+    }
+    if (rule.action !== 'accept' || other.action !== 'hold' || rule.mode !== 'live') continue;
+    const hint = `narrow ${other.id}, or remove one of them`;
+    if (other.mode === 'live') {
+      const message = `the rule never accepts: wherever it matches, ${other.id} holds`;
+      return [{ rule, message, hint }];
+    }
+    const message = `the rule will accept nothing once ${other.id} is live: it covers all of it`;
+    return [{ rule, message, hint, isNote: true }];
+  }
+  return [];
+}
+
+function typeOf(node: ASTNode): string {
+  return 'checkedType' in node ? String(node.checkedType) : '';
+}
+
+const ORDERS: ReadonlySet<string> = new Set(['<', '<=', '>', '>=']);
+const COMPARISONS: ReadonlySet<string> = new Set([...ORDERS, '==', '!=']);
+
+interface Place {
+  readonly rule: Rule;
+  readonly clause: Clause;
+  readonly scope: Scope;
+}
+
+type Kind = Pick<Finding, 'message' | 'hint'>;
+
+function isFraction(node: ASTNode): boolean {
+  const value = numberOf(node);
+  return value !== undefined && !Number.isInteger(value);
+}
+
+function dividesWhole(node: ASTNode): boolean {
+  if (node.op === '/') return node.args.every((side) => typeOf(side) === 'int');
+  return childrenOf(node).some(dividesWhole);
+}
+
+function pairProblem(fact: ASTNode, shape: Shape, other: ASTNode): Kind | undefined {
+  if (shape.kind === 'field' && shape.field.type === 'percent') {
+    const value = Math.abs(numberOf(other) ?? 0);
+    if (value > 0 && value < 1) {
+      const percent = Number((value * 100).toPrecision(12));
+      const message = `${sourceOf(fact)} is in percent: ${value} means ${value} %`;
+      return { message, hint: `write ${percent} for ${percent} %` };
+    }
+  }
+  const code = shape.kind === 'field' ? shape.field.code : undefined;
+  for (const literal of other.op === 'list' ? other.args : [other]) {
+    const text = textOf(literal);
+    const hint = code !== undefined && text !== undefined ? unknownCode(code, text) : undefined;
+    if (hint !== undefined) return { message: `"${text}" is no ${code} that is known`, hint };
+  }
+  return undefined;
+}
+
+function nodeProblem(node: ASTNode, shapeOf: (node: ASTNode) => Shape): Kind | undefined {
+  if (!COMPARISONS.has(node.op) && node.op !== 'in') return undefined;
+  const [left, right] = childrenOf(node);
+  if (!left || !right) return undefined;
+  if (ORDERS.has(node.op) && (typeOf(left) === 'string' || typeOf(right) === 'string')) {
+    const message = 'texts are compared by the alphabet here';
+    return { message, hint: 'compare with == or in, or ask for a number' };
+  }
+  for (const [one, other] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    if (dividesWhole(one) && isFraction(other)) {
+      const message = 'whole numbers divide to a whole number: 7 / 10 is 0';
+      return { message, hint: 'multiply instead: a * 100 >= b * 80 for 80 %' };
+    }
+    const problem = pairProblem(one, shapeOf(one), other);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function findInNode(
+  node: ASTNode,
+  { rule, clause, scope }: Place,
+  types: AtomContext['types'],
+): Finding[] {
+  const resolver = createResolver(types, () => undefined);
+  const problem = nodeProblem(node, (inner) => resolver.shapeOf(inner, scope));
+  const own = problem ? [{ rule, clause, ...place(node), ...problem }] : [];
+  let within = scope;
+  if (node.op === 'rcall' && LOOPS.has(node.args[0])) {
+    const [, receiver, [variable]] = node.args;
+    const item = itemShape(resolver.shapeOf(receiver, scope));
+    if (variable?.op === 'id') within = new Map([...scope, [variable.args, item] as const]);
+  }
+  return [
+    ...own,
+    ...childrenOf(node).flatMap((child) =>
+      findInNode(child, { rule, clause, scope: within }, types),
+    ),
+  ];
+}
+
+/** `all` is true for an empty list, unless the rule also asks how long the list is. */
+function findEmptyAll({ rule, clauses }: Analysed): readonly Finding[] {
+  if (rule.action === 'hold') return [];
+  const texts = clauses.flatMap(({ clause }) => (clause.negated ? [] : [clause.text]));
+  return clauses.flatMap(({ clause }) => {
+    if (clause.negated) return [];
+    return allLists(clause.program.ast).flatMap((list): Finding[] => {
+      const source = sourceOf(list);
+      const sizes = [`${source}.size()`, `size(${source})`, `${source}.exists`];
+      if (texts.some((text) => sizes.some((size) => text.includes(size)))) return [];
+      const message = `all(…) is also true where ${source} is empty`;
+      const hint = `add the condition: ${source}.size() > 0`;
+      return [{ rule, clause, ...place(list), message, hint }];
+    });
+  });
+}
+
+function allLists(node: ASTNode): readonly ASTNode[] {
+  const inner = childrenOf(node).flatMap(allLists);
+  return node.op === 'rcall' && node.args[0] === 'all' ? [node.args[1], ...inner] : inner;
+}
+
+/** At most one finding of a kind per rule, the most particular ones first. */
+export function findingsOf(rules: readonly Rule[], context: AtomContext): readonly Finding[] {
+  const analysed = rules.map((rule): Analysed => {
+    const clauses = rule.clauses.map((clause) => {
+      return { clause, parts: conjunctionOf(clause.program.ast, clause.negated, context) };
+    });
+    const all = {
+      atoms: clauses.flatMap(({ parts }) => parts.atoms),
+      opaque: clauses.flatMap(({ parts }) => parts.opaque),
+    };
+    return { rule, clauses, all };
+  });
+  return analysed.flatMap((one) => [
+    ...findSingle(one),
+    ...findContradiction(one),
+    ...findAlways(one),
+    ...findCovered(one, analysed),
+    ...findEmptyAll(one),
+    ...one.clauses.flatMap(({ clause }) =>
+      findInNode(clause.program.ast, { rule: one.rule, clause, scope: new Map() }, context.types),
+    ),
+  ]);
+}
+
+/** Rules whose time has passed; `nowMs` in epoch milliseconds. */
+export function findPast(rules: readonly Rule[], nowMs: number): readonly Finding[] {
+  return rules.flatMap((rule): Finding[] => {
+    if (rule.effectiveUntil === undefined || rule.effectiveUntil > nowMs) return [];
+    const until = new Date(rule.effectiveUntil).toISOString();
+    return [{ rule, message: `the rule ended on ${until}`, hint: 'remove it, or move its end' }];
+  });
+}

@@ -1,0 +1,24 @@
+/** Country and currency codes as the standards list them, from the tables that Node brings. */
+import { nearestName } from '../../lib/nearest.ts';
+
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+
+/** Codes that are no country, though they have a name. */
+const NO_COUNTRIES: ReadonlySet<string> = new Set(['EU', 'EZ', 'QO', 'UN', 'XA', 'XB', 'ZZ']);
+
+const NAMES = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+
+/** What is wrong with a code of the right form; undefined where it is known. */
+export function unknownCode(kind: 'country' | 'currency', code: string): string | undefined {
+  if (kind === 'currency') {
+    if (CURRENCIES.has(code)) return undefined;
+    const nearest = nearestName(code, CURRENCIES);
+    return nearest === undefined ? 'no currency has this code' : `did you mean: ${nearest}?`;
+  }
+  // An outdated or colloquial code has another one as its canonical form: UK is GB.
+  const canonical = new Intl.Locale('und', { region: code }).region;
+  const proper = Intl.getCanonicalLocales(`und-${code}`)[0]?.slice('und-'.length);
+  if (proper !== undefined && proper !== code) return `did you mean: ${proper}?`;
+  const isKnown = canonical !== undefined && NAMES.of(canonical) !== undefined;
+  return isKnown && !NO_COUNTRIES.has(code) ? undefined : 'no country has this code';
+}

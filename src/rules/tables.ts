@@ -1,0 +1,256 @@
+/**
+ * Decision tables: CSV files with one or more key columns, one value column and, where a row holds
+ * for a time only, the first and the last day of it. `*` in a key column is the default row.
+ * Files are what spreadsheets write: `;` or `,` between cells, a decimal point or comma.
+ */
+import { parse } from 'csv-parse/sync';
+import { nearestName } from '../lib/nearest.ts';
+import { Decimal, parseDecimal } from './cel/decimal.ts';
+import type { Problem } from './text/problem.ts';
+import type { ReadTable, TableFile, TableRow } from './text/settings-schema.ts';
+
+export const DEFAULT_KEY = '*';
+
+const NAMES_MAX = 5;
+
+interface Reader {
+  readonly file: string;
+  readonly lines: readonly string[];
+  readonly problems: Problem[];
+}
+
+function report(
+  { file, lines, problems }: Reader,
+  line: number,
+  message: string,
+  more: { readonly hint?: string | undefined; readonly isWarning?: boolean } = {},
+): void {
+  const source = lines[line - 1] ?? '';
+  const place = { file, line, column: 1, source, length: Math.max(1, source.length) };
+  const severity = more.isWarning === true ? 'warning' : 'error';
+  problems.push({ severity, ...place, message, hint: more.hint });
+}
+
+/** Spreadsheets of countries with a decimal comma part cells by a semicolon. */
+function delimiterOf(header: string): string {
+  return header.includes(';') ? ';' : ',';
+}
+
+function cellsOf(reader: Reader, text: string): readonly (readonly string[])[] {
+  try {
+    return parse(text, {
+      bom: true,
+      delimiter: delimiterOf(reader.lines[0] ?? ''),
+      relax_column_count: true,
+      trim: true,
+    });
+  } catch (thrown) {
+    const line = /line (\d+)/.exec(String(thrown))?.[1];
+    report(reader, Number(line ?? 1), 'this is no row of a CSV file', {
+      hint: 'put a cell with quotes or line breaks in double quotes',
+    });
+    return [];
+  }
+}
+
+/** A number with a decimal point or comma; anything else is a text. */
+function parseValue(reader: Reader, line: number, cell: string): TableRow['value'] {
+  if (/^(true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
+  if (/^-?\d{1,3}([.,' ]\d{3})+([.,]\d+)?$/.test(cell)) {
+    const hint = 'write 15000 for fifteen thousand, 15.0 or 15,0 for fifteen';
+    report(reader, line, `${cell} may be a thousand or a fraction`, { hint });
+  }
+  const number = /^-?\d+([.,]\d+)?$/.test(cell) ? cell.replace(',', '.') : undefined;
+  return number === undefined ? cell : Number(number);
+}
+
+/** A day as 2026-12-24 or, as spreadsheets show it, 24.12.2026 or 24/12/2026 with the day first. */
+function dayOf(reader: Reader, line: number, cell: string): string | undefined {
+  if (cell === '') return undefined;
+  const [, day = '', month = '', year = ''] =
+    /^(\d{1,2})[./](\d{1,2})[./](\d{4})$/.exec(cell) ?? [];
+  const iso = year === '' ? cell : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  const time = Date.parse(`${iso}T00:00:00Z`);
+  if (/^\d{4}-\d\d-\d\d$/.test(iso) && new Date(time).toISOString().startsWith(iso)) return iso;
+  report(reader, line, `${cell} is no day`, { hint: 'write a day such as 2026-12-24' });
+  return undefined;
+}
+
+interface Columns {
+  readonly keys: readonly number[];
+  readonly value: number;
+  readonly from: number | undefined;
+  readonly until: number | undefined;
+}
+
+function columnsOf(
+  reader: Reader,
+  header: readonly string[],
+  spec: TableFile,
+): Columns | undefined {
+  let complete = true;
+  const find = (name: string): number => {
+    const at = header.findIndex((cell) => cell.toLowerCase() === name.toLowerCase());
+    if (at >= 0) return at;
+    complete = false;
+    const nearest = nearestName(name, header);
+    const hint =
+      nearest === undefined ? `it has: ${header.join(', ')}` : `did you mean: ${nearest}?`;
+    report(reader, 1, `the table has no column "${name}"`, { hint });
+    return 0;
+  };
+  const columns = {
+    keys: spec.keys.map(find),
+    value: find(spec.value),
+    from: spec.from === undefined ? undefined : find(spec.from),
+    until: spec.until === undefined ? undefined : find(spec.until),
+  };
+  return complete ? columns : undefined;
+}
+
+function rowOf(
+  reader: Reader,
+  cells: readonly string[],
+  line: number,
+  columns: Columns,
+): TableRow | undefined {
+  if (cells.every((cell) => cell === '')) return undefined;
+  const cell = (at: number | undefined): string => (at === undefined ? '' : (cells[at] ?? ''));
+  const keys = columns.keys.map(cell);
+  if (keys.includes('')) {
+    report(reader, line, 'a key is empty', { hint: `write ${DEFAULT_KEY} for every other value` });
+    return undefined;
+  }
+  if (cell(columns.value) === '') {
+    report(reader, line, 'the row has no value', { hint: 'remove the row, or write its value' });
+    return undefined;
+  }
+  const from = dayOf(reader, line, cell(columns.from));
+  const until = dayOf(reader, line, cell(columns.until));
+  if (from !== undefined && until !== undefined && from > until) {
+    report(reader, line, `the row ends on ${until}, before it begins on ${from}`);
+  }
+  return { line, keys, value: parseValue(reader, line, cell(columns.value)), from, until };
+}
+
+const FIRST_DAY = '0000-01-01';
+const LAST_DAY = '9999-12-31';
+
+function nextDay(day: string): string {
+  if (day >= LAST_DAY) return day;
+  return new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Rows of the same keys must not hold on the same day; days between them that none has are told. */
+function checkDays(reader: Reader, rows: readonly TableRow[]): void {
+  for (const [key, same] of Map.groupBy(rows, ({ keys }) => keys.join(', '))) {
+    const sorted = same.toSorted((a, b) =>
+      (a.from ?? FIRST_DAY) < (b.from ?? FIRST_DAY) ? -1 : 1,
+    );
+    for (const [index, row] of sorted.entries()) {
+      const before = sorted[index - 1];
+      if (before === undefined) continue;
+      const [end, start] = [before.until ?? LAST_DAY, row.from ?? FIRST_DAY];
+      if (start <= end) {
+        const message = `${key}: this row and the one in line ${before.line} hold at the same time`;
+        report(reader, row.line, message, { hint: 'remove one, or give each its days' });
+      } else if (nextDay(end) < start) {
+        const message = `${key}: no row holds between ${end} and ${start}`;
+        report(reader, row.line, message, { isWarning: true });
+      }
+    }
+  }
+}
+
+/** Combinations of keys without a row and without a default: a condition that asks is unknown. */
+function checkGaps(reader: Reader, rows: readonly TableRow[]): void {
+  const [first] = rows;
+  if (first === undefined || first.keys.length < 2) return;
+  const values = first.keys.map((_, at) => [...new Set(rows.map(({ keys }) => keys[at] ?? ''))]);
+  const combinations = values.reduce<readonly (readonly string[])[]>(
+    (sum, column) => sum.flatMap((keys) => column.map((key) => [...keys, key])),
+    [[]],
+  );
+  const covers = (row: TableRow, keys: readonly string[]): boolean =>
+    row.keys.every((key, at) => key === DEFAULT_KEY || key === keys[at]);
+  const gaps = combinations.filter(
+    (keys) => !keys.includes(DEFAULT_KEY) && !rows.some((row) => covers(row, keys)),
+  );
+  if (gaps.length === 0) return;
+  const shown = gaps.slice(0, NAMES_MAX).map((keys) => keys.join(' and '));
+  const more = gaps.length > NAMES_MAX ? ` and ${gaps.length - NAMES_MAX} more` : '';
+  const hint = `add these rows, or a row with ${DEFAULT_KEY}`;
+  report(reader, 1, `no row for ${shown.join('; ')}${more}`, { hint, isWarning: true });
+}
+
+/** Reads a table; every mistake is a problem with its line. */
+export function readTable(
+  spec: TableFile,
+  file: { readonly path: string; readonly text: string },
+  problems: Problem[],
+): ReadTable {
+  const reader = { file: file.path, lines: file.text.split(/\r?\n/), problems };
+  const [header = [], ...cells] = cellsOf(reader, file.text);
+  const columns = columnsOf(reader, header, spec);
+  if (!columns) return { spec, rows: [] };
+  const rows = cells.flatMap((row, index) => rowOf(reader, row, index + 2, columns) ?? []);
+  const kinds = new Map(rows.map((row) => [typeof row.value, row] as const));
+  const [, odd] = kinds.values();
+  if (odd) {
+    const hint = 'use one kind of value';
+    report(reader, odd.line, 'the table mixes texts, numbers or true/false', { hint });
+  }
+  if (rows.length === 0) report(reader, 1, 'the table has no rows', { isWarning: true });
+  checkDays(reader, rows);
+  checkGaps(reader, rows);
+  return { spec, rows };
+}
+
+function cellValue(value: TableRow['value']): unknown {
+  return typeof value === 'number' ? (parseDecimal(String(value)) ?? new Decimal(0n, 0)) : value;
+}
+
+/**
+ * A key that has no row of its own gets what `*` has, or what the table of the default key has. The
+ * expression library knows maps by their constructor, so this is a Map and no class of its own.
+ */
+function withDefault(
+  entries: Iterable<readonly [string, unknown]>,
+  others: ReadonlyMap<string, unknown> | undefined,
+): Map<string, unknown> {
+  const own = new Map(entries);
+  const table = new Map(own);
+  table.get = (key) => own.get(key) ?? own.get(DEFAULT_KEY) ?? others?.get(key);
+  return table;
+}
+
+function level(
+  rows: readonly TableRow[],
+  at: number,
+  others?: ReadonlyMap<string, unknown>,
+): Map<string, unknown> {
+  const groups = Map.groupBy(rows, ({ keys }) => keys[at] ?? '');
+  const isLast = at + 1 >= (rows[0]?.keys.length ?? 1);
+  if (isLast) {
+    const entries = [...groups].map(([key, [row]]) => [key, row && cellValue(row.value)] as const);
+    return withDefault(entries, others);
+  }
+  const rest = groups.get(DEFAULT_KEY);
+  const fallback = rest ? level(rest, at + 1) : undefined;
+  const entries = [...groups].map(([key, own]) => {
+    return [key, key === DEFAULT_KEY ? fallback : level(own, at + 1, fallback)] as const;
+  });
+  return withDefault(entries, others);
+}
+
+export function hasDays({ rows }: ReadTable): boolean {
+  return rows.some(({ from, until }) => from !== undefined || until !== undefined);
+}
+
+/** The table as conditions see it on a day. */
+export function tableOn({ rows }: ReadTable, day: string): Map<string, unknown> {
+  return level(
+    rows.filter(({ from = FIRST_DAY, until = LAST_DAY }) => from <= day && day <= until),
+    0,
+  );
+}

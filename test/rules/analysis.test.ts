@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { loadRules } from '../../src/rules/load.ts';
+
+const SETTINGS = {
+  path: 'settings.yaml',
+  text: `
+version: 1
+defaults: { mode: live }
+lists:
+  nordic: [DK, SE]
+  nobody: []
+tables:
+  limits: { DKK: 100, EUR: 20 }
+`,
+};
+
+interface Written {
+  readonly id?: string;
+  readonly action?: string;
+  readonly when: readonly string[];
+  readonly unless?: readonly string[];
+  readonly more?: string;
+}
+
+function ruleText({
+  id = 'a-rule',
+  action = 'hold',
+  when,
+  unless = [],
+  more = '',
+}: Written): string {
+  const list = (texts: readonly string[]) => texts.map((text) => `      - '${text}'\n`).join('');
+  const not = unless.length > 0 ? `    unless:\n${list(unless)}` : '';
+  return `  - id: ${id}\n    title: A rule\n    action: ${action}\n${more}    when:\n${list(when)}${not}`;
+}
+
+/** The warnings of a set of these rules, as `rule: message - hint`. */
+function warnings(...rules: readonly Written[]): readonly string[] {
+  const text = `rules:\n${rules.map(ruleText).join('')}`;
+  const loaded = loadRules([SETTINGS, { path: 'rules.yaml', text }]);
+  const problems = 'ruleSet' in loaded ? loaded.ruleSet.warnings : loaded.problems;
+  return problems.map(({ ruleId, severity, message, hint }) => {
+    return `${severity === 'warning' ? '' : `${severity} `}${ruleId}: ${message}${hint ? ` - ${hint}` : ''}`;
+  });
+}
+
+const says = (expected: RegExp) => [expect.stringMatching(expected)];
+
+describe('the check of a rule set finds', () => {
+  it.each<[string, Written, RegExp]>([
+    [
+      'a number that is never so small',
+      { when: ['delivery.lines.exists(line, line.missing > 0)', 'order.other_pending < 0'] },
+      /never true: order\.other_pending is never below 0/,
+    ],
+    [
+      'a list that is empty',
+      { when: ['order.country in lists.nobody'] },
+      /never true: lists\.nobody is empty/,
+    ],
+    [
+      'a state in which the rule is not asked',
+      { action: 'accept', when: ['delivery.status == "rejected"', 'order.country == "DK"'] },
+      /never true: delivery\.status is one of pending here/,
+    ],
+    [
+      'two conditions that exclude each other',
+      { when: ['delivery.quantity > 10', 'delivery.quantity < 5'] },
+      /contradicts itself: no delivery\.quantity fits/,
+    ],
+    [
+      'two countries at once',
+      { when: ['order.country == "DK"', 'order.country in ["SE", "NO"]'] },
+      /contradicts itself: no order\.country fits/,
+    ],
+    [
+      'a fact that must be unknown and equal something',
+      { when: ['!has(order.season)', 'order.season == "SS27"'] },
+      /contradicts itself/,
+    ],
+    [
+      'a condition and its opposite',
+      {
+        when: ['delivery.lines.exists(line, line.missing > 0)'],
+        unless: ['delivery.lines.exists(line, line.missing > 0)'],
+      },
+      /also wants the opposite/,
+    ],
+    [
+      'no whole number between two limits',
+      { when: ['delivery.quantity > 3', 'delivery.quantity < 4'] },
+      /contradicts itself/,
+    ],
+    [
+      'an age that is always so',
+      { when: ['order.age >= days(0)', 'order.country == "DK"'] },
+      /true for every delivery where it is known/,
+    ],
+    [
+      'a division that loses its fraction',
+      { when: ['delivery.quantity / order.quantity < 0.8'] },
+      /7 \/ 10 is 0/,
+    ],
+    [
+      'a percent that was meant as a fraction',
+      { when: ['delivery.lines.exists(line, line.price_diff_pct > 0.05)'] },
+      /0\.05 means 0\.05 % - write 5 for 5 %/,
+    ],
+    [
+      'texts in the order of the alphabet',
+      { when: ['order.status > "pending"'] },
+      /compared by the alphabet/,
+    ],
+    [
+      'a country that is none',
+      { when: ['order.country == "UK"'] },
+      /"UK" is no country that is known - did you mean: GB\?/,
+    ],
+    [
+      'a currency that is none',
+      { when: ['order.currency in ["DKK", "EUX"]'] },
+      /"EUX" is no currency/,
+    ],
+  ])('%s', (_, rule, expected) => {
+    expect(warnings(rule)).toEqual(says(expected));
+  });
+
+  it('a rule that matches everything', () => {
+    const found = warnings({ when: ['delivery.age >= days(0)'] });
+    expect(found).toContainEqual(expect.stringMatching(/matches every delivery, and would hold/));
+  });
+
+  it('all(…) over a list that may be empty, and names that list', () => {
+    const rule = { action: 'accept', when: ['order.delivery_names.all(name, name != "x")'] };
+    expect(warnings(rule)).toEqual(says(/order\.delivery_names is empty - .*delivery_names\.size/));
+    const sized = { ...rule, when: [...rule.when, 'order.delivery_names.size() > 0'] };
+    expect(warnings(sized)).toEqual([]);
+    const other = { ...rule, when: [...rule.when, 'delivery.lines.size() > 0'] };
+    expect(warnings(other)).toEqual(says(/order\.delivery_names is empty/));
+  });
+
+  it('a rule that adds nothing to another', () => {
+    const wide = { id: 'wide', when: ['delivery.quantity >= 10'] };
+    const narrow = { id: 'narrow', when: ['delivery.quantity > 20', 'order.country == "DK"'] };
+    expect(warnings(wide, narrow)).toEqual(says(/^narrow: the rule adds nothing: .*wide/));
+  });
+
+  it('an accept that a hold covers, also through a part that it cannot analyse', () => {
+    const part = 'delivery.lines.all(line, line.missing == 0)';
+    const hold = { id: 'hold-all', when: [part] };
+    const when = [part, 'delivery.lines.size() > 0', 'order.country == "DK"'];
+    const accept = { id: 'accept-some', action: 'accept', when };
+    expect(warnings(hold, accept)).toEqual(
+      says(/^accept-some: the rule never accepts: .*hold-all/),
+    );
+    const watching = { ...hold, more: '    mode: shadow\n' };
+    expect(warnings(watching, accept)).toEqual(says(/^note accept-some: .*once hold-all is live/));
+  });
+});
+
+describe('the check of a rule set is silent about', () => {
+  it.each<[string, readonly Written[]]>([
+    [
+      'a limit of half a percent-free number',
+      [{ when: ['delivery.lines.exists(line, line.price_diff_pct > 2)'] }],
+    ],
+    [
+      'two ranges that overlap',
+      [
+        { id: 'one', when: ['delivery.quantity >= 10', 'order.country == "DK"'] },
+        { id: 'two', when: ['delivery.quantity >= 5', 'order.country == "SE"'] },
+      ],
+    ],
+    [
+      'a wide hold of another currency',
+      [
+        { id: 'one', when: ['order.currency == "EUR"', 'delivery.amount > 100'] },
+        { id: 'two', action: 'accept', when: ['order.currency == "DKK"', 'delivery.amount > 100'] },
+      ],
+    ],
+    [
+      'a hold whose fact the accept does not know',
+      [
+        { id: 'one', when: ['order.other_pending >= 1'] },
+        { id: 'two', action: 'accept', when: ['order.country == "DK"'] },
+      ],
+    ],
+    [
+      'either of two countries',
+      [{ when: ['order.country == "DK" || order.country == "SE"', 'order.country != "SE"'] }],
+    ],
+    ['a free stock below zero', [{ when: ['delivery.lines.exists(line, line.stock_free < 0)'] }]],
+    [
+      'a fraction of whole numbers in percent',
+      [{ when: ['delivery.quantity * 100 < order.quantity * 80'] }],
+    ],
+  ])('%s', (_, rules) => {
+    expect(warnings(...rules)).toEqual([]);
+  });
+});
