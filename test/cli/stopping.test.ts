@@ -1,29 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../support/house.ts';
 import { LAUNCHER } from '../support/launcher.ts';
-import { temporaryFolder } from '../support/store.ts';
-
-/** For a daemon whose service answers nobody. */
-function writeConfig() {
-  const folder = temporaryFolder();
-  mkdirSync(join(folder, 'rules'));
-  const file = join(folder, 'selvedge.yaml');
-  writeFileSync(
-    file,
-    `dataDir: data
-service: { v1: { baseUrl: "http://127.0.0.1:9/api/v1", apiKey: { env: API_KEY } } }
-listener: { port: 0 }
-local: { port: 0 }
-rules: { directory: rules }
-`,
-  );
-  return { file, env: { PATH: process.env.PATH, API_KEY: 'canary-api-key-7f3a' } };
-}
+import { writeConfig } from './stopping/support.ts';
 
 /** It, as a process of its own. */
 function startDaemon() {
@@ -80,17 +62,5 @@ describe('a running daemon', () => {
     child.kill('SIGTERM');
     expect(await code).toBe(0);
     expect(log()).not.toContain('worker did not stop in time');
-  });
-
-  it('stops in order when its terminal goes away', async () => {
-    const { file, env } = writeConfig();
-    const typed = `exec ${process.execPath} ${LAUNCHER} --config ${file} run`;
-    // A terminal of its own; killing `script` takes it away.
-    const terminal = spawn('script', ['--quiet', '--command', typed, '/dev/null'], { env });
-    onTestFinished(() => void terminal.kill('SIGKILL'));
-    const running = join(dirname(file), 'data', 'local.json');
-    await until('a daemon at the terminal', () => existsSync(running) || undefined);
-    terminal.kill('SIGKILL');
-    await until('an orderly stop', () => !existsSync(running) || undefined);
   });
 });

@@ -1,10 +1,9 @@
 /**
- * What the documents show to be copied is right: SQL runs with the SQLite of the system on a mirror
+ * What the documents show to be copied is right: SQL runs in another program on a mirror
  * with rows, settings load, commands are known. (Pages that have a test of their own, which does
  * more with them, are left to it.)
  */
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -12,52 +11,27 @@ import { parse, stringify } from 'yaml';
 import { DEFAULT_FILE, requireConfig } from '../../src/config/load.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { readReports } from '../../src/report/report-file.ts';
-import { filesBelow, repositoryRoot } from '../support/source.ts';
+import { documentBlocks } from '../support/documents.ts';
+import { foreignSql } from '../support/foreign-sql.ts';
+import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
-/** Executed as a whole, or held to what the program says, by tests beside their subjects. */
-const ELSEWHERE = ['docs/erp-integration.md', 'docs/views.md', 'docs/rules.md'];
-
-interface Block {
-  /** `page:line`. */
-  readonly place: string;
-  readonly language: string;
-  readonly text: string;
-}
-
-const pages = [
-  ...filesBelow('docs', ['.md']).map(({ path }) => path),
-  ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
-].filter((path) => !ELSEWHERE.includes(path));
-
-const blocks: Block[] = pages.flatMap((path) => {
-  const page = readFileSync(join(repositoryRoot, path), 'utf8');
-  return [...page.matchAll(/^```(\S*)[^\n]*\n(.*?)^```$/gms)].map((match) => ({
-    place: `${path}:${page.slice(0, match.index).split('\n').length}`,
-    language: match[1] ?? '',
-    text: match[2] ?? '',
-  }));
-});
-
-const of = (language: string): Block[] => blocks.filter((block) => block.language === language);
-
 describe('the documents', () => {
-  it('show SQL that runs with the SQLite of the system', async () => {
+  it('show SQL that runs in another program', async () => {
     const { path } = await temporaryStore();
     const database = new Database(path);
     database.exec(readFileSync(join(repositoryRoot, 'test/report/mirror.sql'), 'utf8'));
     database.close();
-    const queries = of('sql').filter(({ text }) => !text.startsWith('/*'));
+    const queries = documentBlocks('sql').filter(({ text }) => !text.startsWith('/*'));
     expect(queries.length).toBeGreaterThan(4);
     for (const { place, text } of queries) {
-      const asked = ['-cmd', '.parameter init', '-cmd', ".parameter set ':at' 1767607200000"];
-      const run = () => execFileSync('sqlite3', ['-bail', ...asked, path, text], { stdio: 'pipe' });
+      const run = () => foreignSql(path, text, { parameters: { at: 1_767_607_200_000 } });
       expect(run, place).not.toThrow();
     }
   });
 
   it('show a report of your own that can be used', async () => {
-    const own = of('sql').filter(({ text }) => text.startsWith('/*'));
+    const own = documentBlocks('sql').filter(({ text }) => text.startsWith('/*'));
     expect(own).toHaveLength(1);
     const folder = temporaryFolder();
     for (const { text } of own) writeFileSync(join(folder, 'own.sql'), text);
@@ -72,7 +46,7 @@ describe('the documents', () => {
 
   it('show settings that load', () => {
     const sections = Object.keys(parse(readFileSync(DEFAULT_FILE, 'utf8')));
-    const settings = of('yaml').filter(({ text }) => {
+    const settings = documentBlocks('yaml').filter(({ text }) => {
       const value: unknown = parse(text);
       return isJsonObject(value) && Object.keys(value).every((name) => sections.includes(name));
     });
@@ -90,7 +64,7 @@ describe('the documents', () => {
   });
 
   it('show a scrape of the address that is the default', () => {
-    const prometheus = of('yaml').find(({ text }) => text.includes('scrape_configs'));
+    const prometheus = documentBlocks('yaml').find(({ text }) => text.includes('scrape_configs'));
     const { local } = parse(readFileSync(DEFAULT_FILE, 'utf8'));
     expect(prometheus?.text).toContain(`"${local.host}:${local.port}"`);
     const [, rules = ''] = /\/opt\/selvedge\/(\S+\.yaml)/.exec(prometheus?.text ?? '') ?? [];

@@ -1,5 +1,4 @@
 /** The daemon as a process of its own, which can be killed; the reference lives in this one. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -13,6 +12,7 @@ import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../../src/store/store.ts';
 import { childDaemon } from '../support/daemon-process.ts';
+import { foreignSql } from '../support/foreign-sql.ts';
 import { SIMPLE_RULES, startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
 import { type AtEnd, placeDatabase, temporaryFolder } from '../support/store.ts';
 
@@ -163,9 +163,7 @@ export async function createDaemonProcess(
       return store.db;
     },
     query(sql) {
-      const text = execFileSync('sqlite3', ['-cmd', '.timeout 5000', path, sql], {
-        encoding: 'utf8',
-      });
+      const text = foreignSql(path, sql);
       return text
         .split('\n')
         .filter((line) => line !== '')

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../src/decisions/journal.ts';
+import { foreignSql } from '../support/foreign-sql.ts';
 import { startTestDaemon, testConfig, until } from '../support/house.ts';
 import { startFastReference } from './support.ts';
 
@@ -28,11 +28,7 @@ describe('the way through', () => {
       .executeTakeFirstOrThrow();
     expect(decision).toMatchObject({ rules: '["accept-small"]', mode: 'live', actor: 'daemon' });
     expect(await verifyChain(db)).toMatchObject({ brokenAt: undefined });
-    const accepted = execFileSync(
-      'sqlite3',
-      [path, "select count(*) from delivery where status = 'accepted'"],
-      { encoding: 'utf8' },
-    );
+    const accepted = foreignSql(path, "select count(*) from delivery where status = 'accepted'");
     expect(Number(accepted)).toBeGreaterThan(0);
   });
 });

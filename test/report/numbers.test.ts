@@ -2,11 +2,11 @@
  * What the views and the reports say of awkward rows, asked of the system's own client. Each test
  * adds to the rows of mirror.sql, of which every number is known.
  */
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { foreignSql } from '../support/foreign-sql.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -44,8 +44,7 @@ async function filled(): Promise<Mirror> {
         database.prepare(`insert into ${own} (${names}) values (${values})`).run(all);
       }),
     change: (sql) => run((database) => database.exec(sql)),
-    ask: (sql) =>
-      execFileSync('sqlite3', ['-readonly', path, sql], { encoding: 'utf8' }).trimEnd().split('\n'),
+    ask: (sql) => foreignSql(path, sql, { readOnly: true }).trimEnd().split('\n'),
   };
 }
 

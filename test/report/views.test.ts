@@ -1,20 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { VIEWS, viewsMarkdown } from '../../src/report/views.ts';
+import { foreignRows, openInOldSqlite } from '../support/foreign-sql.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryStore } from '../support/store.ts';
-
-/** Asks the system's own client, as a person with a terminal would. */
-function asked(path: string, sql: string): Record<string, unknown>[] {
-  const text = execFileSync('sqlite3', ['-json', '-cmd', '.timeout 5000', path, sql], {
-    encoding: 'utf8',
-  });
-  const rows: unknown = text.trim() === '' ? [] : JSON.parse(text);
-  return Array.isArray(rows) ? rows : [];
-}
 
 /** The path of a mirror with the rows of mirror.sql. */
 async function filledMirror(): Promise<string> {
@@ -48,14 +39,14 @@ describe('the views', () => {
   it('answer their examples with the SQLite of the system', async () => {
     const path = await filledMirror();
     for (const { name, example } of VIEWS) {
-      expect(asked(path, `select count(*) as n from ${name}`), name).not.toEqual([{ n: 0 }]);
-      asked(path, example);
+      expect(foreignRows(path, `select count(*) as n from ${name}`), name).not.toEqual([{ n: 0 }]);
+      foreignRows(path, example);
     }
   });
 
   it('say what the rows below them say', async () => {
     const path = await filledMirror();
-    const one = (sql: string) => asked(path, sql)[0];
+    const one = (sql: string) => foreignRows(path, sql)[0];
     expect(one('select * from v_held_delivery')).toMatchObject({
       ...{ delivery_no: 'D-11', company: 'Nordic Shops', pieces: 2, amount: 160 },
       ...{ packed_at: '2026-01-05T12:00:00Z', decided: 'hold', reason: 'over the limit' },
@@ -83,7 +74,7 @@ describe('the views', () => {
     expect(one("select * from v_decision_day where outcome = 'no_rule'")).toMatchObject({
       ...{ day: '2026-01-05', rule: '(no rule)', decisions: 1 },
     });
-    expect(asked(path, 'select delivery_no, rules_said, done_by from v_agreement')).toEqual([
+    expect(foreignRows(path, 'select delivery_no, rules_said, done_by from v_agreement')).toEqual([
       { delivery_no: 'D-12', rules_said: 'accept', done_by: 'the rules' },
       { delivery_no: 'D-13', rules_said: 'no_rule', done_by: 'people' },
     ]);
@@ -92,12 +83,21 @@ describe('the views', () => {
       ...{ pieces: 1, order_refund_id: 21, refund_status: 'accepted' },
     });
     expect(one('select seconds from v_sync_run')).toEqual({ seconds: 2.5 });
-    expect(asked(path, 'select entity, key from v_orphan')).toEqual([
+    expect(foreignRows(path, 'select entity, key from v_orphan')).toEqual([
       { entity: 'delivery', key: '13' },
       { entity: 'stock_variant', key: '999' },
     ]);
     expect(one('select entity, member, rows from v_drift')).toEqual({
       ...{ entity: 'stock_variant', member: 'careLabelWash', rows: 1 },
     });
+  });
+
+  it('can be read with SQLite 3.39, which programs of others still bring', async () => {
+    const old = await openInOldSqlite(await filledMirror());
+    expect(old.exec('select sqlite_version()')[0]?.values).toEqual([['3.39.3']]);
+    for (const { name } of VIEWS) {
+      expect(() => old.exec(`select * from ${name}`), name).not.toThrow();
+    }
+    old.close();
   });
 });

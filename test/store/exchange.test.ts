@@ -1,4 +1,3 @@
-import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import { type Exchange, inspectExchange, openExchange } from '../../src/store/exchange/exchange.ts';
 import type { ReceiptRow } from '../../src/store/exchange/statements.ts';
+import { foreignSql, startForeignClient } from '../support/foreign-sql.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const CHARS = 1_000_000;
@@ -16,14 +16,6 @@ function open(path = join(temporaryFolder(), 'exchange.db'), clock = manualClock
   const exchange = openExchange(path, clock);
   onTestFinished(() => exchange[Symbol.dispose]());
   return exchange;
-}
-
-/** The system's own client, as an ERP on this machine has one. */
-function shell(path: string, sql: string): string {
-  return execFileSync('sqlite3', ['-cmd', '.timeout 5000', path, sql], {
-    encoding: 'utf8',
-    stdio: 'pipe',
-  });
 }
 
 const INSERT = "INSERT INTO intake(kind, reference, payload) VALUES ('order', 'SO-1', '{}')";
@@ -62,13 +54,13 @@ describe('the exchange database', () => {
     const exchange = open();
     expect(exchange.hasNews()).toBe(true);
     expect(exchange.hasNews()).toBe(false);
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
     expect(exchange.hasNews()).toBe(true);
     expect(exchange.hasNews()).toBe(false);
     expect(exchange.waiting(0, 10, CHARS)).toMatchObject([
       { intakeId: '1', kind: 'order', reference: 'SO-1', payload: '{}' },
     ]);
-    const receipt = shell(exchange.path, 'SELECT state, final, next_step FROM receipt');
+    const receipt = foreignSql(exchange.path, 'SELECT state, final, next_step FROM receipt');
     expect(receipt).toMatch(/^waiting\|0\|Nothing: the daemon takes/);
   });
 
@@ -79,7 +71,7 @@ describe('the exchange database', () => {
     rmSync(exchange.path);
     expect(exchange.hasNews()).toBe(false);
     renameSync(`${exchange.path}.copy`, exchange.path);
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
     expect(() => exchange.hasNews()).toThrow('somebody has put another file there');
     expect(open(exchange.path).waiting(0, 10, CHARS)).toMatchObject([{ reference: 'SO-1' }]);
   });
@@ -102,7 +94,7 @@ describe('the exchange database', () => {
 
   it('waits with what it has to write while somebody has it moved away', () => {
     const exchange = open();
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
     renameSync(exchange.path, `${exchange.path}.aside`);
     const receipts = [refused(1)];
     expect(() => exchange.writeReceipts(receipts)).toThrow(
@@ -114,7 +106,7 @@ describe('the exchange database', () => {
 
   it('does not take its own writing for news', () => {
     const exchange = open();
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
     exchange.hasNews();
     exchange.writeReceipts([refused(1)]);
     expect(exchange.hasNews()).toBe(false);
@@ -123,28 +115,28 @@ describe('the exchange database', () => {
 
   it('stops reading once the payloads are as long as it may hold', () => {
     const exchange = open();
-    for (let count = 0; count < 5; count += 1) shell(exchange.path, INSERT);
+    for (let count = 0; count < 5; count += 1) foreignSql(exchange.path, INSERT);
     expect(exchange.waiting(0, 3, CHARS)).toHaveLength(3);
     expect(exchange.waiting(0, 10, 4)).toHaveLength(2);
   });
 
   it('lets nobody change, replace or take back a document', () => {
     const { path } = open();
-    shell(path, INSERT);
-    expect(() => shell(path, "UPDATE intake SET payload = '{ }'")).toThrow(/immutable/);
-    expect(() => shell(path, 'DELETE FROM intake')).toThrow(/until its receipt is final/);
-    expect(() => shell(path, 'DELETE FROM receipt')).toThrow(/until it is final/);
+    foreignSql(path, INSERT);
+    expect(() => foreignSql(path, "UPDATE intake SET payload = '{ }'")).toThrow(/immutable/);
+    expect(() => foreignSql(path, 'DELETE FROM intake')).toThrow(/until its receipt is final/);
+    expect(() => foreignSql(path, 'DELETE FROM receipt')).toThrow(/until it is final/);
     const replace = INSERT.replace('INSERT', 'INSERT OR REPLACE')
       .replace('(kind', '(intake_id, kind')
       .replace('VALUES (', 'VALUES (1, ');
-    expect(() => shell(path, replace)).toThrow(/intake_id is taken/);
+    expect(() => foreignSql(path, replace)).toThrow(/intake_id is taken/);
   });
 
   it('refuses what is too long for a document', () => {
     const { path } = open();
     const long = `INSERT INTO intake(kind, reference, payload)
       VALUES ('order', 'SO-1', printf('%.*c', 1048577, 'x'))`;
-    expect(() => shell(path, long)).toThrow(/CHECK constraint failed/);
+    expect(() => foreignSql(path, long)).toThrow(/CHECK constraint failed/);
   });
 
   it('is for the group to read and write, also when it failed as soon as it was made', () => {
@@ -172,17 +164,17 @@ describe('the exchange database', () => {
   it('goes back to a rollback journal when a client has changed that', () => {
     const exchange = open();
     exchange.hasNews();
-    shell(exchange.path, 'PRAGMA journal_mode = wal');
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, 'PRAGMA journal_mode = wal');
+    foreignSql(exchange.path, INSERT);
     expect(exchange.hasNews()).toBe(true);
-    expect(shell(exchange.path, 'PRAGMA journal_mode')).toBe('delete\n');
+    expect(foreignSql(exchange.path, 'PRAGMA journal_mode')).toBe('delete\n');
   });
 
   it('does not open a file whose tables somebody has changed, and names what', () => {
     const { path } = open();
-    shell(path, 'CREATE TABLE own (id INTEGER)');
+    foreignSql(path, 'CREATE TABLE own (id INTEGER)');
     open(path);
-    shell(path, 'CREATE TRIGGER planted AFTER INSERT ON intake BEGIN SELECT 1; END');
+    foreignSql(path, 'CREATE TRIGGER planted AFTER INSERT ON intake BEGIN SELECT 1; END');
     expect(() => open(path)).toThrow(/somebody changed planted/);
   });
 
@@ -192,7 +184,7 @@ describe('the exchange database', () => {
     ['whose ledger is gone', 'DROP TABLE schema_migration', 'intake already exists'],
   ])('lets the daemon go on without a file %s', (_, change, told) => {
     const { path } = open();
-    shell(path, change);
+    foreignSql(path, change);
     const refused = expect.objectContaining({
       name: 'RetryLaterError',
       message: expect.stringContaining(told),
@@ -204,48 +196,51 @@ describe('the exchange database', () => {
 
   it('finds a foreign trigger under any spelling of the table', () => {
     const { path } = open();
-    shell(path, 'CREATE TRIGGER planted AFTER UPDATE ON Receipt BEGIN SELECT 1; END');
+    foreignSql(path, 'CREATE TRIGGER planted AFTER UPDATE ON Receipt BEGIN SELECT 1; END');
     expect(() => open(path)).toThrow(/somebody changed planted/);
   });
 
   it('does nothing more in a file whose tables somebody changes meanwhile', () => {
     const exchange = open();
-    shell(exchange.path, `CREATE TABLE own (id INTEGER); ${INSERT}`);
+    foreignSql(exchange.path, `CREATE TABLE own (id INTEGER); ${INSERT}`);
     expect(exchange.waiting(0, 10, CHARS)).toHaveLength(1);
     const hand = INSERT.replace('SO-1', 'SO-2');
-    shell(exchange.path, `CREATE TRIGGER planted AFTER UPDATE ON receipt BEGIN ${hand}; END`);
+    foreignSql(exchange.path, `CREATE TRIGGER planted AFTER UPDATE ON receipt BEGIN ${hand}; END`);
     expect(() => exchange.writeReceipts([refused(1)])).toThrow(/somebody changed planted/);
-    shell(exchange.path, 'DROP TRIGGER planted');
+    foreignSql(exchange.path, 'DROP TRIGGER planted');
     exchange.writeReceipts([refused(1)]);
-    expect(shell(exchange.path, 'SELECT count(*) FROM intake')).toBe('1\n');
+    expect(foreignSql(exchange.path, 'SELECT count(*) FROM intake')).toBe('1\n');
   });
 
   it('gives a receipt to a row that lost its own', () => {
     const exchange = open();
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
     exchange.writeReceipts([refused(1)]);
-    shell(exchange.path, 'DELETE FROM receipt');
+    foreignSql(exchange.path, 'DELETE FROM receipt');
     expect(open(exchange.path).waiting(0, 10, CHARS)).toHaveLength(1);
   });
 
   it('forgets what was final long ago, and nothing else', () => {
     const exchange = open();
-    shell(exchange.path, INSERT);
-    shell(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
+    foreignSql(exchange.path, INSERT);
     exchange.writeReceipts([refused(1)]);
     expect(exchange.forget('2026-01-05T08:00:00.000Z', 10)).toBe(0);
     expect(exchange.forget('2026-01-05T08:00:00.001Z', 10)).toBe(1);
-    expect(shell(exchange.path, 'SELECT intake_id FROM intake')).toBe('2\n');
-    expect(shell(exchange.path, 'SELECT intake_id FROM receipt')).toBe('2\n');
+    expect(foreignSql(exchange.path, 'SELECT intake_id FROM intake')).toBe('2\n');
+    expect(foreignSql(exchange.path, 'SELECT intake_id FROM receipt')).toBe('2\n');
   });
 
   it('forgets what a table of the ERP refers to', () => {
     const exchange = open();
-    shell(exchange.path, `${INSERT}; CREATE TABLE erp_sent (intake_id INTEGER REFERENCES intake)`);
-    shell(exchange.path, 'INSERT INTO erp_sent VALUES (1)');
+    foreignSql(
+      exchange.path,
+      `${INSERT}; CREATE TABLE erp_sent (intake_id INTEGER REFERENCES intake)`,
+    );
+    foreignSql(exchange.path, 'INSERT INTO erp_sent VALUES (1)');
     exchange.writeReceipts([refused(1)]);
     expect(exchange.forget('2026-01-06', 10)).toBe(1);
-    expect(shell(exchange.path, 'SELECT * FROM erp_sent')).toBe('1\n');
+    expect(foreignSql(exchange.path, 'SELECT * FROM erp_sent')).toBe('1\n');
   });
 
   it('tells rows apart whose numbers are larger than a double holds', () => {
@@ -255,13 +250,13 @@ describe('the exchange database', () => {
         'VALUES (',
         `VALUES (${id}, `,
       );
-      shell(exchange.path, own);
+      foreignSql(exchange.path, own);
     }
     const [first, second] = exchange.waiting(0, 10, CHARS);
     exchange.writeReceipts([refused(first?.intakeId ?? '')]);
     expect(exchange.waiting(0, 10, CHARS)).toEqual([second]);
     expect(exchange.forget('2026-01-06', 10)).toBe(1);
-    expect(shell(exchange.path, 'SELECT intake_id FROM intake')).toBe(`${second?.intakeId}\n`);
+    expect(foreignSql(exchange.path, 'SELECT intake_id FROM intake')).toBe(`${second?.intakeId}\n`);
   });
 
   it('leaves what was final as it is where it cuts receipts off, and names the rest', () => {
@@ -273,7 +268,7 @@ describe('the exchange database', () => {
     expect(exchange.cutOff(1)).toBe(2);
     expect(exchange.cutOff(1)).toBe(0);
     const columns = "ifnull(document_id, '-'), state, final, ended_at, problems <> '[]', next_step";
-    const told = shell(exchange.path, `SELECT ${columns} FROM receipt ORDER BY receipt_id`);
+    const told = foreignSql(exchange.path, `SELECT ${columns} FROM receipt ORDER BY receipt_id`);
     expect(told.split('\n')).toEqual([
       '1|confirmed|1|2026-01-04|0|Correct it.',
       '-|confirmed|1|2026-01-04|0|Correct it.',
@@ -284,7 +279,7 @@ describe('the exchange database', () => {
 
   it('has every customer compared once by whoever opens it', () => {
     const exchange = open();
-    shell(exchange.path, "INSERT INTO erp_customer(account_no) VALUES ('C1')");
+    foreignSql(exchange.path, "INSERT INTO erp_customer(account_no) VALUES ('C1')");
     const done = () => {
       const changes = exchange.changedCustomers(10);
       const sound = changes.map((change) => ({ change, problem: null }));
@@ -298,31 +293,34 @@ describe('the exchange database', () => {
   it('tells which customers have changed, each once, also those that are gone', () => {
     const exchange = open();
     const { path } = exchange;
-    shell(path, "INSERT INTO erp_customer(account_no, balance) VALUES ('C1', 10.5), ('C2', 1)");
-    shell(path, "UPDATE erp_customer SET balance = 11 WHERE account_no = 'C1'");
-    shell(path, "DELETE FROM erp_customer WHERE account_no = 'C2'");
+    foreignSql(
+      path,
+      "INSERT INTO erp_customer(account_no, balance) VALUES ('C1', 10.5), ('C2', 1)",
+    );
+    foreignSql(path, "UPDATE erp_customer SET balance = 11 WHERE account_no = 'C1'");
+    foreignSql(path, "DELETE FROM erp_customer WHERE account_no = 'C2'");
     const changes = exchange.changedCustomers(10);
     expect(changes).toMatchObject([
       { accountNo: 'C1', row: { balance: 11, extra: '{}' } },
       { accountNo: 'C2', row: null },
     ]);
     // While the daemon works on them, one changes again.
-    shell(path, "INSERT OR REPLACE INTO erp_customer(account_no, balance) VALUES ('C2', 2)");
+    foreignSql(path, "INSERT OR REPLACE INTO erp_customer(account_no, balance) VALUES ('C2', 2)");
     exchange.customersDone(
       changes.map((change) => ({ change, problem: { path: 'balance', message: 'no' } })),
       '2026-01-05T08:00:00.000Z',
     );
     expect(exchange.changedCustomers(10)).toMatchObject([{ accountNo: 'C2', row: { balance: 2 } }]);
-    expect(shell(path, 'SELECT account_no, path FROM erp_customer_problem')).toBe(
+    expect(foreignSql(path, 'SELECT account_no, path FROM erp_customer_problem')).toBe(
       'C1|balance\nC2|balance\n',
     );
   });
 
   it('loses no row while three foreign clients and the daemon write at the same time', async () => {
     const exchange = open();
-    const script = `.timeout 5000\n${`${INSERT};\n`.repeat(40)}`;
+    const script = `${INSERT};\n`.repeat(40);
     const clients = [1, 2, 3].map(() => {
-      const client = spawn('sqlite3', [exchange.path], { stdio: ['pipe', 'ignore', 'pipe'] });
+      const client = startForeignClient(exchange.path);
       let complaints = '';
       client.stderr.on('data', (chunk: Buffer) => {
         complaints += chunk.toString();
@@ -345,7 +343,7 @@ describe('the exchange database', () => {
     };
     const [complaints] = await Promise.all([Promise.all(clients), work()]);
     expect(complaints).toEqual(['', '', '']);
-    expect(shell(exchange.path, "SELECT count(*) FROM receipt WHERE state = 'refused'")).toBe(
+    expect(foreignSql(exchange.path, "SELECT count(*) FROM receipt WHERE state = 'refused'")).toBe(
       '120\n',
     );
   });

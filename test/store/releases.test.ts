@@ -1,30 +1,25 @@
 /** Databases of releases (test/store/releases), brought to the schema of today. */
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { APPLICATION_ID } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/store.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 const FOLDER = join(repositoryRoot, 'test', 'store', 'releases');
-const ENDING = '.sql.gz';
+const ENDING = '.db.gz';
 
 const stored = readdirSync(FOLDER)
   .filter((name) => name.endsWith(ENDING))
   .map((name) => name.slice(0, -ENDING.length));
 
-function load(dump: string): string {
+function load(bytes: Buffer): string {
   const path = join(temporaryFolder(), 'mirror.db');
-  const database = new Database(path);
-  database.exec(dump);
-  database.pragma(`application_id = ${APPLICATION_ID}`);
-  database.close();
+  writeFileSync(path, bytes);
   return path;
 }
 
@@ -50,8 +45,8 @@ function inFile<T>(path: string, read: (database: Database.Database) => T): T {
 const decisionsIn = (path: string): unknown =>
   inFile(path, (database) => database.prepare('select count(*) from decision').pluck().get());
 
-async function upgrade(dump: string): Promise<void> {
-  const path = load(dump);
+async function upgrade(bytes: Buffer): Promise<void> {
+  const path = load(bytes);
   const decisions = decisionsIn(path);
   const { store } = await openStore({ path, busyTimeoutMs: 100 }, manualClock());
   const { chain, different } = await verifyDecisions(store.db, 100);
@@ -68,13 +63,16 @@ it('each release of the CHANGELOG that has a date has its database here', () => 
   expect(stored.sort()).toEqual(released.map(([, version]) => version).sort());
 });
 
-it('a dump of a database of today is one of today', async () => {
+it('a copy of a database of today is one of today', async () => {
   const { path } = await temporaryStore();
-  await upgrade(execFileSync('sqlite3', [path, '.dump'], { encoding: 'utf8' }));
+  const database = new Database(path);
+  const bytes = database.serialize();
+  database.close();
+  await upgrade(bytes);
 });
 
 for (const version of stored) {
   it(`the database of ${version} ends in the schema of today, its proof holding`, async () => {
-    await upgrade(gunzipSync(readFileSync(join(FOLDER, version + ENDING))).toString());
+    await upgrade(gunzipSync(readFileSync(join(FOLDER, version + ENDING))));
   });
 }

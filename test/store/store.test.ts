@@ -9,6 +9,7 @@ import { openReader, openWriter, verifyPragmas } from '../../src/store/connectio
 import { acquireLease, isFolderLocked, lockFolder } from '../../src/store/lock.ts';
 import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
 import { openReadOnlyStore, type Tx } from '../../src/store/store.ts';
+import { foreignSql } from '../support/foreign-sql.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 const options = { busyTimeoutMs: 1_000 };
@@ -71,7 +72,7 @@ describe('opening the database', () => {
     const count = (tx: Tx) => tx.selectFrom('incident').select('entity').execute();
     const seen = await reader.snapshot(async (tx) => {
       const before = await count(tx);
-      execFileSync('sqlite3', [store.path, INCIDENT]);
+      foreignSql(store.path, INCIDENT);
       return [before.length, (await count(tx)).length];
     });
     expect(seen).toEqual([0, 0]);

@@ -1,16 +1,67 @@
-/** A real browser for tests of web pages: Debian's Chromium, driven through playwright-core. */
-import { existsSync } from 'node:fs';
+/**
+ * A real browser for tests of web pages: the system's Chromium where there is one, else the one that
+ * the npm package @sparticuz/chromium contains (x64 only).
+ */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-const EXECUTABLE = '/usr/bin/chromium';
+const SYSTEM = '/usr/bin/chromium';
+
+interface Executable {
+  readonly executablePath: string;
+  readonly env: Record<string, string | undefined>;
+}
+
+/**
+ * Unpacks the package's browser once per user. Its libraries (nss, nspr, expat) lie in an archive
+ * that the package itself unpacks only on AWS Lambda, and without a list of fonts it dies.
+ */
+async function unpackFromNpm(): Promise<Executable> {
+  if (process.arch !== 'x64') {
+    throw new Error(`npm has no Chromium for ${process.arch}: apt-get install chromium`);
+  }
+  const folder = join(tmpdir(), `selvedge-chromium-${process.getuid?.() ?? 0}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const before = process.env.TMPDIR;
+  // The package unpacks into os.tmpdir().
+  process.env.TMPDIR = folder;
+  try {
+    const { default: packed, inflate } = await import('@sparticuz/chromium');
+    const bin = join(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))), '../bin');
+    const executablePath = await packed.executablePath();
+    await inflate(join(bin, 'al2023.tar.br'));
+    const fonts = join(folder, 'fonts');
+    mkdirSync(fonts, { recursive: true });
+    const cache = join(folder, 'fonts-cache');
+    writeFileSync(
+      join(fonts, 'fonts.conf'),
+      '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">' +
+        `<fontconfig><dir>${fonts}</dir><cachedir>${cache}</cachedir></fontconfig>`,
+    );
+    const env = {
+      ...process.env,
+      HOME: folder,
+      LD_LIBRARY_PATH: join(folder, 'al2023', 'lib'),
+      FONTCONFIG_PATH: fonts,
+    };
+    return { executablePath, env };
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+}
 
 /** Throws, never skips: a page that nobody looked at is not tested. */
 export async function launchBrowser(): Promise<Browser> {
-  if (!existsSync(EXECUTABLE)) {
-    throw new Error(`${EXECUTABLE} is missing; install it: apt-get install chromium`);
-  }
+  const { executablePath, env } = existsSync(SYSTEM)
+    ? { executablePath: SYSTEM, env: process.env }
+    : await unpackFromNpm();
   return chromium.launch({
-    executablePath: EXECUTABLE,
+    executablePath,
+    env,
     args: [
       '--headless',
       '--no-sandbox',

@@ -1,14 +1,11 @@
 /** From an address and its credentials to a file that works; and what becomes of it if not. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import type { Reference } from '../../../src/reference/reference.ts';
 import { startAccount } from '../../probe/support.ts';
 import { WEBHOOK_SECRET } from '../../support/house.ts';
-import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { selvedge } from '../support.ts';
 
@@ -109,39 +106,5 @@ describe('selvedge init', () => {
     ]);
     expect(code).toBe(2);
     expect(stderr).toContain('--client-secret-file');
-  });
-
-  it('asks at a terminal, and never shows the secret that is typed', async () => {
-    const reference = await startAccount();
-    const [key] = Object.values(reference.credentials);
-    const file = join(temporaryFolder(), 'etc', 'selvedge.yaml');
-    const typed = `${process.execPath} ${LAUNCHER} init --login-spacing 0s --output ${file}`;
-    const terminal = spawn('script', ['--quiet', '--return', '--command', typed, '/dev/null'], {
-      env: launcherEnv(),
-    });
-    onTestFinished(() => void terminal.kill('SIGKILL'));
-    const answers = [
-      ['Address of V1', reference.v1Url],
-      ['Client id (none', key?.clientId],
-      ['Client secret:', key?.clientSecret],
-      ['Client id of V2', ''],
-      ['Signing secret', ''],
-    ];
-    let shown = '';
-    terminal.stdout.on('data', (chunk) => {
-      shown += String(chunk);
-      const [question = '', answer] = answers[0] ?? [];
-      if (answers.length === 0 || !shown.includes(question)) return;
-      answers.shift();
-      terminal.stdin.write(`${answer}\n`);
-    });
-    const [code] = await once(terminal, 'exit');
-    expect(code, shown).toBe(0);
-    expect(shown).toContain(`wrote ${file}`);
-    expect(shown).not.toContain(key?.clientSecret);
-    const secret = join(file, '..', 'secrets', 'client-secret');
-    expect(readFileSync(secret, 'utf8').trim()).toBe(key?.clientSecret);
-    expect(statSync(secret).mode & 0o777).toBe(0o600);
-    expect(existsSync(file)).toBe(true);
   });
 });

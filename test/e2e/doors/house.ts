@@ -1,11 +1,11 @@
 /** A daemon with all doors open beside a reference service, used as an ERP would use it. */
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Secret } from '../../../src/lib/secret.ts';
 import type { Reference } from '../../../src/reference/reference.ts';
 import { type CliHouse, startCliHouse } from '../../cli/house.ts';
+import { foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { startFastReference } from '../support.ts';
@@ -78,10 +78,7 @@ export async function openDoors(
   const data = join(house.folder, 'data');
   const local: unknown = JSON.parse(readFileSync(join(data, 'local.json'), 'utf8'));
   const { url } = z.object({ url: z.string() }).parse(local);
-  const sql = (text: string): string =>
-    execFileSync('sqlite3', ['-cmd', '.timeout 5000', join(data, 'exchange.db'), text], {
-      encoding: 'utf8',
-    }).trim();
+  const sql = (text: string): string => foreignSql(join(data, 'exchange.db'), text).trim();
   await until('the exchange database', () => {
     return existsSync(join(data, 'exchange.db')) && existsSync(join(inbox, 'done'))
       ? true

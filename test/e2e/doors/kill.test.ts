@@ -1,5 +1,4 @@
 /** `kill -9` of a real daemon while a foreign client inserts and files drop in. */
-import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { seededRandom } from '../../../src/lib/random.ts';
 import { pauseFile } from '../../../src/store/pauses.ts';
+import { foreignSql, startForeignClient } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { createDaemonProcess, startFastReference } from '../support.ts';
@@ -39,7 +39,7 @@ it('loses no document and takes none twice, whenever it is killed', async () => 
     'the doors',
     () => (existsSync(join(inbox, 'done')) && existsSync(database)) || undefined,
   );
-  const client = spawn('sqlite3', [database], { stdio: ['pipe', 'ignore', 'pipe'] });
+  const client = startForeignClient(database);
   let complaints = '';
   client.stderr.on('data', (chunk: Buffer) => {
     complaints += chunk.toString();
@@ -50,7 +50,7 @@ it('loses no document and takes none twice, whenever it is killed', async () => 
     const values = `'order', 'SQL-${number}', '${payload(1 + (number % 5))}'`;
     return `INSERT INTO intake(kind, reference, payload) VALUES (${values});`;
   });
-  client.stdin.end(`.timeout 20000\n${inserts.join('\n')}\n`);
+  client.stdin.end(`${inserts.join('\n')}\n`);
   const written = once(client, 'exit');
   for (let file = 0; file < FILES; file += 1) {
     const lines = Array.from({ length: PER_FILE }, (_, line) =>
@@ -71,8 +71,7 @@ it('loses no document and takes none twice, whenever it is killed', async () => 
   }
   await written;
   expect(complaints).toBe('');
-  const sql = (text: string): string =>
-    execFileSync('sqlite3', ['-cmd', '.timeout 5000', database, text], { encoding: 'utf8' }).trim();
+  const sql = (text: string): string => foreignSql(database, text).trim();
   await until(
     'all rows',
     () => sql("SELECT 1 FROM receipt WHERE state = 'waiting' LIMIT 1") === '' || undefined,

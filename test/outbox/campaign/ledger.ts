@@ -14,6 +14,8 @@ export interface LedgerWish {
   readonly folder: string;
   /** How long what is in doubt must be left alone. */
   readonly reconcileAfterMs: number;
+  /** How the account answers where a list is empty; some give no list then. */
+  readonly emptyStatus: number;
   readonly secrets: readonly string[];
 }
 
@@ -40,7 +42,9 @@ const ATTEMPTS = `select o.kind || ' ' || o.reference, o.kind, started_at,
 
 /** What was sent again too early, or without looks at what the first time has done. */
 function hasty(wish: LedgerWish, attempts: readonly Attempt[]): string[] {
-  const looks = entriesOf(wish, 'GET').filter(({ status }) => status === 200);
+  const looks = entriesOf(wish, 'GET').filter(
+    ({ status }) => status === 200 || status === wish.emptyStatus,
+  );
   return attempts.flatMap(([name, kind, startedAt, mayHaveDone, previousAt]) => {
     if (previousAt === null || mayHaveDone === 0) return [];
     const looked = looks.filter(({ at, path }) => {

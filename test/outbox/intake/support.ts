@@ -1,5 +1,4 @@
 /** Doors over a real store, without a daemon: nothing is sent, tests move documents themselves. */
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../../src/lib/clock.ts';
@@ -11,6 +10,7 @@ import {
 import { createIntake, type Intake, type Submission } from '../../../src/outbox/intake/intake.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
+import { foreignSql } from '../../support/foreign-sql.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 export const DAY_MS = 86_400_000;
@@ -60,12 +60,8 @@ export async function closedDoors(hasRoom?: () => boolean) {
   const common = { store, intake, clock, path, log: silentLogger(), ...settings };
   return {
     ...{ store, intake, path },
-    /** By the system's own client. */
-    sql: (text: string): string =>
-      execFileSync('sqlite3', ['-cmd', '.timeout 5000', path], {
-        encoding: 'utf8',
-        input: text,
-      }).trim(),
+    /** Asks from another process. */
+    sql: (text: string): string => foreignSql(path, text).trim(),
     open: (more: Partial<ExchangeChannelDeps> = {}) =>
       runWorker(createExchangeChannel({ ...common, ...more })),
   };

@@ -707,7 +707,7 @@ describe('a restored database', () => {
     writeFileSync(config, `dataDir: .\nservice: { v1: ${v1} }\n`);
     const before = filesIn(dataDir);
     const { status, stderr } = spawnSync(
-      'bash',
+      'sh',
       ['-c', 'ulimit -f 64; exec "$@"', '', process.execPath, LAUNCHER, 'backup', 'restore'].concat(
         [backup.path, '--config', config],
       ),

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { DEFAULT_FILE, readConfig } from '../../../src/config/load.ts';
-import { schemaAt } from '../../../src/config/schema/shape.ts';
-import { isJsonObject } from '../../../src/lib/json.ts';
-import { until } from '../../support/house.ts';
-import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
-import { temporaryFolder } from '../../support/store.ts';
-import { openDoors, receiptSchema, TOKEN } from './house.ts';
+import { DEFAULT_FILE, readConfig } from '../../src/config/load.ts';
+import { schemaAt } from '../../src/config/schema/shape.ts';
+import { isJsonObject } from '../../src/lib/json.ts';
+import { openDoors, receiptSchema, TOKEN } from '../e2e/doors/house.ts';
+import { until } from '../support/house.ts';
+import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
+import { temporaryFolder } from '../support/store.ts';
 
 const manual = readFileSync(
-  fileURLToPath(new URL('../../../docs/erp-integration.md', import.meta.url)),
+  fileURLToPath(new URL('../../docs/erp-integration.md', import.meta.url)),
   'utf8',
 );
 

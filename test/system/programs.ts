@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+
+/** Debian's package of each program that the system tests start. */
+const PROGRAMS = new Map([
+  ['bash', 'bash'],
+  ['curl', 'curl'],
+  ['jq', 'jq'],
+  ['perl', 'perl-base'],
+  ['script', 'bsdutils'],
+  ['sqlite3', 'sqlite3'],
+  ['systemd-analyze', 'systemd'],
+  ['systemd-notify', 'systemd'],
+]);
+
+/** Fails at once, and in one line, where a program is missing. */
+export function setup(): void {
+  const isMissing = (name: string) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0;
+  const missing = [...PROGRAMS].filter(([name]) => isMissing(name));
+  if (missing.length === 0) return;
+  const names = missing.map(([name]) => name).join(', ');
+  const packages = [...new Set(missing.map(([, name]) => name))].join(' ');
+  throw new Error(`the system tests need ${names}: apt-get install ${packages}`);
+}
