@@ -119,7 +119,7 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
     deleted: row.rows_deleted,
     held: row.rows_held,
     drastic: row.rows_drastic,
-    // What became of that: see docs/pulls.md.
+    // What became of that: see docs/internals/pulls.md.
     changes: row.change_guard,
     quarantined: row.rows_quarantined,
     bytes: row.bytes,

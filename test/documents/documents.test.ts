@@ -25,13 +25,13 @@ describe('the documents', () => {
   });
 
   it('name every room', () => {
-    const text = read('docs/architecture.md');
+    const text = read('docs/internals/architecture.md');
     const rooms = readdirSync(join(repositoryRoot, 'src'));
     expect(rooms.filter((room) => !text.includes(`| \`${room}/\` |`))).toEqual([]);
   });
 
   it('give a reason for every dependency', () => {
-    const text = read('docs/decisions.md');
+    const text = read('docs/internals/decisions.md');
     const manifest: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
     const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((kind) =>
       Object.keys(manifest[kind] ?? {}),

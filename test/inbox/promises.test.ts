@@ -1,4 +1,4 @@
-/** Each promise of docs/events.md has a test whose title names it. */
+/** Each promise of docs/internals/events.md has a test whose title names it. */
 import { expect, it } from 'vitest';
 import { filesBelow } from '../support/source.ts';
 

@@ -54,7 +54,7 @@ export async function outcomeBehindRails(
   const stands = async () =>
     entry.deliveryHash === delivery.content_hash && !(await hasSpoken(tx, entry));
   const held = railHold(ruleId, { rail, detail: detail ?? '' });
-  // By the latest entry, as the table in docs/mechanisms.md has it.
+  // By the latest entry, as the table in docs/internals/mechanisms.md has it.
   switch (state) {
     case 'rejected':
     case 'stopped':
