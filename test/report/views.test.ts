@@ -41,10 +41,6 @@ describe('the views', () => {
     database.close();
   });
 
-  it('are described in docs/views.md', async () => {
-    await expect(viewsMarkdown()).toMatchFileSnapshot(join(repositoryRoot, 'docs/views.md'));
-  });
-
   it('answer their examples with the SQLite of the system', async () => {
     const path = await filledMirror();
     for (const { name, example } of VIEWS) {
