@@ -9,6 +9,18 @@ const documents = [
   ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
 ];
 
+const GENERATED = ['facts', 'views', 'commands', 'settings', 'metrics'].map(
+  (name) => `docs/${name}.md`,
+);
+
+const RETIRED = new RegExp(
+  `\\b(?:${[
+    'anew|hand(?:s|ed)?[- ]in|desk|fuse|verdict|quiet time|refresher|ledger|census|whoever',
+    'rails?|ballast|loss meter|nudge',
+  ].join('|')})\\b`,
+  'i',
+);
+
 function read(path: string): string {
   return readFileSync(join(repositoryRoot, path), 'utf8');
 }
@@ -60,8 +72,7 @@ describe('the documents', () => {
   });
 
   it('for users have fifteen thousand words at most, generated pages apart', () => {
-    const generated = ['facts', 'views', 'commands', 'settings', 'metrics'];
-    const apart = [...generated, 'wire'].map((name) => `docs/${name}.md`);
+    const apart = [...GENERATED, 'docs/wire.md'];
     const pages = documents.filter(
       (path) =>
         path === 'README.md' ||
@@ -69,6 +80,19 @@ describe('the documents', () => {
     );
     expect(pages.length).toBeGreaterThan(8);
     expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_000);
+  });
+
+  it('use the words of the glossary, and none that are retired', () => {
+    const written = documents.filter((path) => !GENERATED.includes(path));
+    const found = written.flatMap((path) =>
+      read(path)
+        // Blocks and backticks are typed or printed, and names of tests are quoted.
+        .replaceAll(/^```.*?^```$|`[^`\n]*`(?:: "[^"]*")?/gms, '')
+        .split('\n')
+        .filter((line) => RETIRED.test(line))
+        .map((line) => `${path}: ${line}`),
+    );
+    expect(found).toEqual([]);
   });
 
   it('record each decision on a short page', () => {
