@@ -1,6 +1,6 @@
 /**
- * The house plan as a test: who may import whom. The table is that of docs/internals/architecture.md;
- * change the design there first, then here.
+ * The house plan as a test: who may import whom. The table is that of
+ * docs/internals/architecture.md; change the design there first, then here.
  */
 import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { VIEWS, viewsMarkdown } from '../../src/report/views.ts';
+import { VIEWS } from '../../src/report/views.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryStore } from '../support/store.ts';
 
