@@ -89,7 +89,7 @@ typed install.md 'selvedge doctor'
 # ---- docs/connect.md ----------------------------------------------------------------------------
 here=/etc/selvedge typed connect.md 'api GET /brands'
 here=/etc/selvedge typed connect.md 'portal open'
-here=/etc/selvedge typed connect.md 'events ping'
+here=/etc/selvedge typed connect.md 'selvedge.yaml doctor'
 # ---- docs/operating/ ----------------------------------------------------------------------------
 typed operating/monitoring.md 'readyz'
 typed operating/monitoring.md 'journalctl'

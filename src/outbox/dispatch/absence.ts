@@ -1,6 +1,6 @@
 /**
  * Where it leads that a complete look has not found what is in doubt: the first case that fits, in
- * the order of mechanisms.md ("A push"). What makes something new at the service is proved
+ * the order of docs/mechanisms.md ("Absence"). What makes something new at the service is proved
  * absent by two such looks, both after the quiet time and apart from each other, and is then sent
  * again under the same reference.
  */

@@ -1,5 +1,5 @@
 /**
- * Where a finding leads (mechanisms.md, "A push"): found means confirmed; several, one that is
+ * Where a finding leads (docs/mechanisms.md, "A push"): found means confirmed; several, one that is
  * not like ours, or no proof within a day is for a person; absence is told in `absence.ts`.
  */
 
