@@ -1,6 +1,6 @@
 /**
- * The house plan as a test: who may import whom. The table is the one of docs/architecture.md;
- * change the design there first, then here.
+ * The house plan as a test: who may import whom. The table is that of
+ * docs/internals/architecture.md; change the design there first, then here.
  */
 import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -116,7 +116,10 @@ describe('layers', () => {
         if (room === target || DOORS.has(`${room} -> ${to}`)) return false;
         return !(MAY_IMPORT[room] ?? []).includes(target);
       })
-      .map(({ from, to }) => `${from} must not import ${to}: see docs/architecture.md, "Rooms"`);
+      .map(
+        ({ from, to }) =>
+          `${from} must not import ${to}: see docs/internals/architecture.md, "Rooms"`,
+      );
     expect(broken).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /**
- * Each table has exactly one room that writes it (docs/architecture.md, "Rooms"). The writes are
+ * Each table has exactly one room that writes it (docs/internals/architecture.md, "Rooms"). The writes are
  * found in the sources: Kysely's statements, SQL text, and the helpers that take a table's name.
  */
 import { describe, expect, it } from 'vitest';

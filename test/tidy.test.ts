@@ -1,4 +1,4 @@
-/** The ceilings of the house (docs/architecture.md, "Ceilings"), without a list of exceptions. */
+/** The ceilings of docs/internals/architecture.md, "Ceilings", without a list of exceptions. */
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesBelow, type SourceFile } from './support/source.ts';

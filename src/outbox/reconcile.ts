@@ -2,7 +2,7 @@
  * Reconciliation: decides what a lookup means for its row, and stores it. A match confirms the
  * push; several candidates, one that is unlike the document, or no proof within `reviewAfterMs`
  * are left to a person. A create that was not found is resent only after a proof: two complete
- * lookups, both after the settlement delay and `everyMs` apart. docs/mechanisms.md has the cases
+ * lookups, both after the settlement delay and `everyMs` apart. docs/internals/mechanisms.md has the cases
  * ("Absence"); the order of the checks here is the order there.
  */
 import type { Clock } from '../lib/clock.ts';

@@ -119,7 +119,7 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
     deleted: row.rows_deleted,
     held: row.rows_held,
     drastic: row.rows_drastic,
-    // State of the change guard (docs/pulls.md).
+    // State of the change guard (docs/internals/pulls.md).
     changes: row.change_guard,
     quarantined: row.rows_quarantined,
     bytes: row.bytes,

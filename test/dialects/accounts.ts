@@ -1,7 +1,7 @@
 /**
  * Plausible accounts, one row each: how it differs (knobs of the reference, its manual is
- * docs/reference-service.md) and, where nothing but a person can tell, what the configuration must
- * say. Without `settings` the daemon reads it by itself.
+ * docs/internals/reference-service.md) and, where nothing but a person can tell, what the
+ * configuration must say. Without `settings` the daemon reads it by itself.
  */
 import type { Account } from './walk.ts';
 

@@ -9,29 +9,111 @@ const documents = [
   ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
 ];
 
+const GENERATED = ['facts', 'views', 'commands', 'settings', 'metrics'].map(
+  (name) => `docs/${name}.md`,
+);
+
+const RETIRED = new RegExp(
+  `\\b(?:${[
+    'anew|hand(?:s|ed)?[- ]in|desk|fuse|verdict|quiet time|refresher|ledger|census|whoever',
+    'rails?|ballast|loss meter|nudge',
+  ].join('|')})\\b`,
+  'i',
+);
+
 function read(path: string): string {
   return readFileSync(join(repositoryRoot, path), 'utf8');
 }
 
+/** Target and heading of each link within the repository. */
+function linksIn(text: string): [string, string | undefined][] {
+  return [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map((match) => [
+    match[1] ?? '',
+    match[2],
+  ]);
+}
+
+/** The names under which GitHub shows the headings. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== '');
+}
+
 describe('the documents', () => {
-  it('link to files that exist', () => {
+  it('link to files and headings that exist', () => {
     const broken = documents.flatMap((path) =>
-      [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-        .map((match) => join(dirname(path), match[1] ?? ''))
-        .filter((target) => !existsSync(join(repositoryRoot, target)))
-        .map((target) => `${path} → ${target}`),
+      linksIn(read(path))
+        .filter(([target = '', heading]) => {
+          const file = target === '' ? path : join(dirname(path), target);
+          if (!existsSync(join(repositoryRoot, file))) return true;
+          return heading !== undefined && !headingsOf(read(file)).includes(heading);
+        })
+        .map(([target, heading = '']) => `${path} → ${target}#${heading}`),
     );
     expect(broken).toEqual([]);
   });
 
+  it('lead to each page from the README or from a list of pages', () => {
+    const linked = new Set(
+      documents.flatMap((path) =>
+        linksIn(read(path)).map(([target = '']) => join(dirname(path), target)),
+      ),
+    );
+    const pages = documents.filter((path) => path.startsWith('docs/'));
+    expect(pages.filter((path) => !linked.has(path))).toEqual([]);
+  });
+
+  it('for users have fifteen thousand words at most, generated pages apart', () => {
+    const apart = [...GENERATED, 'docs/wire.md'];
+    const pages = documents.filter(
+      (path) =>
+        path === 'README.md' ||
+        (path.startsWith('docs/') && !path.startsWith('docs/internals/') && !apart.includes(path)),
+    );
+    expect(pages.length).toBeGreaterThan(8);
+    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_000);
+  });
+
+  it('use the words of the glossary, and none that are retired', () => {
+    const written = documents.filter((path) => !GENERATED.includes(path));
+    const found = written.flatMap((path) =>
+      read(path)
+        // Blocks and backticks are typed or printed, and names of tests are quoted.
+        .replaceAll(/^```.*?^```$|`[^`\n]*`(?:: "[^"]*")?/gms, '')
+        .split('\n')
+        .filter((line) => RETIRED.test(line))
+        .map((line) => `${path}: ${line}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('record each decision on a short page', () => {
+    const records = documents.filter((path) => /decisions\/\d{4}-[a-z0-9-]+\.md$/.test(path));
+    expect(records.length).toBeGreaterThan(50);
+    const shape = /^# .+\n\n\*\*Decision\.\*\*.*\n\n\*\*Why\.\*\*.*\n\n\*\*Consequence\.\*\* /s;
+    expect(records.filter((path) => !shape.test(read(path)))).toEqual([]);
+    expect(records.filter((path) => wordsOf(read(path)).length > 150)).toEqual([]);
+  });
+
   it('name every room', () => {
-    const text = read('docs/architecture.md');
+    const text = read('docs/internals/architecture.md');
     const rooms = readdirSync(join(repositoryRoot, 'src'));
     expect(rooms.filter((room) => !text.includes(`| \`${room}/\` |`))).toEqual([]);
   });
 
   it('give a reason for every dependency', () => {
-    const text = read('docs/decisions.md');
+    const text = documents
+      .filter((path) => path.startsWith('docs/internals/decisions/'))
+      .map(read)
+      .join();
     const manifest: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
     const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((kind) =>
       Object.keys(manifest[kind] ?? {}),

@@ -332,9 +332,9 @@ describe('health', () => {
     const known = [...measures, 'selvedge_build_info', 'selvedge_database_readable'];
     const namedIn = (text: string) =>
       new Set([...text.matchAll(/\bselvedge_[a-z0-9_]+/g)].map(([name]) => name));
-    const manual = namedIn(read('monitoring.md'));
+    const manual = namedIn(read('../metrics.md'));
     expect(known.filter((name) => !manual.has(name))).toEqual([]);
-    for (const name of ['monitoring.md', 'alerts.yaml', 'dashboard.json']) {
+    for (const name of ['../metrics.md', 'monitoring.md', 'alerts.yaml', 'dashboard.json']) {
       expect([...namedIn(read(name))].filter((one) => !known.includes(one))).toEqual([]);
     }
     const rules = z.object({

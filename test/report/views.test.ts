@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { VIEWS, viewsMarkdown } from '../../src/report/views.ts';
+import { VIEWS } from '../../src/report/views.ts';
 import { foreignRows, openInOldSqlite } from '../support/foreign-sql.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -30,10 +30,6 @@ describe('the views', () => {
       expect(found.map((column) => column.name)).toEqual(Object.keys(columns));
     }
     database.close();
-  });
-
-  it('are described in docs/views.md', async () => {
-    await expect(viewsMarkdown()).toMatchFileSnapshot(join(repositoryRoot, 'docs/views.md'));
   });
 
   it('answer their examples with the SQLite of the system', async () => {

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { factsMarkdown } from '../../src/rules/facts/docs.ts';
 import { loadRules } from '../../src/rules/load.ts';
 import { formatTestReport, runRuleTests } from '../../src/rules/testing.ts';
 import { formatProblem } from '../../src/rules/text/problem.ts';
@@ -38,11 +37,6 @@ describe('the example rules', () => {
 });
 
 describe('what is generated from the fact table', () => {
-  // Refresh with: npx vitest run test/rules/example.test.ts -u
-  it('docs/facts.md is current', async () => {
-    await expect(factsMarkdown()).toMatchFileSnapshot(join(repositoryRoot, 'docs/facts.md'));
-  });
-
   it('the JSON Schema beside the rules is current', async () => {
     const path = join(folder, 'rules.schema.json');
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(rulesJsonSchema());

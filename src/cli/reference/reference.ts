@@ -105,7 +105,8 @@ export function reference(context: CliContext): Command {
     .summary('run the reference service: V1, V2, relay and portal with seeded data')
     .description(
       'A stand-in for the service, for curl, tests and rule trials. Loopback only; nothing of\n' +
-        'the world is kept. The same seed gives the same world. Knobs: docs/reference-service.md',
+        'the world is kept. The same seed gives the same world. Knobs:\n' +
+        'docs/internals/reference-service.md',
     )
     .option('--host <address>', 'a loopback address', '127.0.0.1')
     .option('--port <port>', 'V1 and V2; 0 is any free port', PORT, 8780)

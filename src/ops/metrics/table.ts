@@ -1,5 +1,5 @@
 /**
- * Every number there is, in one table: what docs/operating/monitoring.md describes. Base units
+ * Every number there is, in one table, from which docs/metrics.md is generated. Base units
  * (seconds, bytes), and labels of which there are few: streams, states, kinds, reasons of ours.
  */
 import type { DatabaseReadings } from './readings.ts';

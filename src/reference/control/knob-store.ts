@@ -58,7 +58,7 @@ export function parseKnobs(given: unknown): Knobs {
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(problemOf).join('; ');
   throw new ConfigError('reference.knobs', `The knobs are wrong: ${problems}`, {
-    hint: 'docs/reference-service.md lists every knob',
+    hint: 'docs/internals/reference-service.md lists every knob',
   });
 }
 

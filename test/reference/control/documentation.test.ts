@@ -7,7 +7,7 @@ import { faultSchema } from '../../../src/reference/control/fault-knobs.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { repositoryRoot } from '../../support/source.ts';
 
-const page = readFileSync(join(repositoryRoot, 'docs/reference-service.md'), 'utf8');
+const page = readFileSync(join(repositoryRoot, 'docs/internals/reference-service.md'), 'utf8');
 
 /** Knob → default, as the tables of the page have it. */
 const documented = new Map(
@@ -48,7 +48,7 @@ function pick(name: string): 'strict' {
   return name;
 }
 
-describe('docs/reference-service.md', () => {
+describe('docs/internals/reference-service.md', () => {
   it('has every knob, and no other', () => {
     const keys = ['name', 'kind', 'detailedPricing', 'readOnly', 'webhooks'];
     const secrets = ['clientId', 'clientSecret'];

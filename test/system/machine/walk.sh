@@ -78,6 +78,9 @@ typed install.md 'THE-CLIENT-SECRET' "s|THE-CLIENT-SECRET|$(key k.keys.plain.cli
   "s|whsec_[^\"]*|$(key k.webhookSecret)|"
 block install.md 'store:' | sed -e "$account" >"$root/etc/selvedge/selvedge.yaml"
 typed install.md 'rules check'
+inside install -d -m 700 /root/secrets
+inside cp /etc/selvedge/secrets/client-secret /root/secrets/client-secret
+typed connect.md 'selvedge init' "s|https://systemkey.domain/api/v1|$url|; s|erp-1|$(key k.keys.plain.clientId)|"
 typed connect.md 'systemd-run'
 typed install.md 'enable --now selvedge.socket'
 until_is 'ready' '^active$' shown ActiveState
@@ -86,12 +89,14 @@ typed install.md 'selvedge doctor'
 # ---- docs/connect.md ----------------------------------------------------------------------------
 here=/etc/selvedge typed connect.md 'api GET /brands'
 here=/etc/selvedge typed connect.md 'portal open'
+here=/etc/selvedge typed connect.md 'selvedge.yaml doctor'
 # ---- docs/operating/ ----------------------------------------------------------------------------
 typed operating/monitoring.md 'readyz'
 typed operating/monitoring.md 'journalctl'
 typed operating/at-three-in-the-morning.md 'selvedge doctor'
 typed operating/backup.md 'backup verify'
 typed operating/backup.md 'backup restore'
+typed operating/backup.md 'enable --now'
 until_is 'sends again' '^outbox|^daemon +running' operator status
 # ---- Upgrade and rollback -----------------------------------------------------------------------
 typed install.md 'selvedge-new'

@@ -1,0 +1,20 @@
+/** The generated pages of docs/ are what the code says now. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { referencePages } from '../../scripts/references.ts';
+import { repositoryRoot } from '../support/source.ts';
+
+it('the reference pages are current (refresh them with: npm run references)', async () => {
+  const pages = await referencePages();
+  expect([...pages.keys()]).toEqual([
+    'facts.md',
+    'views.md',
+    'commands.md',
+    'settings.md',
+    'metrics.md',
+  ]);
+  for (const [name, text] of pages) {
+    expect(readFileSync(join(repositoryRoot, 'docs', name), 'utf8'), name).toBe(text);
+  }
+});
