@@ -1,6 +1,7 @@
 /**
- * Each table has exactly one room that writes it (docs/internals/architecture.md, "Rooms"). The writes are
- * found in the sources: Kysely's statements, SQL text, and the helpers that take a table's name.
+ * Each table has exactly one room that writes it ("Rooms" in docs/internals/architecture.md). The
+ * writes are found in the sources: Kysely's statements, SQL text, and the helpers that take a
+ * table's name.
  */
 import { describe, expect, it } from 'vitest';
 import { filesBelow, type SourceFile } from './support/source.ts';
@@ -13,8 +14,8 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'announced brand change color country delivery delivery_line erp_customer freight_option ' +
       'gender key_place duplicate_key pdm_brand pending_refund pending_refund_line quarantine ' +
       'refresh refund refund_line sales_order sales_order_line season season_delivery ' +
-      'season_variant_row chunk shared_number stock_out_of_band stock_variant_row style style_color ' +
-      'style_type variant_extra',
+      'season_variant_row chunk shared_number stock_out_of_band stock_variant_row style ' +
+      'style_color style_type variant_extra',
     sync: 'absence stream_state sync_run',
     inbox: 'webhook_event',
     decisions:

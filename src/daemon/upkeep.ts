@@ -22,6 +22,9 @@ const RUNS_KEPT_MS = 90 * DAY_MS;
 /** After they are resolved. */
 const INCIDENTS_KEPT_MS = 365 * DAY_MS;
 
+/** How long rows are kept, in milliseconds. */
+type Retention = Readonly<Record<'changes' | 'events' | 'runs' | 'incidents', number>>;
+
 export const CLOCK_STEPS: readonly ClockStepHandler[] = [
   syncClockStep,
   decisionsClockStep,
@@ -35,12 +38,12 @@ export const RESTORE_STEPS: RestoreSteps = { markPushesUnknown, disarmAll, reque
  * Only these rows ever go: decisions, their facts, pushes with their references, and the audit stay
  * for ever, because they prove what was done and keep a reference from being sent twice.
  */
-export function retentionSteps(keep: Config['store']['retention']): readonly RetentionStep[] {
+export function retentionSteps(keep: Retention): readonly RetentionStep[] {
   return [
     { keepMs: keep.changes, deleteOld: deleteOldChanges },
     { keepMs: keep.events, deleteOld: deleteOldEvents },
-    { keepMs: RUNS_KEPT_MS, deleteOld: deleteOldRuns },
-    { keepMs: INCIDENTS_KEPT_MS, deleteOld: deleteOldIncidents },
+    { keepMs: keep.runs, deleteOld: deleteOldRuns },
+    { keepMs: keep.incidents, deleteOld: deleteOldIncidents },
   ];
 }
 
@@ -61,6 +64,7 @@ export function createStoreCare(
   const checkpoints = createCheckpoints({ ...deps, log, freeBytes }, config.checkpoint === 'own');
   const reserved = createReservedSpace(join(dataDir, 'ballast'), config.ballast);
   store.onFull(() => reserved.release());
-  const retention = retentionSteps(config.retention);
+  const kept = { runs: RUNS_KEPT_MS, incidents: INCIDENTS_KEPT_MS };
+  const retention = retentionSteps({ ...config.retention, ...kept });
   return { checkpoints, keeper: createKeeper({ ...deps, log, checkpoints, retention, reserved }) };
 }

@@ -8,7 +8,6 @@ import { decidingValues, type Evaluation, evaluate, factsInContext } from '../ru
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
-import type { FreshnessMs } from './accept/freshness.ts';
 import type { Subject } from './facts.ts';
 import { type HoldRow, lapsedRules, readHolds } from './holds/holds.ts';
 import { armedRuleIds } from './reject/arming.ts';
@@ -27,6 +26,9 @@ export interface RulesContext {
   /** Epoch milliseconds. */
   readonly now: number;
 }
+
+/** Milliseconds that the data of a pulled stream may be old, by stream; others are not pulled. */
+export type FreshnessMs = Readonly<Record<string, number | undefined>>;
 
 /** The same, for deliveries that may be accepted. */
 export interface PendingContext extends RulesContext {

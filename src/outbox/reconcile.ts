@@ -2,8 +2,8 @@
  * Reconciliation: decides what a lookup means for its row, and stores it. A match confirms the
  * push; several candidates, one that is unlike the document, or no proof within `reviewAfterMs`
  * are left to a person. A create that was not found is resent only after a proof: two complete
- * lookups, both after the settlement delay and `everyMs` apart. docs/internals/mechanisms.md has the cases
- * ("Absence"); the order of the checks here is the order there.
+ * lookups, both after the settlement delay and `everyMs` apart. The order of the checks
+ * here is that of "Absence" in docs/internals/mechanisms.md.
  */
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../lib/json.ts';

@@ -78,8 +78,8 @@ function outcome(
 }
 
 /**
- * A hold that lasted its time accepts or says nothing more; one that can no longer be evaluated goes
- * on holding.
+ * A hold that lasted its time accepts or says nothing more; one that can no longer be evaluated
+ * goes on holding.
  */
 function actionOf({ action, lapsed, value }: RuleResult): Action | 'release' {
   return lapsed !== undefined && value === true ? lapsed : action;

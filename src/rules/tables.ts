@@ -141,7 +141,7 @@ function nextDay(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Rows of the same keys must not hold on the same day; days between them that none has are told. */
+/** Rows of the same keys must not hold on the same day; a gap between them is told. */
 function checkDays(reader: Reader, rows: readonly TableRow[]): void {
   for (const [key, same] of Map.groupBy(rows, ({ keys }) => keys.join(', '))) {
     const sorted = same.toSorted((a, b) =>

@@ -75,7 +75,7 @@ describe('the currency of an order that names none', () => {
     const buyer = { ...NONE, shippingAddress: { accountNo: 'C-1' } };
     for (const id of [1, 2]) await fixture.order(id, buyer);
     await fixture.delivery({ id: 7, status: 'accepted', order: 1 });
-    await fixture.customer({ asOf: 0 });
+    await fixture.customer({ asOf: fixture.clock.now() - 3_600_000 });
     await fixture.delivery({ id: 8, order: 2 });
     const text = ACCEPT_EUROS.replace('"EUR"', '"DKK"');
     const credit = loadedRules(

@@ -111,7 +111,7 @@ describe('free stock', () => {
     await fixture.delivery({ id: 3, lines: [['a', 1]] });
     await fixture.clock.advance(13 * DAY);
     await fixture.stock({ a: 10 });
-    await deleteOldRows(fixture, retentionSteps(limits));
+    await deleteOldRows(fixture, retentionSteps({ ...limits, runs: DAY, incidents: DAY }));
     expect(await freeOf(fixture, 3)).toEqual([6]);
   });
 

@@ -31,7 +31,8 @@ function ruleText({
 }: Written): string {
   const list = (texts: readonly string[]) => texts.map((text) => `      - '${text}'\n`).join('');
   const not = unless.length > 0 ? `    unless:\n${list(unless)}` : '';
-  return `  - id: ${id}\n    title: A rule\n    action: ${action}\n${more}    when:\n${list(when)}${not}`;
+  const head = `  - id: ${id}\n    title: A rule\n    action: ${action}\n${more}`;
+  return `${head}    when:\n${list(when)}${not}`;
 }
 
 /** The warnings of a set of these rules, as `rule: message - hint`. */
@@ -40,7 +41,8 @@ function warnings(...rules: readonly Written[]): readonly string[] {
   const loaded = loadRules([SETTINGS, { path: 'rules.yaml', text }]);
   const problems = 'ruleSet' in loaded ? loaded.ruleSet.warnings : loaded.problems;
   return problems.map(({ ruleId, severity, message, hint }) => {
-    return `${severity === 'warning' ? '' : `${severity} `}${ruleId}: ${message}${hint ? ` - ${hint}` : ''}`;
+    const tail = hint === undefined ? '' : ` - ${hint}`;
+    return `${severity === 'warning' ? '' : `${severity} `}${ruleId}: ${message}${tail}`;
   });
 }
 

@@ -13,7 +13,8 @@ defaults: { mode: live }
 timezone: Europe/Copenhagen
 customer_fields: { group: text }
 tables:
-  limits: { file: limits.csv, keys: [country, group], value: limit, from: first day, until: last day }
+  limits:
+    { file: limits.csv, keys: [country, group], value: limit, from: first day, until: last day }
 `;
 
 const RULES = `
@@ -143,7 +144,7 @@ describe('a decision table', () => {
     const settings = SETTINGS.replace('file: limits.csv', 'file: limit.csv');
     expect(problems(`${HEADER}*;*;1;;\n`, settings)).toContainEqual(
       expect.stringMatching(
-        /settings\.yaml:7 there is no file limit\.csv .* there is: limits\.csv/,
+        /settings\.yaml:8 there is no file limit\.csv .* there is: limits\.csv/,
       ),
     );
   });

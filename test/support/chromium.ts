@@ -1,6 +1,6 @@
 /**
- * A real browser for tests of web pages: the system's Chromium where there is one, else the one that
- * the npm package @sparticuz/chromium contains (x64 only).
+ * A real browser for tests of web pages: the system's Chromium where there is one, else the one in
+ * the npm package @sparticuz/chromium (x64 only).
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,8 +1,9 @@
 /**
  * An SQL client as another program on the machine has one: a process of its own with Node's SQLite,
- * which is another build than the daemon's. Reads statements from the arguments, or one in each line
- * from standard input; prints rows as `a|b`, or as JSON with `--json`.
+ * which is another build than the daemon's. Reads statements from the arguments, one in each line of
+ * standard input, or all of it as one text (`--whole`); prints rows as `a|b`, or as JSON with `--json`.
  */
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
@@ -12,6 +13,7 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     'read-only': { type: 'boolean', default: false },
+    whole: { type: 'boolean', default: false },
     timeout: { type: 'string', default: '5000' },
     parameters: { type: 'string', default: '{}' },
   },
@@ -68,7 +70,8 @@ function run(text) {
 
 try {
   for (const text of statements) run(text);
-  if (statements.length === 0) {
+  if (values.whole) run(readFileSync(0, 'utf8'));
+  else if (statements.length === 0) {
     for await (const line of createInterface({ input: process.stdin })) run(line);
   }
 } catch (error) {

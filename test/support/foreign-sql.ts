@@ -19,13 +19,14 @@ function ask(path: string, sql: string, options: ForeignSqlOptions, more: string
   const { readOnly = false, parameters = {} } = options;
   const flags = [...(readOnly ? ['--read-only'] : []), ...more];
   const values = ['--parameters', JSON.stringify(parameters)];
-  return execFileSync(process.execPath, [...NODE_OPTIONS, ...flags, ...values, path, sql], {
+  return execFileSync(process.execPath, [...NODE_OPTIONS, '--whole', ...flags, ...values, path], {
     encoding: 'utf8',
     stdio: 'pipe',
+    input: sql,
   });
 }
 
-/** Runs `sql` in a process of its own; a line per row, its values parted by `|`. Throws what SQLite says. */
+/** Runs `sql` in a process of its own; one line per row, `a|b`. Throws what SQLite says. */
 export function foreignSql(path: string, sql: string, options: ForeignSqlOptions = {}): string {
   return ask(path, sql, options, []);
 }

@@ -8,11 +8,8 @@ import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
-import type { Candidate, Precaution } from '../judgement.ts';
+import type { Candidate, FreshnessMs, Precaution } from '../judgement.ts';
 import { safeguardHold } from '../reject/outcome.ts';
-
-/** Milliseconds that the data of a pulled stream may be old, by stream; others are not pulled. */
-export type FreshnessMs = Readonly<Record<string, number | undefined>>;
 
 const lines = (...names: string[]): readonly string[] =>
   names.map((name) => `delivery.lines.${name}`);

@@ -39,7 +39,7 @@ const DELIVERIES_PER_PAGE = 200;
 /** A JSON list; only few evaluations are worth the walk. */
 const LAPSED = sql<string>`iif(instr(n.evaluation, '"lapsed"') = 0, '[]', (
   select json_group_array(rule.value->>'$.hash') from json_each(n.evaluation, '$.rules') rule
-  where rule.value->>'$.lapsed'))`;
+  where rule.value->>'$.lapsed' is not null))`;
 
 function decisionsIn(db: Db, { since, until }: Period) {
   return db

@@ -149,7 +149,7 @@ function appliesWithin(narrow: Rule, wide: Rule): boolean {
   return states && from && (wide.effectiveUntil ?? Infinity) >= (narrow.effectiveUntil ?? Infinity);
 }
 
-/** A hold of another owner or with another end is no repetition, nor is a live rule beside a quiet one. */
+/** Holds of different owners or ends repeat nothing, nor does a live rule repeat a quiet one. */
 function hasSameEffect(rule: Rule, other: Rule): boolean {
   if (other.action !== rule.action || (rule.mode === 'live' && other.mode !== 'live')) return false;
   const effect = ({ owner, hold, reject }: Rule) => canonicalJson({ owner, hold, reject });

@@ -87,7 +87,7 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
 it('acts on many rows only when they are as many as was expected', async () => {
   const { call } = await startReview();
   const cancel = ['outbox', 'cancel', '--reason', 'no'];
-  expect((await call(...cancel)).stderr).toContain('either one number, or a filter');
+  expect((await call(...cancel)).stderr).toContain('one number, or a filter');
   const few = await call(...cancel, '--kind', 'order', '--state', 'queued', '--expect', '3');
   expect(few.stderr).toContain('the filter fits 0 rows, 3 were expected: nothing was done');
   const none = await call(...cancel, '--kind', 'order', '--state', 'queued', '--expect', '0');

@@ -230,7 +230,7 @@ describe('a hold that ends in "accept"', () => {
     expect(await fixture.pushes()).toHaveLength(1);
     const [latest] = await decisionsOf(fixture.store.db, 1);
     expect(latest).toMatchObject({ trigger: 'hold', reason: expect.stringContaining('held for') });
-    expect(latest?.evaluation.rules.find(({ id }) => id === 'hold-large')?.lapsed).toBe(true);
+    expect(latest?.evaluation.rules.find(({ id }) => id === 'hold-large')?.lapsed).toBe('accept');
   });
 
   it('does not accept over another rule that holds', async () => {
