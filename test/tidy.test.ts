@@ -13,6 +13,17 @@ const ASSERTIONS_MAX = 30;
 const BODY_OPENS = /^(\s*).*(?:=> \{|\)(?:: [^=]+)? \{)$/;
 const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
 
+/** First words that put the subject of a comment behind its verb. */
+const BAD_OPENING =
+  /^(?:What|Who|Whoever|Whose|Which|Where|Of|One|It|Those|That|As|To|Behind)\b(?!-)/;
+/** Words of before the glossary; docs/glossary.md has their successors. */
+const RETIRED = new RegExp(
+  `\\b(?:${[
+    'anew|astray|census|clash|desk|fuse|loss meter|nudge|quiet time|rails?|refresher|whoever',
+  ].join('|')})\\b`,
+  'i',
+);
+
 const sources = filesBelow('src', ['.ts']);
 const everything = [
   ...sources,
@@ -21,6 +32,18 @@ const everything = [
   ...filesBelow('bin', ['.mjs']),
   ...filesBelow('scripts', ['.mjs']),
 ];
+
+/** The first line of each comment block: of `/** … */ `, and of a run of `; //` lines. */
+function openingsOf(file: SourceFile): { readonly at: string; readonly text: string }[] {
+  return file.lines.flatMap((line, index) => {
+    const trimmed = line.trim();
+    const isRun = trimmed.startsWith('//') && !file.lines[index - 1]?.trim().startsWith('//');
+    if (!isRun && !trimmed.startsWith('/**')) return [];
+    const own = trimmed.replace(/^(?:\/\/|\/\*\*)\s*/, '');
+    const text = own === '' ? (file.lines[index + 1]?.trim().replace(/^\*\s*/, '') ?? '') : own;
+    return [{ at: `${file.path}:${index + 1}`, text }];
+  });
+}
 
 /**
  * The lines of each body. The sources are formatted, so a body ends at the first line with the
@@ -101,6 +124,22 @@ describe('tidy', () => {
         reads.test(line) && /(?:database|dbPath|mirrorPath|exchangePath|-wal|-shm)/i.test(line)
           ? [`${file.path}:${index + 1}`]
           : [],
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('opens at most 3 of 100 comments with a relative clause or a pronoun', () => {
+    const comments = sources.flatMap(openingsOf);
+    const bad = comments.filter(({ text }) => BAD_OPENING.test(text));
+    expect(comments.length).toBeGreaterThan(1_000);
+    expect(bad.map(({ at }) => at).slice(Math.ceil(comments.length * 0.03))).toEqual([]);
+  });
+
+  it('keeps retired words out of names, comments and messages', () => {
+    const found = sources.flatMap((file) =>
+      file.lines.flatMap((line, index) =>
+        RETIRED.test(line) ? [`${file.path}:${index + 1}: ${line.trim()}`] : [],
       ),
     );
     expect(found).toEqual([]);

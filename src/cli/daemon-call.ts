@@ -74,7 +74,7 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
   const body = tryParseJson(answer.text);
   if (isOther(answer.statusCode, body)) {
     const message = `at ${url} answers another program, and not the daemon`;
-    const hint = 'does the daemon run? It tells its address anew at each start';
+    const hint = 'does the daemon run? It tells its address again at each start';
     throw new RetryLaterError('local.unreachable', message, { hint });
   }
   if (answer.statusCode === 200) return call.answer.parse(body);

@@ -32,7 +32,7 @@ function exitCodeTable(): string {
   return `\nExit codes:\n${rows.join('\n')}\n\n${json}\n\n${more}`;
 }
 
-/** An empty default says nothing to whoever reads the help; what must be given looks optional. */
+/** An empty default says nothing to a reader of the help; what must be given looks optional. */
 function optionDescription(option: Option): string {
   const text = new Help().optionDescription(option);
   if (option.mandatory) return `${text} (required)`;

@@ -212,7 +212,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     dispatcherClock: pulse.clockOf('outbox'),
     watchedSince: parts.clockGuard.watchedSince,
     onEnded(item, state) {
-      if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
+      if (item.kind === DELIVERY_STATUS_KIND) decisions.wakeUp();
       events?.pushEnded?.(item, state);
     },
   });
@@ -221,19 +221,19 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     rules,
     pulse,
     onDecided: (decided) => events?.decided?.(decided),
-    onPush: () => outbox.nudge(),
+    onPush: () => outbox.wakeUp(),
   });
-  const onCustomers = decisions.nudge;
+  const onCustomers = decisions.wakeUp;
   const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
     ...common,
     socket,
     systemKeys,
-    refresherClock: pulse.clockOf('refresher'),
+    refetcherClock: pulse.clockOf('refetcher'),
     onRead(orderId) {
       outbox.onOrderRead(orderId);
-      decisions.nudge();
-      causes.nudge();
+      decisions.wakeUp();
+      causes.wakeUp();
     },
   });
   const sync = createSync(config, {
@@ -243,17 +243,17 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     threadsClock: clock,
     mayPull: (stream) => mayPull(parts, stream),
     sweepPace: () => inbox.coverage.pace(),
-    onRefetchRequested: () => inbox.refresher.wakeUp(),
+    onRefetchRequested: () => inbox.refetcher.wakeUp(),
     onRunEnded(result) {
-      decisions.nudge();
-      causes.nudge();
+      decisions.wakeUp();
+      causes.wakeUp();
       outbox.onOrdersRead();
       events?.runEnded?.(result);
     },
-    onAccepted: () => decisions.nudge(),
+    onAccepted: () => decisions.wakeUp(),
   });
-  guard.onKnown(all(sync.wakeUp, inbox.refresher.wakeUp, outbox.nudge));
-  pauses.onChanged(all(sync.wakeUp, decisions.nudge, outbox.nudge));
+  guard.onKnown(all(sync.wakeUp, inbox.refetcher.wakeUp, outbox.wakeUp));
+  pauses.onChanged(all(sync.wakeUp, decisions.wakeUp, outbox.wakeUp));
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
@@ -266,7 +266,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   );
   const renewer = leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease'));
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
-  const receivers = [inbox.refresher, inbox.listener, ...meters, sync.planner, ...erp.doors, local];
+  const receivers = [inbox.refetcher, inbox.listener, ...meters, sync.planner, ...erp.doors, local];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers],
     listenerUrl: inbox.url,

@@ -34,7 +34,7 @@ export interface Decisions {
   /** Routes of the local API for reviews and rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
-  nudge(): void;
+  wakeUp(): void;
   /** Loads the rules and the configuration again. */
   readonly reload: RulesInForce['reload'];
 }
@@ -67,26 +67,26 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.wake,
   });
-  const nudge = (): void => {
+  const wakeUp = (): void => {
     decider.wake();
     rejects.wake();
   };
-  const review = createReview({ store, clock, rules, onPush, onReviewed: nudge });
+  const review = createReview({ store, clock, rules, onPush, onReviewed: wakeUp });
   const reload: RulesInForce['reload'] = async (who) => {
     const reloaded = await deps.rules.reload(who);
     // Cancels unsent decisions first: a person who is told that rules only observe by now must not
     // see one leave afterwards.
     await decider.recall();
     await rejects.recall();
-    nudge();
+    wakeUp();
     return reloaded;
   };
   const ruleSet = () => rules().ruleSet;
-  const operations = createRejectOperations({ store, clock, ruleSet, onChanged: nudge });
+  const operations = createRejectOperations({ store, clock, ruleSet, onChanged: wakeUp });
   return {
-    workers: [decider, rejects, deps.rules.listReader(nudge)],
+    workers: [decider, rejects, deps.rules.listReader(wakeUp)],
     routes: [reviewRoutes(review), ruleRoutes(operations, reload)],
-    nudge,
+    wakeUp,
     reload,
   };
 }

@@ -1,4 +1,4 @@
-/** The inbox as the configuration describes it: listener and refresher. */
+/** The inbox as the configuration describes it: listener and refetcher. */
 import { isNotFound } from '../client/http/answer.ts';
 import type { Config } from '../config/schema.ts';
 import { createAccess } from '../inbox/access.ts';
@@ -40,7 +40,7 @@ import type { Worker } from './supervisor.ts';
 
 export interface Inbox {
   readonly listener: Worker;
-  readonly refresher: OrderRefetcher;
+  readonly refetcher: OrderRefetcher;
   readonly meter: Meter;
   readonly coverage: CoverageWatch;
   /** Route of the local API for events. */
@@ -61,8 +61,8 @@ export interface InboxDeps {
   readonly recentReads: Pick<RecentReads, 'outdate'>;
   readonly space: SpaceWatch;
   readonly systemKeys: SystemKeys;
-  /** For the refresher's own loop. */
-  readonly refresherClock: Clock;
+  /** For the refetcher's own loop. */
+  readonly refetcherClock: Clock;
   /** A socket that the service manager keeps open for us. */
   readonly socket: number | undefined;
   /** An order was read again: its deliveries may be due. */
@@ -171,13 +171,13 @@ async function readAnnounced(
 }
 
 /** Looks at what an older program could only store before it reads orders. */
-function afterUpgrade(refresher: OrderRefetcher, { store, clock, log }: InboxDeps): OrderRefetcher {
+function afterUpgrade(refetcher: OrderRefetcher, { store, clock, log }: InboxDeps): OrderRefetcher {
   return {
-    ...refresher,
+    ...refetcher,
     async run(signal) {
       const events = await replayAfterUpgrade(store, clock);
       if (events > 0) log.info({ events }, 'stored events are understood now');
-      await refresher.run(signal);
+      await refetcher.run(signal);
     },
   };
 }
@@ -239,11 +239,11 @@ export function createInbox(
   const log = deps.log.child({ room: 'inbox' });
   const unknown = createUnknownOrders(store, clock);
   const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
-  const refresher = createOrderRefetcher({
+  const refetcher = createOrderRefetcher({
     store,
     random,
     log,
-    clock: deps.refresherClock,
+    clock: deps.refetcherClock,
     readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
     onRead: deps.onRead,
     onRefused: (due, error) => recordRefused(parts, due, error),
@@ -251,7 +251,7 @@ export function createInbox(
   const meter = createMeter(clock, log);
   const onAccepted = (orderIds: readonly number[]): void => {
     deps.recentReads.outdate(orderIds);
-    refresher.wakeUp();
+    refetcher.wakeUp();
   };
   const eventStore = createEventStore({ store, clock, meter, systemKeys, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, eventStore, meter });
@@ -259,9 +259,9 @@ export function createInbox(
     listener: worker,
     meter,
     url,
-    refresher: afterUpgrade(refresher, { ...deps, log }),
+    refetcher: afterUpgrade(refetcher, { ...deps, log }),
     routes: eventRoutes({
-      events: createEventOperations({ store, clock, wakeUp: () => refresher.wakeUp() }),
+      events: createEventOperations({ store, clock, wakeUp: () => refetcher.wakeUp() }),
       async openPortal(who) {
         const link = await openPortal(deps, who);
         // Taken out of every log line that it might get into.

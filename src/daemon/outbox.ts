@@ -70,7 +70,7 @@ export interface Outbox {
   /** Routes of the local API for the outbox. */
   readonly routes: readonly RouteGroup[];
   /** Something was put into it, or nothing holds it any more. */
-  nudge(): void;
+  wakeUp(): void;
   /** A pull has read orders. */
   onOrdersRead(): void;
   /** An event's read, or a sweep's, of this order is in the mirror. */
@@ -280,7 +280,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
     review,
     kinds,
-    nudge: dispatcher.wakeUp,
+    wakeUp: dispatcher.wakeUp,
     onOrdersRead: accountWatch.wakeUp,
     onOrderRead: dispatcher.onOrderRead,
     routes: [outboxRoutes(review)],

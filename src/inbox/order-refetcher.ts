@@ -87,7 +87,7 @@ interface OrderRefetcherStats {
 }
 
 export interface OrderRefetcher {
-  readonly name: 'refresher';
+  readonly name: 'refetcher';
   /** Works until the signal aborts; resolves when the last read has ended. */
   run(signal: AbortSignal): Promise<void>;
   /** Looks for due reads at once. */
@@ -244,7 +244,7 @@ export function createOrderRefetcher(
   };
 
   return {
-    name: 'refresher',
+    name: 'refetcher',
     wakeUp() {
       isOutdated = true;
       wakeUp.call();

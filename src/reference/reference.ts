@@ -1,6 +1,6 @@
 /**
  * The reference service: the whole remote side in one process, built from the wire contract only.
- * It stands where the customer's service stands: in the demo, in tests, at an operator's desk.
+ * It stands where the customer's service stands: in the demo, in tests, at an operator's own machine.
  *
  * Three listeners, on loopback: the service (V1 and V2 on one port), the relay with its portal, and
  * the control API. They share one world, one clock and one set of knobs that may change at run
@@ -146,7 +146,7 @@ function compose(options: ReferenceOptions) {
   store.onChange((now, before) => {
     edge.faults.set(now.faults);
     life.hasten();
-    // Told of the same faults again, the relay would begin its draws anew.
+    // Told of the same faults again, the relay would begin its draws again.
     if (!isDeepStrictEqual(now.webhooks, before.webhooks)) relay.setFaults(now.webhooks);
   });
   return {

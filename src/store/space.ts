@@ -135,8 +135,8 @@ export function copyBytes(database: Database.Database): number {
 
 /**
  * Throws before a file is begun that clearly finds no room: a full disk stops all who write on it,
- * and whoever is started again and again would fill it each time. A disk that does not tell its
- * size is tried.
+ * and a process that is started again and again would fill it each time. A disk that does not tell
+ * its size is tried.
  */
 export function requireRoom(path: string, mostBytes: number, leastBytes = mostBytes): void {
   const disk = diskOf(path);

@@ -116,7 +116,7 @@ export class SqliteStore implements Store {
 
   /**
    * Aborted, for the reason that it is, once damage was found, or that the database was taken away:
-   * whoever found it may go on.
+   * the caller that found it may go on.
    */
   get damaged(): AbortSignal {
     return this.#damage.signal;

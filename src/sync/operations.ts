@@ -114,9 +114,9 @@ async function heldRun(db: Db | Tx, runId: number) {
 async function requireLittle(
   deps: OperationsDeps,
   stream: Stream & { readonly list: NonNullable<Stream['list']> },
-  census: ListDiff,
+  diff: ListDiff,
 ): Promise<void> {
-  const tooMuch = await deletionGuardReason(deps, stream, stream.list, census, new Map());
+  const tooMuch = await deletionGuardReason(deps, stream, stream.list, diff, new Map());
   if (tooMuch === undefined) return;
   throw new RefusedError('sync.beyond_deletion_guard', tooMuch, {
     hint: `selvedge sync release ${stream.name}, and look at the run that follows`,

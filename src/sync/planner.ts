@@ -224,7 +224,7 @@ interface RunRequestDeps {
   readonly wakeUp: () => void;
 }
 
-/** Minimum interval, so that a long list is not pulled over and over for whoever waits. */
+/** Minimum interval, so that a long list is not pulled over and over for callers that wait. */
 const AT_MOST_EVERY_MS = 900_000;
 
 export async function requestRun(

@@ -183,7 +183,7 @@ function oldestOf(
   if (startedAt - oldest <= AGE_MS_MAX) return oldest;
   const age = formatDuration(startedAt - oldest);
   const text = `order ${orderId} came out of a cache and is ${age} old (Age)`;
-  const hint = 'whoever runs the cache must leave the service out: requests say no-cache';
+  const hint = 'its operator must leave the service out: requests say no-cache';
   throw new RetryLaterError('sync.cached_answer', text, { hint });
 }
 

@@ -15,8 +15,8 @@ const GENERATED = ['facts', 'views', 'commands', 'settings', 'metrics'].map(
 
 const RETIRED = new RegExp(
   `\\b(?:${[
-    'anew|hand(?:s|ed)?[- ]in|desk|fuse|verdict|quiet time|refresher|ledger|census|whoever',
-    'rails?|ballast|loss meter|nudge',
+    'anew|hand(?:s|ed)?[- ]in|desk|fuse|verdict|quiet time|refetcher|ledger|census|whoever',
+    'rails?|ballast|loss meter|wakeUp',
   ].join('|')})\\b`,
   'i',
 );

@@ -23,10 +23,10 @@ type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
 
 interface Bench {
   readonly store: SqliteStore;
-  /** What the refresher asks of it. */
+  /** What the refetcher asks of it. */
   readonly planned: Planned;
   readonly clock: ManualClock;
-  readonly refresher: OrderRefetcher;
+  readonly refetcher: OrderRefetcher;
   /** Orders in the sequence in which their reads were started. */
   readonly started: number[];
   readonly read: number[];
@@ -50,13 +50,13 @@ function noteLog() {
   return { log, lines };
 }
 
-/** A running refresher over a real database; `readOrder` stands for the service. */
+/** A running refetcher over a real database; `readOrder` stands for the service. */
 async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const planned = notePlans(store);
   const [started, read, refused]: [number[], number[], number[]] = [[], [], []];
-  const refresher = createOrderRefetcher(
+  const refetcher = createOrderRefetcher(
     {
       store: planned.store,
       clock,
@@ -74,7 +74,7 @@ async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promi
     LIMITS,
   );
   const abort = new AbortController();
-  const running = refresher.run(abort.signal);
+  const running = refetcher.run(abort.signal);
   const stop = async (): Promise<void> => {
     abort.abort();
     await running;
@@ -83,9 +83,9 @@ async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promi
   const request = async (...orderIds: number[]): Promise<void> => {
     const requests = orderIds.map((orderId) => ({ orderId, cause: `event:msg_${orderId}` }));
     await store.transaction((tx) => requestRefetches(tx, requests, clock.now()));
-    refresher.wakeUp();
+    refetcher.wakeUp();
   };
-  return { store, planned, clock, refresher, started, read, refused, request, stop };
+  return { store, planned, clock, refetcher, started, read, refused, request, stop };
 }
 
 const left = async ({ store }: Bench): Promise<object[]> =>
@@ -105,7 +105,7 @@ function gate(): { readOrder: ReadOrder; open(orderId: number): void } {
   };
 }
 
-describe('the refresher', () => {
+describe('the refetcher', () => {
   it('reads a requested order at once, says so, and takes it off the list', async () => {
     const requests: ReadRequest[] = [];
     const bench = await startRefresher(async (_orderId, request) => {
@@ -185,7 +185,7 @@ describe('the refresher', () => {
     await bench.stop();
     await bench.request(1, 2);
     const abort = new AbortController();
-    const again = bench.refresher.run(abort.signal);
+    const again = bench.refetcher.run(abort.signal);
     await eventually(() => expect(bench.read.toSorted()).toEqual([1, 2]));
     abort.abort();
     await again;
@@ -198,11 +198,11 @@ describe('the refresher', () => {
     });
     const sweep = [{ orderId: 1, cause: 'sweep' }];
     await bench.store.transaction((tx) => requestRefetches(tx, sweep, bench.clock.now()));
-    bench.refresher.wakeUp();
+    bench.refetcher.wakeUp();
     await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
     const event = [{ orderId: 2, cause: 'event:1' }];
     await bench.store.transaction((tx) => requestRefetches(tx, event, bench.clock.now()));
-    bench.refresher.wakeUp();
+    bench.refetcher.wakeUp();
     await eventually(() => expect(requests[1]).toMatchObject({ priority: 'read' }));
   });
 
@@ -213,7 +213,7 @@ describe('the refresher', () => {
     const ids = Array.from({ length: 200 }, (_, index) => index + 1);
     const sweep = ids.filter((id) => id !== 7).map((orderId) => ({ orderId, cause: 'sweep' }));
     await bench.store.transaction((tx) => requestRefetches(tx, sweep, bench.clock.now()));
-    bench.refresher.wakeUp();
+    bench.refetcher.wakeUp();
     await eventually(() => expect(bench.read).toHaveLength(200));
     expect(bench.started.indexOf(7)).toBeLessThan(110);
     expect(bench.planned.times(/^select "order_id".* from "refresh"/)).toBeLessThan(12);
@@ -225,7 +225,7 @@ describe('the refresher', () => {
     const bench = await startRefresher(readOrder);
     const sweep = [1, 2, 3, 4, 5, 6].map((orderId) => ({ orderId, cause: 'sweep:1' }));
     await bench.store.transaction((tx) => requestRefetches(tx, sweep, bench.clock.now()));
-    bench.refresher.wakeUp();
+    bench.refetcher.wakeUp();
     await eventually(() => expect(bench.started).toEqual([1, 2, 3]));
     await bench.request(9);
     await eventually(() => expect(bench.started).toEqual([1, 2, 3, 9]));
@@ -254,7 +254,7 @@ describe('the refresher', () => {
     const bench = await startRefresher(readOrder);
     await bench.request(1, 2, 3, 4, 5, 6);
     await eventually(() => expect(bench.started).toEqual([1, 2, 3, 4]));
-    expect(bench.refresher.stats().reading).toBe(LIMITS.concurrency);
+    expect(bench.refetcher.stats().reading).toBe(LIMITS.concurrency);
     await bench.request(1, 2, 3, 4, 5, 6);
     open(2);
     await eventually(() => expect(bench.started).toHaveLength(5));
@@ -358,7 +358,7 @@ describe('the refresher', () => {
     await eventually(async () => expect(await left(bench)).toEqual([]));
     expect(bench.refused).toEqual([7]);
     expect(bench.read).toEqual([]);
-    expect(bench.refresher.stats()).toMatchObject({ refused: 1 });
+    expect(bench.refetcher.stats()).toMatchObject({ refused: 1 });
   });
 
   it('puts a read off that fails by a mistake of ours, and goes on with the others', async () => {
@@ -412,7 +412,7 @@ describe('the refresher', () => {
       const [, fail, message] = of;
       const clock = manualClock();
       const store = await temporaryStore(clock);
-      const refresher = createOrderRefetcher({
+      const refetcher = createOrderRefetcher({
         store,
         clock,
         random: seededRandom(1),
@@ -427,7 +427,7 @@ describe('the refresher', () => {
       await store.transaction((tx) => requestRefetches(tx, requests, clock.now()));
       const stop = new AbortController();
       let ended = '';
-      const done = refresher.run(stop.signal).catch((error: Error) => {
+      const done = refetcher.run(stop.signal).catch((error: Error) => {
         ended = error.message;
       });
       onTestFinished(() => {

@@ -63,7 +63,7 @@ export interface Inbox {
   readonly meter: Meter;
   readonly listener: Listener;
   readonly eventStore: EventStore;
-  /** How often the refresher would have been nudged. */
+  /** How often the refetcher would have been nudged. */
   nudges(): number;
   post(body: string | Buffer, headers?: Record<string, string>): Promise<Response>;
 }

@@ -239,7 +239,7 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
         enqueueDocument(tx, { kind, reference: own, document, cause: 'test' }, clock.now()),
       );
       if ('conflict' in enqueued) throw new Error('the reference is taken');
-      running.outbox.nudge();
+      running.outbox.wakeUp();
       return enqueued.outboxId;
     },
     until: (outboxId, ...states) =>

@@ -118,7 +118,7 @@ async function startAccept(settings: Record<string, string> = {}) {
     const id = await house.store.transaction((tx) =>
       enqueueDeliveryStatus(tx, change, house.clock.now()),
     );
-    house.outbox.nudge();
+    house.outbox.wakeUp();
     return id;
   };
   return { house, deliveries: book.deliveries, orderId: orderId ?? 0, orderDeliveryId, accept };

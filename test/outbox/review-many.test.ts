@@ -172,7 +172,7 @@ async function reviewWith(row: object, reconcileAfterMs = 0) {
       for (const text of meanwhile) await sql.raw(text).execute(store.db);
       return made;
     },
-    ...{ wakeUp: () => heard.push('nudge'), onMoved: (id: number) => heard.push(id) },
+    ...{ wakeUp: () => heard.push('wakeUp'), onMoved: (id: number) => heard.push(id) },
   });
   const now = clock.now();
   const found = (id = 1) =>
@@ -195,7 +195,7 @@ it.each(['dead', 'queued', 'in_doubt'] as const)(
         ? { state, blocked_reason: null }
         : { state: 'queued', last_error: null, ended_at: null };
     expect(await found()).toMatchObject({ ...after, due_at: now });
-    expect(heard).toEqual(['nudge', 1]);
+    expect(heard).toEqual(['wakeUp', 1]);
   },
 );
 
@@ -269,7 +269,7 @@ it('keeps what a document has become, for what comes behind it, and who said so'
   expect(await audit()).toEqual(['outbox.confirmed']);
   const evidence = await store.db.selectFrom('outbox_evidence').selectAll().execute();
   expect(evidence).toMatchObject([{ source: 'person', outcome: 'matched' }]);
-  expect(heard).toEqual(['nudge', 1]);
+  expect(heard).toEqual(['wakeUp', 1]);
 });
 
 it.each([

@@ -1,4 +1,4 @@
-/** Walks over the orders of a reference service, and the refresher that reads what they ask for. */
+/** Walks over the orders of a reference service, and the refetcher that reads what they ask for. */
 import { onTestFinished } from 'vitest';
 import { createOrderRefetcher, ORDER_REFETCHER_LIMITS } from '../../src/inbox/order-refetcher.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -37,7 +37,7 @@ export async function startOrders(
     ...{ store, v1: pull.v1, sequence: deps.sequence, clock, also },
     levels: await levelsOf(store, clock),
   });
-  const refresher = createOrderRefetcher(
+  const refetcher = createOrderRefetcher(
     {
       ...{ store, clock, random: systemRandom(), log: testLogger() },
       async readOrder(orderId, request) {
@@ -53,14 +53,14 @@ export async function startOrders(
     { ...ORDER_REFETCHER_LIMITS, concurrency: 1, firstDelayMs: 20, delayMsMax: 100 },
   );
   const stop = new AbortController();
-  const running = refresher.run(stop.signal);
+  const running = refetcher.run(stop.signal);
   onTestFinished(async () => {
     stop.abort(new Error('the test has ended'));
     await running;
   });
   const stream = (wish: OrdersWish = {}) => {
     const { full = false, v1: own, closedOrders = 1_000, pendingRefunds = true } = wish;
-    const wakeUp = (): void => refresher.wakeUp();
+    const wakeUp = (): void => refetcher.wakeUp();
     const v1 = { ...pull.v1, ...own };
     // Looks often whether all was read: between two looks a test does nothing.
     const quick = { ...clock, sleep: (_ms: number, end?: AbortSignal) => clock.sleep(5, end) };
@@ -79,6 +79,6 @@ export async function startOrders(
       .list({ method: 'GET' })
       .map(({ path, query }) => (query === '' ? path : `${path}?${query}`))
       .filter((path) => pattern.test(path));
-  const wakeUp = (): void => refresher.wakeUp();
+  const wakeUp = (): void => refetcher.wakeUp();
   return { ...pull, read, refused, stream, runOrders, requests, wakeUp, step, clock };
 }

@@ -20,7 +20,7 @@ export const PDM_STREAMS = [
   'countries',
 ] as const;
 
-/** All but those of the orders, which need a refresher (orders-support.ts). */
+/** All but those of the orders, which need a refetcher (orders-support.ts). */
 export function listStreams(
   { v1, v2 }: Pick<Clients, 'v1' | 'v2'>,
   mode: 'stream' | 'pages',

@@ -53,7 +53,7 @@ export function backupRestore(context: CliContext): Command {
       output.line(`restored ${backup}, made ${result.createdAt}`);
       output.line(`in doubt ${result.inDoubt} pushes; they are looked up once the daemon runs`);
       if (result.disarmed.length > 0) {
-        output.line(`disarmed ${result.disarmed.join(', ')}; what should reject is armed anew`);
+        output.line(`disarmed ${result.disarmed.join(', ')}; what should reject is armed again`);
       }
       for (const path of result.kept) output.line(`kept     ${path}`);
       output.line('pushes   paused: start the daemon, look at "selvedge status", then');

@@ -26,7 +26,7 @@ const pauseSchema = z.object({
   at: z.number(),
 });
 const answer = z.object({ pause: pauseSchema, paused: z.array(pauseSchema) });
-const breakerAnswer = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
+const breakerAnswer = z.object({ at: z.number(), safeguard: z.string(), detail: z.string() });
 
 interface Options {
   readonly reason: string;
@@ -76,7 +76,7 @@ async function resetBreaker(context: CliContext, self: Command, options: Options
   });
   const { output } = context;
   if (options.json === true) output.json(tripped);
-  else output.line(`the breaker is reset (it was: ${tripped.rail}, ${tripped.detail})`);
+  else output.line(`the breaker is reset (it was: ${tripped.safeguard}, ${tripped.detail})`);
 }
 
 function pausing(context: CliContext, action: 'pause' | 'resume', summary: string): Command {

@@ -45,7 +45,7 @@ function clockOf(flags: ReferenceFlags, real: Clock): Clock {
   return speed === 1 ? real : scaledClock(real, speed);
 }
 
-/** Keys are drawn anew at each start; they are handed over in a file that only we can read. */
+/** Keys are drawn again at each start; they are handed over in a file that only we can read. */
 function writeKeys(file: string, reference: Reference, webhookSecret: string | undefined): string {
   const path = resolve(file);
   const { v1Url, v2Url, relayUrl, controlUrl, relayToken, credentials } = reference;

@@ -206,7 +206,7 @@ const PROVED_BY_WORDS: ReadonlySet<number> = new Set([400, 422]);
 
 /** Whether the answer proves that a write was not carried out, or that the service has decided. */
 function isProof(status: number, said: Said | undefined): boolean {
-  // Rate limits apply before a request is forwarded, whoever enforces them.
+  // Rate limits apply before a request is forwarded.
   if (status === TOO_FAST || said?.kind === 'own') return true;
   const proved = said?.kind === 'bare' ? PROVED_BARE : PROVED_BY_WORDS;
   return said !== undefined && proved.has(status);

@@ -121,7 +121,7 @@ function certificateEnds(name: string, of: string, end: number, now: number, who
 function checkOurs(client: NonNullable<Route['client']>, now: number): Finding {
   const certificate = new X509Certificate(client.certText);
   const of = certificate.subject.replaceAll('\n', ', ');
-  const who = 'whoever made it for us (service.clientCertificate)';
+  const who = 'its issuer (service.clientCertificate)';
   return certificateEnds('certificate', of, Date.parse(certificate.validTo), now, who);
 }
 

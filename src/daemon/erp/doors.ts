@@ -38,7 +38,7 @@ export interface IntakeDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly outbox: Pick<Outbox, 'kinds' | 'nudge'>;
+  readonly outbox: Pick<Outbox, 'kinds' | 'wakeUp'>;
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly onCustomers: () => void;
 }
@@ -53,7 +53,7 @@ export function createDoors(
   const hasRoom = (): boolean => deps.space.allows('receive');
   const whyOff = (kind: string, document: JsonObject) =>
     deps.outbox.kinds.find((one) => one.kind === kind)?.off?.(document);
-  const intake = createIntake({ store, hasRoom, whyOff, onTaken: deps.outbox.nudge });
+  const intake = createIntake({ store, hasRoom, whyOff, onTaken: deps.outbox.wakeUp });
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };
   const doors: Worker[] = [

@@ -39,7 +39,7 @@ export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps
 
 export interface CauseWatch extends Worker {
   /** Something was read. */
-  nudge(): void;
+  wakeUp(): void;
 }
 
 export function createCauseWatch(deps: CauseWatchDeps): CauseWatch {
@@ -47,7 +47,7 @@ export function createCauseWatch(deps: CauseWatchDeps): CauseWatch {
   let wake = new AbortController();
   return {
     name: 'causes',
-    nudge: () => wake.abort(),
+    wakeUp: () => wake.abort(),
     async run(signal) {
       while (!signal.aborted) {
         wake = new AbortController();

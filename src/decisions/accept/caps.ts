@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 /** A delivery over a limit is looked at again after this time: pushes that fail free the limit. */
 const LOOK_MS = 600_000;
 
-export interface AcceptedBefore {
+interface AcceptedBefore {
   readonly at: number;
   readonly accountNo: string | null;
   readonly currency: string | null;
@@ -24,7 +24,7 @@ export interface AcceptedBefore {
 }
 
 /** Other deliveries that the rules accepted since then. */
-export async function acceptedSince(
+async function acceptedSince(
   tx: Tx,
   orderDeliveryId: number,
   since: number,

@@ -63,7 +63,7 @@ export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet
   return new Set(lapsed.map((row) => row.rule_hash));
 }
 
-/** Every live hold rule that matches, and whoever else made the outcome a hold. */
+/** Every live hold rule that matches, and any other cause of a hold. */
 function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
   const known = new Map(ruleSet.rules.map((rule) => [rule.id, rule]));
   const unclear = live.code === 'could_not_evaluate' ? live.rules : [];

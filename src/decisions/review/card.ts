@@ -46,7 +46,7 @@ async function linesOf(db: Db, id: number) {
     style: row.style_no,
     quantity: row.fulfilled_quantity,
     price: row.price === null ? null : decimalOf(row.price),
-    /** Pieces in the mirrored stock, whoever else wants them; null where it is not listed. */
+    /** Pieces in the mirrored stock, whatever others claim; null where it is not listed. */
     stock: row.deleted_at === null ? row.quantity : null,
   }));
 }

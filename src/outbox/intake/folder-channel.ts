@@ -144,7 +144,7 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
     const aside = withDigest(name, older.sha256);
     const home = ownFolder(folder, older.folder);
     const [from, to] = [join(home, name), join(home, aside)];
-    // The receipt moves first, so that whoever sees the file finds its receipt.
+    // The receipt moves first, so that a reader of the file finds its receipt.
     await orMissing(rename(`${from}.receipt.json`, `${to}.receipt.json`));
     await orMissing(rename(from, to));
     await store.db

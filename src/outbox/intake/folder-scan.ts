@@ -1,6 +1,6 @@
 /**
  * Scans the drop folder: finds ready files and reads them. Names that begin with a dot or do not
- * end in `.json` are skipped, and so is a file that still grows. Links are not followed: whoever
+ * end in `.json` are skipped, and so is a file that still grows. Links are not followed: anyone who
  * may write the folder must not read other files through the daemon.
  */
 import { constants, type Dirent, type Stats } from 'node:fs';

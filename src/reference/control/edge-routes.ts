@@ -35,7 +35,7 @@ const FIXED = ['world', 'keys'];
 function changed(knobs: KnobStore, change: Record<string, unknown>): Knobs {
   const fixed = Object.keys(change).find((name) => FIXED.includes(name));
   if (fixed !== undefined) {
-    throw new ControlError(409, `${fixed}: is read at the start; start anew to change it`);
+    throw new ControlError(409, `${fixed}: is read at the start; start again to change it`);
   }
   try {
     return knobs.patch(change);

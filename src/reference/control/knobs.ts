@@ -170,5 +170,5 @@ export const knobsSchema = z.strictObject({
 
 export type Knobs = z.output<typeof knobsSchema>;
 
-/** Reads the knobs anew at each use, because they change at run time. */
+/** Reads the knobs again at each use, because they change at run time. */
 export type CurrentKnobs = () => Knobs;

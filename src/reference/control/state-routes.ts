@@ -1,4 +1,4 @@
-/** Control: the clock, and whole states of the world that are kept, brought back or begun anew. */
+/** Control: the clock, and whole states of the world that are kept, brought back or begun again. */
 import { z } from 'zod';
 import type { Clock, ManualClock } from '../../lib/clock.ts';
 import type { Edge } from '../edge/edge.ts';

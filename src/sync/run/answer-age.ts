@@ -47,7 +47,7 @@ export function withAge(end: RunEnd, ageMs: number): RunEnd {
   if (ageMs === 0) return end;
   const notice =
     `answers came out of a cache, up to ${formatDuration(ageMs)} old (Age), though every ` +
-    'request forbids it (Cache-Control): whoever runs it must leave the service out';
+    'request forbids it (Cache-Control): its operator must leave the service out';
   const reason = [end.reason, ageMs > REPORTED_MS ? notice : null].filter((part) => part !== null);
   return { ...end, ageMs, reason: reason.length === 0 ? null : reason.join('; ') };
 }

@@ -17,9 +17,9 @@
  *    assessed (assess-completeness.ts): only a complete one deletes.
  *
  * Write lock: SQLite has one writer. The main thread announces its writes, and the writer thread
- * lets it go first (store/writers/turns.ts). Run checkpoint: written by whoever writes the page;
- * only pages without changes wait for the next one (bulk/variant-pages.ts). WAL checkpoint: done by
- * the writer thread while it runs, else by the main thread.
+ * lets it go first (store/writers/write-hand-off.ts). Run checkpoint: written by the thread that
+ * writes the page; only pages without changes wait for the next one (bulk/variant-pages.ts). WAL
+ * checkpoint: done by the writer thread while it runs, else by the main thread.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createUsageCounters, type UsageCounters } from '../../client/http/usage.ts';

@@ -105,7 +105,7 @@ async function openHouse(
     also: { refunds: true, pendingRefunds: true },
     levels: await createLevelWatch(level),
   });
-  const refresher = createOrderRefetcher(
+  const refetcher = createOrderRefetcher(
     {
       ...{ store, clock, random: seededRandom(1), log: silentLogger() },
       readOrder: async (orderId, request) => {
@@ -117,7 +117,7 @@ async function openHouse(
     { ...ORDER_REFETCHER_LIMITS, firstDelayMs: 5, delayMsMax: 20 },
   );
   const stop = new AbortController();
-  const reading = refresher.run(stop.signal);
+  const reading = refetcher.run(stop.signal);
   scope.defer(async () => {
     stop.abort(new Error('the seed has ended'));
     await reading;
@@ -125,7 +125,7 @@ async function openHouse(
   const parts = { v1: clients.v1, clock, db: () => store.db };
   const walk = (name: 'orders' | 'ordersFull', closedOrders: number): Stream =>
     createOrdersStream(
-      { ...parts, onRefetchRequested: () => refresher.wakeUp() },
+      { ...parts, onRefetchRequested: () => refetcher.wakeUp() },
       {
         name,
         deletionGuard: DELETION_GUARD,

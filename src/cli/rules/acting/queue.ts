@@ -38,7 +38,7 @@ function print(output: Output, overview: RejectOverview): void {
   const now = systemClock().now();
   output.line();
   output.table(
-    ['ID', 'NUMBER', 'WILL BE REJECTED', 'IN', 'RULE', 'RAIL', 'REASON'],
+    ['ID', 'NUMBER', 'WILL BE REJECTED', 'IN', 'RULE', 'SAFEGUARD', 'REASON'],
     waiting.map((row) => [
       String(row.orderDeliveryId),
       row.deliveryNo ?? '',

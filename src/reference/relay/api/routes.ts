@@ -67,7 +67,7 @@ export function apiRoutes(app: FastifyInstance, options: ApiOptions): void {
     pageOfList([CUSTOMER], ({ id }) => id, pageQuery.parse(request.query)),
   );
   app.post('/app', (request, reply) => {
-    // There is one customer; whoever asks for it by name or uid gets it, nobody gets another.
+    // There is one customer; a request by name or uid gets it, any other gets none.
     const { uid, name } = applicationBody.parse(request.body);
     if ((uid ?? name) !== CUSTOMER.uid && name !== CUSTOMER.name) {
       throw new RefusedError('relay.one_app', `this relay has one application: ${CUSTOMER.uid}`);

@@ -1,7 +1,7 @@
 /**
  * Product data behind V2: one place that finds, lists, filters, adds and changes resources. It
  * knows resources and nothing of HTTP. Lists are kept until the next write: the pages of a
- * collection need not filter it anew.
+ * collection need not filter it again.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import type { Json } from '../../../lib/json.ts';

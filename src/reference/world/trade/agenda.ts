@@ -26,7 +26,7 @@ export interface Agenda {
   nextAt(): number | undefined;
   entries(): readonly Entry[];
   replace(entries: readonly Entry[]): void;
-  /** Called after each addition, so that a timer can be set anew. */
+  /** Called after each addition, so that a timer can be set again. */
   onAdded(listener: () => void): void;
 }
 

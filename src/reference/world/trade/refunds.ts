@@ -118,8 +118,8 @@ export function moveRefund(deps: TradeDeps, refund: Refund, to: DecisionStatus):
   const { rejectFromAccepted } = deps.knobs().orders;
   const order = deps.book.orders.get(refund.orderId);
   const { status: from } = refund;
-  const verdict = judgeMove({ from, to, shipped: false, rejectFromAccepted });
-  if (verdict !== 'moved' || !order) return verdict;
+  const moved = judgeMove({ from, to, shipped: false, rejectFromAccepted });
+  if (moved !== 'moved' || !order) return moved;
   refund.status = to;
   // Goods go back on the shelf on acceptance, and off it again when that is taken back.
   const direction = Number(to === 'accepted') - Number(from === 'accepted');
@@ -129,5 +129,5 @@ export function moveRefund(deps: TradeDeps, refund: Refund, to: DecisionStatus):
     deps.stock.set(variant, Math.max(0, deps.stock.of(variant) + direction * line.quantity));
   }
   publish(deps, to === 'canceled' ? 'refund_canceled' : 'refund_updated', order, refund);
-  return verdict;
+  return moved;
 }

@@ -165,13 +165,13 @@ function moveDelivery(deps: TradeDeps, delivery: Delivery, to: DecisionStatus): 
   const { book, clock, agenda } = deps;
   const { life, orders } = deps.knobs();
   const order = book.orders.get(delivery.orderId);
-  const verdict = judgeMove({
+  const moved = judgeMove({
     from: delivery.status,
     to,
     shipped: delivery.shippedAt !== undefined,
     rejectFromAccepted: orders.rejectFromAccepted,
   });
-  if (verdict !== 'moved' || !order) return verdict;
+  if (moved !== 'moved' || !order) return moved;
   const now = clock.now();
   delivery.earlier.push({ status: delivery.status, until: now });
   delivery.status = to;
@@ -188,7 +188,7 @@ function moveDelivery(deps: TradeDeps, delivery: Delivery, to: DecisionStatus): 
     agenda.add(now + life.repackAfter, { kind: 'pack', orderId: order.orderId });
   }
   if (to === 'canceled') settle(deps, order);
-  return verdict;
+  return moved;
 }
 
 function unpack(order: Order, delivery: Delivery): void {
