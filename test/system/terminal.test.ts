@@ -66,7 +66,8 @@ function screen(written: string, columns: number): string[] {
 describe('selvedge demo', () => {
   it.each([60, 80, 120, 200])('fits a terminal of %i columns', async (columns) => {
     const dir = join(temporaryFolder(), 'demo');
-    const typed = `stty cols ${columns} rows 40; exec ${process.execPath} ${LAUNCHER} demo --dir ${dir}`;
+    const demo = `${process.execPath} ${LAUNCHER} demo --dir ${dir}`;
+    const typed = `stty cols ${columns} rows 40; exec ${demo}`;
     const args = ['--quiet', '--return', '--command', typed, '/dev/null'];
     const terminal = spawn('script', args, { env: launcherEnv() });
     onTestFinished(() => void terminal.kill('SIGKILL'));

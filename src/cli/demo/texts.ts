@@ -24,10 +24,10 @@ const KIND_WIDTH = Math.max(...OUTCOMES.map(([kind]) => kind.length));
 
 export const padKind = (kind: string): string => kind.padEnd(KIND_WIDTH);
 
-/** Command of this program as the user has started it. */
+/** Command of this program: a checkout has no link of that name. */
 function program(): string {
   const [, script = ''] = process.argv;
-  return script.endsWith('.mjs') ? `node ${relative('', script)}` : 'selvedge';
+  return import.meta.url.endsWith('.ts') ? `node ${relative('', script)}` : 'selvedge';
 }
 
 /** Lines that a person copies: they are never broken here. */
