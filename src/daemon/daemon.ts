@@ -25,6 +25,7 @@ import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
+import { requireFirstStart } from '../store/backup/first-start.ts';
 import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
 import type { Pauses } from '../store/pauses.ts';
@@ -329,6 +330,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
+  requireFirstStart(config, given.clock.now());
   const { store, migrated } = await openStore(storeOptions(config), given.clock);
   opened.defer(() => store.close());
   const lease = await acquireLease(store, LEASE_MS, given.clock);

@@ -1,5 +1,12 @@
 /** Starts that a person must look at: what `selvedge run` says, and that nobody repeats them. */
-import { fstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,9 +14,12 @@ import { commandLogger } from '../../src/cli/logging.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
-import { createScrubber } from '../../src/lib/secret.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { requireFirstStart } from '../../src/store/backup/first-start.ts';
+import { openExchange } from '../../src/store/exchange/exchange.ts';
 import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
+import { configOf } from '../config/config-of.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -36,6 +46,24 @@ async function ownMirror() {
   const database = new Database(path);
   onTestFinished(() => void database.close());
   return { dataDir, database };
+}
+
+/** exchange.db with one document in this state. */
+function writeReceipt(dataDir: string, state: string): void {
+  const path = join(dataDir, 'exchange.db');
+  openExchange(path, systemClock())[Symbol.dispose]();
+  const database = new Database(path);
+  database.exec(`insert into intake (kind, reference, payload) values ('order', 'A-1', '{}');
+    update receipt set state = '${state}'`);
+  database.close();
+}
+
+function writeManifest(dataDir: string): void {
+  const folder = join(dataDir, 'backups');
+  mkdirSync(folder);
+  const mirror = { file: 'a-mirror.db', bytes: 1, sha256: '', schema: 1, rows: {} };
+  const slip = { createdAt: '2026-01-05T08:00:00Z', program: '0.1.0', mirror, exchange: null };
+  writeFileSync(join(folder, 'backup-20260105T080000Z.json'), JSON.stringify(slip));
 }
 
 describe('selvedge run', () => {
@@ -103,6 +131,32 @@ describe('selvedge run', () => {
       expect(stderr).toContain('name a new folder in dataDir');
     }
     expect(readdirSync(dataDir).filter((name) => name.includes('before'))).toEqual([]);
+  });
+
+  it.each([
+    ['the reserved space', (dir: string) => writeFileSync(join(dir, 'ballast'), '')],
+    ['receipts of ours', (dir: string) => writeReceipt(dir, 'confirmed')],
+    ['a backup', writeManifest],
+  ])('takes an absent database for no new one beside %s, and ends with 65', async (_, leave) => {
+    const dataDir = join(temporaryFolder(), 'data');
+    mkdirSync(dataDir);
+    leave(dataDir);
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
+    expect(code).toBe(EXIT.store.code);
+    expect(stderr).toContain('mirror.db is not there, but it was');
+    expect(stderr).toContain('selvedge backup restore');
+    expect(stderr).toMatch(/to begin with nothing, .* move .* away/);
+    expect(existsSync(join(dataDir, 'mirror.db'))).toBe(false);
+  });
+
+  it('begins beside documents that no daemon has taken yet', () => {
+    const dataDir = temporaryFolder();
+    writeReceipt(dataDir, 'waiting');
+    const url = { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' };
+    const key = { path: 'service.v1.apiKey', value: new Secret('apiKey', 'canary') };
+    const place = configOf([{ path: 'dataDir', value: dataDir }, url, key]);
+    expect(() => requireFirstStart(place, Date.now())).not.toThrow();
   });
 
   it('tries again later where another program holds the database: that ends', async () => {
