@@ -12,8 +12,13 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { commandLogger } from '../../src/cli/logging.ts';
 import { createOutput } from '../../src/cli/output.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { openDaemon } from '../../src/daemon/daemon.ts';
+import { checkDatabase } from '../../src/daemon/doctor/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { requireFirstStart } from '../../src/store/backup/first-start.ts';
 import { openExchange } from '../../src/store/exchange/exchange.ts';
@@ -56,6 +61,17 @@ function writeReceipt(dataDir: string, state: string): void {
   database.exec(`insert into intake (kind, reference, payload) values ('order', 'A-1', '{}');
     update receipt set state = '${state}'`);
   database.close();
+}
+
+function placed(dataDir: string): Config {
+  return configOf([
+    { path: 'dataDir', value: dataDir },
+    { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
+    { path: 'service.v1.apiKey', value: new Secret('apiKey', 'canary') },
+    { path: 'rules.directory', value: temporaryFolder() },
+    { path: 'listener.port', value: 0 },
+    { path: 'local.port', value: 0 },
+  ]);
 }
 
 function writeManifest(dataDir: string): void {
@@ -153,9 +169,7 @@ describe('selvedge run', () => {
   it('begins beside documents that no daemon has taken yet', () => {
     const dataDir = temporaryFolder();
     writeReceipt(dataDir, 'waiting');
-    const url = { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' };
-    const key = { path: 'service.v1.apiKey', value: new Secret('apiKey', 'canary') };
-    const place = configOf([{ path: 'dataDir', value: dataDir }, url, key]);
+    const place = placed(dataDir);
     expect(() => requireFirstStart(place, Date.now())).not.toThrow();
   });
 
@@ -166,6 +180,26 @@ describe('selvedge run', () => {
     const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
     expect(stderr).toContain('another program holds it; end that first');
     expect(code).toBe(EXIT.temporary.code);
+  });
+
+  it('starts without a trigger that somebody has dropped; its log and doctor say so', async () => {
+    const { dataDir, database } = await ownMirror();
+    database.exec('drop trigger decision_is_final');
+    database.close();
+    const config = placed(dataDir);
+    let log = '';
+    const write = (line: string) => {
+      log += line;
+    };
+    const scrubber = createScrubber();
+    const logger = createLogger({ level: 'info', format: 'json', scrubber, write });
+    const deps = { clock: systemClock(), random: systemRandom(), log: logger, scrubber };
+    const daemon = await openDaemon(config, deps);
+    await daemon.run(AbortSignal.abort());
+    expect(log).toContain('triggers were dropped from the database');
+    const found = (await checkDatabase(config, Date.now())).find((one) => one.check === 'triggers');
+    expect(found).toMatchObject({ grade: 'failed', text: 'dropped: decision_is_final' });
+    expect(found?.advice).toContain('selvedge decisions verify');
   });
 
   it.each(['selvedge.service', 'selvedge@.service'])(

@@ -18,7 +18,7 @@ function makePackages(): string {
 
 const read = (...path: readonly string[]) => readFileSync(join(...path), 'utf8');
 
-/** Runs the demo of an installed program until its first decision, with nothing in the environment. */
+/** Runs the demo of an installed program, in an empty environment, until its first decision. */
 async function firstDecision(node: string, launcher: string): Promise<string> {
   const args = [launcher, 'demo', '--plain', '--dir', join(temporaryFolder(), 'demo')];
   const child = spawn(node, args, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -36,7 +36,7 @@ async function firstDecision(node: string, launcher: string): Promise<string> {
   return decided;
 }
 
-it('makes the same bytes twice; the .deb installs into a bare root, decides there, and its purge keeps data', async () => {
+it('makes a .deb, twice the same, that decides in a bare root; its purge keeps data', async () => {
   const folder = makePackages();
   const sums = read(folder, 'SHA256SUMS');
   expect(read(makePackages(), 'SHA256SUMS')).toBe(sums);
