@@ -1,8 +1,8 @@
 /**
  * Streams that the configuration asks for, with their schedules.
  *
- * A new stream is an entry here, its settings in `config/schema/streams.ts`, its call in `client/`, and
- * its table in `mirror/catalog/`; a list that needs more than that is a file in `sync/streams/`.
+ * A new stream is an entry here, its settings in `config/schema/streams.ts`, its call in `client/`,
+ * and its table in `mirror/catalog/`; a list that needs more is a file in `sync/streams/`.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
