@@ -103,6 +103,18 @@ function dayAfter(date: string): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
+/** The beginning of the first day, and the midnight after the last. */
+export function daysBetween(
+  { from, to }: { readonly from: string; readonly to: string },
+  { timezone }: Settings,
+): { readonly from: number; readonly to: number } {
+  const localTime = localClockOf(timezone);
+  return {
+    from: utcOf(from, '00:00', localTime),
+    to: utcOf(dayAfter(to), '00:00', localTime),
+  };
+}
+
 /** The opening hours of working days, from the one of `from`'s own date on. */
 function* periods(from: number, settings: Settings, localTime: LocalClock): Generator<Period> {
   const { calendar } = settings;

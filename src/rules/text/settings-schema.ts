@@ -160,6 +160,18 @@ export interface ReadTable {
 
 const ZONE = 'write an IANA zone such as Europe/Copenhagen';
 
+const seasonWindow = z
+  .strictObject({
+    season: z.string().min(1),
+    delivery: z.string().min(1).optional().describe('Default: every other window of the season.'),
+    from: z.iso.date('write a date such as 2026-12-24').describe('The first day.'),
+    to: z.iso.date('write a date such as 2026-12-24').describe('The last day.'),
+  })
+  .refine(({ from, to }) => from <= to, {
+    message: 'a window must begin before it ends: "from" must not be later than "to"',
+    path: ['to'],
+  });
+
 export const SETTINGS_FILE = z.strictObject({
   version: z.literal(1),
   mode: mode.default('live').describe('The whole set is never stronger than this.'),
@@ -175,6 +187,17 @@ export const SETTINGS_FILE = z.strictObject({
     .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
     .default({})
     .describe('Fields that the ERP adds to its customers, read as customer.extra.<name>.'),
+  season_windows: z
+    .array(seasonWindow)
+    .default([])
+    .describe('Read as line.window_from and line.window_to.'),
+  base_currency: currencyCode
+    .optional()
+    .describe('Currency of delivery.amount_base, order.amount_base and today.amount_base.'),
+  rates: z
+    .record(currencyCode, z.number().positive())
+    .default({})
+    .describe('Value of 1 of each currency in the base currency.'),
   safeguards: safeguards.prefault({}),
 });
 
