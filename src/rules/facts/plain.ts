@@ -3,7 +3,8 @@
  *
  * Money is integer ten-thousandths (lib/money.ts), percentages and other decimals are text
  * ("2.5"), durations and times are milliseconds (times since the epoch). A null and an absent
- * member mean the same: not known; but a derived fact that is absent is computed, and one that is null is not.
+ * member mean the same: not known; but a derived fact that is absent is computed, and one that is
+ * null is not.
  */
 import type { RECORDS, RecordName } from './table.ts';
 
