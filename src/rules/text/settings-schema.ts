@@ -20,6 +20,15 @@ const timeOfDay = (example: string) => {
   return z.string(wanted).regex(/^([01]\d|2[0-3]):[0-5]\d$/, wanted);
 };
 
+const timeBreak = z
+  .strictObject({ from: timeOfDay('12:00'), to: timeOfDay('12:30') })
+  .refine(({ from, to }) => from < to, {
+    message: 'a break must begin before it ends: "from" must be earlier than "to"',
+    path: ['to'],
+  });
+
+const DAY_KEY = new RegExp(`^(${WEEKDAYS.join('|')}|\\d{4}-\\d{2}-\\d{2})$`);
+
 const calendar = z
   .strictObject({
     days: z
@@ -28,6 +37,14 @@ const calendar = z
     from: timeOfDay('08:00').default('08:00'),
     to: timeOfDay('16:30').default('16:30'),
     holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
+    breaks: z.array(timeBreak).default([]).describe('Of every working day, such as lunch.'),
+    half_days: z
+      .record(
+        z.string().regex(DAY_KEY, 'write a weekday or a date such as 2026-12-23'),
+        timeOfDay('12:00'),
+      )
+      .default({})
+      .describe('When work ends on a weekday or a date, where that is earlier.'),
   })
   .refine(({ from, to }) => from < to, {
     message: 'work must begin before it ends: "from" must be earlier than "to"',
