@@ -56,8 +56,9 @@ export async function invalidFieldsChange(
   tx: Tx,
   { facts, invalidFields }: Subject,
 ): Promise<boolean> {
-  if (!facts.customer) return false;
-  const open = await openDetail(tx, { ...INVALID_DATA, key: facts.customer.account_no ?? '' });
+  const key = facts.customer?.account_no;
+  if (typeof key !== 'string') return false;
+  const open = await openDetail(tx, { ...INVALID_DATA, key });
   return (open !== undefined) !== invalidFields.length > 0;
 }
 
@@ -67,9 +68,8 @@ export async function reportInvalidFields(
   { facts, invalidFields }: Subject,
   at: number,
 ): Promise<void> {
-  const { customer } = facts;
-  if (!customer) return;
-  const key = customer.account_no ?? '';
+  const key = facts.customer?.account_no;
+  if (typeof key !== 'string') return;
   if (invalidFields.length === 0) await endIncidents(tx, INVALID_DATA, [key], at);
   else await openIncident(tx, { ...INVALID_DATA, key, detail: { invalidFields } }, at);
 }
