@@ -128,7 +128,7 @@ function extras(
  * same fields of the ERP.
  */
 export function factsInContext(ruleSet: RuleSet, facts: Facts): CelContext {
-  return celContext(completeFacts(facts), ruleSet.extra);
+  return celContext(completeFacts(facts), ruleSet.types.extra);
 }
 
 /** The variables that the conditions of a set see for these facts. */

@@ -82,7 +82,7 @@ export interface RuleSet {
   readonly variables: (nowMs: number) => CelContext;
   /** The same with the samples of lists that are read from the database: what tests see. */
   readonly samples: (nowMs: number) => CelContext;
-  /** Types of the fields below `customer.extra`. */
-  readonly extra: SetTypes['extra'];
+  /** Types of the lists, the tables and the fields below `customer.extra`. */
+  readonly types: SetTypes;
   readonly warnings: readonly Problem[];
 }
