@@ -2,7 +2,6 @@
  * Finds live rules without tests, and limits that no test tries one step to both sides. Only a test
  * in which every other condition of the rule holds says anything about a limit.
  */
-import { formatDuration } from '../../lib/units.ts';
 import type { ClauseResult } from '../combine.ts';
 import { contextOf, truthOfClauses } from '../evaluate.ts';
 import { factsOfTest } from '../facts/typical.ts';
@@ -27,7 +26,12 @@ const STEP_PARTS = 1e6;
 
 /** @param value in the units of the limit: pieces, amounts, milliseconds. */
 export function limitText(kind: LimitKind, value: number): string {
-  if (kind === 'duration') return formatDuration(value);
+  if (kind === 'duration') {
+    const minutes = Math.round(value / STEPS.duration);
+    const parts = [Math.trunc(minutes / 1440), Math.trunc(minutes / 60) % 24, minutes % 60];
+    const shown = parts.flatMap((count, at) => (count === 0 ? [] : [`${count}${'dhm'[at]}`]));
+    return shown.join(' ') || '0m';
+  }
   return kind === 'time' ? new Date(value).toISOString() : String(value);
 }
 
