@@ -18,6 +18,8 @@ export interface Clause {
   readonly negated: boolean;
   readonly program: Program;
   readonly operands: readonly OperandProgram[];
+  /** The sides of a condition `a || b`, which any of them makes true; else none. */
+  readonly alternatives: readonly Program[];
 }
 
 /** The end of a hold: the event it waits for, and its longest duration. */
