@@ -1,4 +1,9 @@
-/** Streams that the configuration asks for, with their schedules. */
+/**
+ * Streams that the configuration asks for, with their schedules.
+ *
+ * A new stream is an entry here, its settings in `config/schema/streams.ts`, its call in `client/`,
+ * and its table in `mirror/catalog/`; a list that needs more is a file in `sync/streams/`.
+ */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
 import { hasAtLevel, STREAM_NEEDS } from '../config/level.ts';

@@ -107,6 +107,9 @@ export interface SendCall {
 /**
  * A kind of push: how to look its effect up and how to send it. `send` resolves with the answer of
  * the service, or throws one of the error classes that say what is provable.
+ *
+ * A new kind is a file in `kinds/` and an entry in `createKinds` of `daemon/outbox.ts`; one that
+ * the ERP submits is also an entry in `documents.ts`.
  */
 export interface OutboxKind {
   readonly kind: string;

@@ -1,6 +1,6 @@
 /**
  * The reference service: the whole remote side in one process, built from the wire contract only.
- * It stands where the customer's service stands: in the demo, in tests, at an operator's own machine.
+ * It stands where the customer's service stands: in the demo, in tests, on a developer's machine.
  *
  * Three listeners, on loopback: the service (V1 and V2 on one port), the relay with its portal, and
  * the control API. They share one world, one clock and one set of knobs that may change at run

@@ -14,7 +14,7 @@ export function portalOpen(context: CliContext): Command {
     .summary('print a single-use link into the portal of the relay')
     .description(
       'Asks the service for a link that opens the portal once: endpoints, signing secrets, the\n' +
-        'history, re-sending. Anyone who has it can send our events elsewhere, so it is printed to\n' +
+        'history, re-sending. Its owner can send our events elsewhere, so it is printed to\n' +
         'standard output only, never logged, and the audit keeps who asked.',
     )
     .option('--reason <text>', 'why; goes into the audit', remark, '')

@@ -10,7 +10,7 @@ interface NewOrderLine {
   readonly quantity: number;
   /** In units (lib/money.ts) of the order's currency. */
   readonly priceUnits: number;
-  /** Only with a season: the delivery of the season (pre-order). */
+  /** Delivery window of the season; pre-orders only. */
   readonly deliveryName?: string | undefined;
 }
 

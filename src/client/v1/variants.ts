@@ -217,7 +217,7 @@ export interface PullRequest {
   readonly onPage?: (() => void) | undefined;
 }
 
-/** Path of the list, and its paths without an envelope or a name. */
+/** JSON path of the list, and its paths at accounts that leave out `data` or `variants`. */
 const PATH = ['data', 'variants'];
 const OTHERS = [['variants'], ['data'], []];
 

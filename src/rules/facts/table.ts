@@ -6,6 +6,9 @@
  * when the mirror or the ERP may not know it: reading an absent field makes a condition unknown,
  * which is neither true nor false. A derived field may be left out of the plain data; it is then
  * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
+ *
+ * A new fact is a field here; its value comes from the mirror in `decisions/facts.ts` and
+ * `decisions/facts/`, or from other facts in `derive.ts`.
  */
 
 const customer = {

@@ -44,7 +44,7 @@ interface VariantColumns extends MirroredColumns {
   color_active: number | null;
 }
 
-/** A view: each row with its `extra`. */
+/** View of the table of stock variants, each with the members that have no column (`extra`). */
 interface StockVariantTable extends VariantColumns {
   season_name: string | null;
 }

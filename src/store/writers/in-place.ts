@@ -28,7 +28,7 @@ export function filesOf(path: string): FileIds {
   return ENDINGS.map((ending) => idOf(path + ending));
 }
 
-/** Throws StoreError `store.taken_away` when they are no longer the files that they were. */
+/** Throws StoreError `store.taken_away` when the database files were replaced while open. */
 export function requireInPlace(path: string, files: FileIds): void {
   const isOther = (id: string | undefined, at: number): boolean =>
     id !== undefined && files[at] !== undefined && id !== files[at];

@@ -75,7 +75,7 @@ export interface RunEnd {
   readonly rowsDeleted: number;
   /** Rows that the deletion guard held back. */
   readonly rowsHeld: number;
-  /** Count differences, if they alone keep the run partial. */
+  /** By how much the service's counts differ from the rows, if only that makes the run partial. */
   readonly countOff?: Readonly<Record<string, number>> | undefined;
   /** Absent: no change needs a look, and none was reverted. */
   readonly changes?: ChangesEnd | undefined;

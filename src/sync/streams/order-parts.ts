@@ -73,7 +73,7 @@ function isOpen({ open, isOver = sql`false` }: OrderPart): RawBuilder<boolean> {
     and not ${isOver})`;
 }
 
-/** SQL: no read since the walk saw it; an unreadable row counts as seen. */
+/** SQL: a part that the full pull of orders did not see; an unreadable part counts as seen. */
 function isMissing(
   { entity, wireKey }: OrderPart,
   { readSeq, startedAt }: SeenBy,
