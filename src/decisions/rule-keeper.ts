@@ -154,6 +154,17 @@ function changesOf(before: LoadedRuleSet, next: LoadedRuleSet): Omit<Reloaded, '
   return { diff, counts: { go: count(before, diff.removed), come: count(next, diff.added) } };
 }
 
+async function preview(
+  { store }: RuleKeeperDeps,
+  before: LoadedRuleSet,
+  directory: string,
+): Promise<Reloaded> {
+  const next = await fillLists(store.db, loadRuleSet(directory), listsOf(before));
+  const open = await store.transaction((tx) => openArmings(tx, next.ruleSet));
+  const disarmed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
+  return { ...changesOf(before, next), disarmed };
+}
+
 function logReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
   const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
   const { added, removed, changed } = diff;
@@ -211,13 +222,6 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
   };
-  const preview = async (directory: string): Promise<Reloaded> => {
-    const before = inForce;
-    const next = await fillLists(store.db, loadRuleSet(directory), listsOf(before));
-    const open = await store.transaction((tx) => openArmings(tx, next.ruleSet));
-    const disarmed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
-    return { ...changesOf(before, next), disarmed };
-  };
   const reload = async (who: Actor, from: From): Promise<Reloaded> => {
     const { directory, detail, onInForce, agreed } = from;
     const before = inForce;
@@ -251,7 +255,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     current: () => inForce,
     isProvisional: () => provisional,
     refreshLists: () => inTurn(refreshLists),
-    preview: (directory) => inTurn(() => preview(directory)),
+    preview: (directory) => inTurn(() => preview(deps, inForce, directory)),
     reload: (who, from) => inTurn(() => reload(who, from)),
   };
 }

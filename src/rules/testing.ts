@@ -48,7 +48,10 @@ export interface TestReport {
   readonly unproved: readonly UnprovedClause[];
   /** Live rules without tests, and limits that no test is close to; only asked for when strict. */
   readonly untested?: readonly UntestedLimit[];
-  /** All tests and scenarios pass, and every reject rule proves its clauses; of a strict run nothing is untested. */
+  /**
+   * All tests and scenarios pass, and every reject rule proves its clauses; a strict run leaves
+   * nothing untested.
+   */
   readonly ok: boolean;
 }
 

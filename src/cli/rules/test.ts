@@ -12,7 +12,7 @@ export function rulesTest(context: CliContext): Command {
     .description(
       'Runs the tests of every rule and the scenarios of the whole set, and names conditions\n' +
         'that no test shows to matter. Exits with 1 when a test fails, or when a reject rule\n' +
-        'has a condition that no test needs. --strict also wants tests of every live rule, which\n' +
+        'has a condition that no test needs. --strict also wants tests of every live rule that\n' +
         'try each of its limits one step to both sides: a piece, a hundredth, a minute.',
     )
     .argument('[dir]', 'the directory of the rules (default: the configured one)')

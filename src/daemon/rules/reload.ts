@@ -40,7 +40,7 @@ interface RulesReloaded extends Reloaded {
   readonly unread: readonly string[];
 }
 
-export interface Agreed {
+interface Agreed {
   /** Hash of the set. */
   readonly rules: string;
   readonly mode: string;

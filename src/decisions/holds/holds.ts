@@ -123,7 +123,7 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
   };
 }
 
-/** Holds of a rule that have lasted their time and need a person: one incident, while there are any. */
+/** Holds of one rule that have lasted their time and need a person: one incident for all. */
 const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'rule' } as const;
 
 async function openRules(tx: Tx, rules: readonly string[]): Promise<readonly string[]> {

@@ -86,7 +86,7 @@ export interface BacktestOptions {
 export type Amounts = Readonly<Record<string, number | null>>;
 
 /** Deliveries and their money. */
-export interface Stake {
+interface Stake {
   readonly deliveries: number;
   readonly amounts: Amounts;
   /** Numbers of a few of them. */

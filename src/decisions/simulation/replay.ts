@@ -148,7 +148,7 @@ export function replayDecision(db: Db, decisionId: number): Promise<Replay> {
   return replay(db, decisionId, ruleSetsOf(db));
 }
 
-/** What would have let these deliveries pass, by the id of the decision; nothing where people decided. */
+/** Finds by the id of a decision of the rules what would have let its delivery pass. */
 export async function pastCounterfactuals(
   db: Db,
   decisionIds: readonly number[],

@@ -60,7 +60,7 @@ function problemOf(limit: Limit, ruleSet: RuleSet, runs: readonly TestRun[]): st
   if (kind === 'list' || !ORDERS.has(op)) return undefined;
   const step = STEPS[kind];
   const trials = trialsOf(limit, step, ruleSet, runs);
-  // The value at the limit is on the lower side of `<=` and `>`, and on the upper side of the others.
+  // The limit itself is on the lower side of `<=` and `>`, and on the upper side of the others.
   const isLow = op === '<=' || op === '>';
   const below = trials.some(({ steps }) =>
     isLow ? steps > -1 && steps <= 0 : steps >= -1 && steps < 0,

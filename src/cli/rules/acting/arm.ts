@@ -36,8 +36,8 @@ export function rulesArm(context: CliContext): Command {
   return command('arm', 'let a reject rule act, in exactly its present text')
     .description(
       'Asks for tests that prove every clause, a kept backtest of this text (rules backtest\n' +
-        '--save), and matches that somebody has looked at (rules matches --seen), which it shows\n' +
-        'one by one at a terminal. Changing the rule, or a list, table or setting it reads,\n' +
+        '--save), and matches that somebody has looked at (rules matches --seen); at a terminal\n' +
+        'it shows them one by one. Changing the rule, or a list, table or setting it reads,\n' +
         'disarms it. Asks the running daemon.',
     )
     .argument('<rule>', 'the id of a reject rule')

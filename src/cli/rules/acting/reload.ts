@@ -88,7 +88,7 @@ function print(output: Output, reloaded: Answer): void {
   if (restart.length > 0) output.line(`acts from the next start on: ${restart.join(', ')}`);
 }
 
-/** Asks at a terminal whether the change is wanted; undefined where nobody sits or nothing changes. */
+/** Asks at a terminal whether the change is wanted; undefined where there is nothing to ask. */
 async function agree(context: CliContext, preview: () => Promise<Answer>) {
   // The reload names the mistakes, and opens their incident.
   const previewed = await preview().catch(() => undefined);
