@@ -83,7 +83,13 @@ async function pack(first: number, count: number): Promise<void> {
     status: 'pending',
     completed: false,
     currency: 'DKK',
-    shippingAddress: { countryCode: isFar(id) ? 'AE' : 'DK', accountNo: `C-${id % 500}` },
+    shippingAddress: {
+      address: 'Havnegade 1',
+      city: 'Aarhus',
+      zip: '8000',
+      countryCode: isFar(id) ? 'AE' : 'DK',
+      accountNo: `C-${id % 500}`,
+    },
     orderLineItems: linesOf(id).map((line) => ({ ...line, quantity: 5 })),
   }));
   const deliveries = ids.map((id) => ({

@@ -68,6 +68,13 @@ async function runHere() {
 // Node would open a debugger at this signal, to which everybody on the machine may connect.
 process.on('SIGUSR1', () => undefined);
 
+// A daemon that reloads at SIGHUP (see "run") must not die of one while it is still being loaded.
+const { NOTIFY_SOCKET, INVOCATION_ID } = process.env;
+const isService = !process.stdout.isTTY && (NOTIFY_SOCKET || INVOCATION_ID);
+if (process.argv.includes('run') && (isService || process.argv.includes('--reload-on-hup'))) {
+  process.on('SIGHUP', () => undefined);
+}
+
 const major = Number.parseInt(process.versions.node, 10);
 if (major >= NODE_MAJOR_MIN) {
   await runHere();

@@ -14,6 +14,8 @@ export interface TextSink {
   write(text: string): unknown;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   readonly isTTY?: boolean | undefined;
+  /** Width of a terminal, which changes with its window. */
+  readonly columns?: number | undefined;
 }
 
 export interface Output {
@@ -37,6 +39,8 @@ export interface Output {
   style(style: Style, text: string): string;
   /** Whether a person is watching standard output. */
   readonly isTerminal: boolean;
+  /** Width of the terminal now; 80 where there is none. */
+  readonly columns: () => number;
   /** Whether the reader of standard output has gone: a command that goes on may stop. */
   readonly isClosed: () => boolean;
 }
@@ -49,6 +53,8 @@ function shownBut([piece, ...others]: readonly string[], text: string): string {
   const before = shownBut(others, text.slice(0, at));
   return before + piece + shownBut(others, text.slice(at + piece.length));
 }
+
+const DEFAULT_COLUMNS = 80;
 
 const ERASE_LINE = '\r\u001b[2K';
 
@@ -137,6 +143,8 @@ export function createOutput(
     hasProgress,
     style,
     isTerminal: stdout.isTTY === true,
+    // A terminal that does not know its width says 0.
+    columns: () => stdout.columns || DEFAULT_COLUMNS,
     isClosed: out.isClosed,
   };
 }

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { showProblem } from '../config/problems.ts';
 import { openDaemon } from '../daemon/daemon.ts';
-import { preferMemory, runUntilSignal } from '../daemon/lifecycle.ts';
+import { holdHangUps, preferMemory, runUntilSignal } from '../daemon/lifecycle.ts';
 import { serviceManager } from '../daemon/systemd/manager.ts';
 import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
@@ -10,16 +10,34 @@ import { type CliContext, examples } from './command.ts';
 import { configOf } from './configuration.ts';
 import { commandLogger } from './logging.ts';
 
+interface RunOptions {
+  readonly reloadOnHup?: boolean;
+}
+
+/**
+ * systemd sends SIGHUP for a reload, a terminal when it closes. A shell inherits INVOCATION_ID from
+ * a terminal that systemd has started, so an output that is a terminal says more.
+ */
+function reloadsAtHangUp({ env, output }: CliContext, { reloadOnHup }: RunOptions): boolean {
+  if (reloadOnHup === true) return true;
+  const { NOTIFY_SOCKET: socket, INVOCATION_ID: invocation } = env;
+  return !output.isTerminal && Boolean(socket || invocation);
+}
+
 export function run(context: CliContext): Command {
   return new Command('run')
     .summary('run the daemon')
     .description(
       'Pulls the streams on their schedules, receives events, decides deliveries by the rules\n' +
         'and pushes what was decided, until SIGTERM or Ctrl-C. A second signal forces the stop.\n' +
-        'SIGHUP loads the rules again (away from a terminal), as does "selvedge rules reload".',
+        'SIGHUP loads the rules again under systemd, as does "selvedge rules reload"; elsewhere\n' +
+        'it stops the daemon, because a terminal has closed.',
     )
+    .option('--reload-on-hup', 'load the rules again at SIGHUP outside of systemd too')
     .addHelpText('after', examples([['run --config /etc/selvedge/selvedge.yaml', 'in the front']]))
-    .action(async (_options: object, command: Command) => {
+    .action(async (options: RunOptions, command: Command) => {
+      // Before anything that takes long: a reload asked for meanwhile must not end the start.
+      const early = reloadsAtHangUp(context, options) ? holdHangUps() : undefined;
       const { config, warnings } = configOf(command, context, 'none');
       const readConfig = () => configOf(command, context, 'none').config;
       const log = commandLogger(context, config.log);
@@ -31,7 +49,10 @@ export function run(context: CliContext): Command {
       preferMemory();
       const reload = () =>
         manager.notifier.reloading(() => daemon.reload({ actor: 'signal', reason: 'SIGHUP' }));
-      const onHangUp = context.output.isTerminal ? undefined : reload;
-      await runUntilSignal((signal) => daemon.run(signal), log, { onHangUp });
+      const work = async (signal: AbortSignal) => {
+        if (early?.release() === true) process.emit('SIGHUP', 'SIGHUP');
+        await daemon.run(signal);
+      };
+      await runUntilSignal(work, log, { onHangUp: early ? reload : undefined });
     });
 }

@@ -25,8 +25,10 @@ import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
+import { requireFirstStart } from '../store/backup/first-start.ts';
 import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
+import { type MigrationReport, TRIGGER_ADVICE } from '../store/migrate.ts';
 import type { Pauses } from '../store/pauses.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
@@ -278,6 +280,14 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   };
 }
 
+/** The daemon works without the triggers; what they forbid may have been done. */
+function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger): void {
+  if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  const triggers = store.missingTriggers();
+  if (triggers.length === 0) return;
+  log.error({ triggers, hint: TRIGGER_ADVICE }, 'triggers were dropped from the database');
+}
+
 /** Logs the facts that an operator needs from the first line on. */
 function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
   const { ruleSet, files } = rules.current();
@@ -329,11 +339,12 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
+  requireFirstStart(config, given.clock.now());
   const { store, migrated } = await openStore(storeOptions(config), given.clock);
   opened.defer(() => store.close());
   const lease = await acquireLease(store, LEASE_MS, given.clock);
   opened.defer(() => lease.release());
-  if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  tellOpened(store, migrated, log);
   const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });
   const { clock } = clockGuard;
   const deps = { ...given, clock };

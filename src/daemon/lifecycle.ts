@@ -38,6 +38,21 @@ export function preferMemory(): void {
   setFlagsFromString('--bytecode-old-age=2');
 }
 
+/** Keeps SIGHUP from ending the process; `release` tells whether one has arrived meanwhile. */
+export function holdHangUps(): { release(): boolean } {
+  let hasArrived = false;
+  const onHangUp = (): void => {
+    hasArrived = true;
+  };
+  process.on('SIGHUP', onHangUp);
+  return {
+    release() {
+      process.off('SIGHUP', onHangUp);
+      return hasArrived;
+    },
+  };
+}
+
 /** Runs `work` until it ends by itself or a signal has stopped it. */
 export async function runUntilSignal(
   work: (signal: AbortSignal) => Promise<void>,

@@ -54,9 +54,28 @@ function weekdayOf(date: string): ClockFacts['weekday'] {
   return WEEKDAYS[sinceMonday] ?? 'monday';
 }
 
-/** Whether the business is open at all on this local date. */
-function worksOn(date: string, { calendar }: Settings): boolean {
-  return calendar.days.includes(weekdayOf(date)) && !calendar.holidays.includes(date);
+interface Hours {
+  /** Local time, `08:00`. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Opening hours of a local date, in order: none on a holiday, several with a break between. */
+function hoursOn(date: string, { calendar }: Settings): readonly Hours[] {
+  const weekday = weekdayOf(date);
+  if (!calendar.days.includes(weekday) || calendar.holidays.includes(date)) return [];
+  const { half_days: halfDays, breaks } = calendar;
+  const early = halfDays[date] ?? halfDays[weekday] ?? calendar.to;
+  const closes = early < calendar.to ? early : calendar.to;
+  const hours: Hours[] = [];
+  let { from } = calendar;
+  for (const pause of breaks.toSorted((a, b) => (a.from < b.from ? -1 : 1))) {
+    const to = pause.from < closes ? pause.from : closes;
+    if (from < to) hours.push({ from, to });
+    if (pause.to > from) from = pause.to;
+  }
+  if (from < closes) hours.push({ from, to: closes });
+  return hours;
 }
 
 export function clockFacts(
@@ -65,8 +84,7 @@ export function clockFacts(
   localTime: LocalClock = localClockOf(settings.timezone),
 ): ClockFacts {
   const { date, time } = localTime(now);
-  const { from, to } = settings.calendar;
-  const works = worksOn(date, settings) && time >= from && time < to;
+  const works = hoursOn(date, settings).some(({ from, to }) => from <= time && time < to);
   return { now, business_hours: works, weekday: weekdayOf(date) };
 }
 
@@ -103,14 +121,25 @@ function dayAfter(date: string): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
+/** The beginning of the first day, and the midnight after the last. */
+export function daysBetween(
+  { from, to }: { readonly from: string; readonly to: string },
+  { timezone }: Settings,
+): { readonly from: number; readonly to: number } {
+  const localTime = localClockOf(timezone);
+  return {
+    from: utcOf(from, '00:00', localTime),
+    to: utcOf(dayAfter(to), '00:00', localTime),
+  };
+}
+
 /** The opening hours of working days, from the one of `from`'s own date on. */
 function* periods(from: number, settings: Settings, localTime: LocalClock): Generator<Period> {
-  const { calendar } = settings;
   let { date } = localTime(from);
   for (let day = 0; day < DAYS_MAX; day += 1) {
-    if (worksOn(date, settings)) {
-      const opens = utcOf(date, calendar.from, localTime);
-      const closes = utcOf(date, calendar.to, localTime);
+    for (const hours of hoursOn(date, settings)) {
+      const opens = utcOf(date, hours.from, localTime);
+      const closes = utcOf(date, hours.to, localTime);
       if (closes > opens) yield { date, opens, closes };
     }
     date = dayAfter(date);
@@ -149,8 +178,10 @@ function afterBusinessDays(from: number, days: number, settings: Settings): numb
   const start = businessStart(from, settings, localTime);
   const { date: first, time } = localTime(start);
   let left = days;
+  let last = first;
   for (const { date } of periods(start, settings, localTime)) {
-    if (date === first) continue;
+    if (date === last) continue;
+    last = date;
     left -= 1;
     // The localTime shows whole minutes, and a hold must not end before its time.
     if (left === 0) return utcOf(date, time, localTime) + (start % MINUTE_MS);

@@ -137,7 +137,8 @@ async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: nu
 }
 
 function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number) {
-  return readSubject(tx, orderDeliveryId, { now, settings: rules.ruleSet.settings });
+  const { settings, rules: read } = rules.ruleSet;
+  return readSubject(tx, orderDeliveryId, { now, settings, rules: read });
 }
 
 /**

@@ -97,8 +97,8 @@ async function record(
   orderDeliveryId: number,
   to: keyof typeof WHAT,
 ): Promise<boolean> {
-  const { settings } = rules.ruleSet;
-  const subject = await readSubject(tx, orderDeliveryId, { now, settings });
+  const { settings, rules: read } = rules.ruleSet;
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
   if (!subject) return false;
   const { action, reason } = WHAT[to];
   const asked = await askRules(tx, { rules, mode, now }, subject);

@@ -7,11 +7,19 @@
 import { unreadPaths } from '../mirror/rows/unread.ts';
 import { othersWith } from '../mirror/shared-number.ts';
 import type { Facts } from '../rules/facts/plain.ts';
-import type { RuleSet } from '../rules/rule.ts';
+import type { Rule, RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import { clockFacts } from './calendar.ts';
 import { customerFacts } from './facts/customer.ts';
-import { lineFacts, orderLines } from './facts/lines.ts';
+import { deliveredPieces } from './facts/delivered.ts';
+import {
+  acceptFacts,
+  accountFacts,
+  baseRate,
+  type IsRead,
+  similarWithin,
+} from './facts/history.ts';
+import { lineFacts, orderLines, stockFacts } from './facts/lines.ts';
 import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
@@ -41,16 +49,70 @@ const NO_SUMS = { quantity: null, size_quantity: null, amount: null };
 export interface FactsContext {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Settings of the rule set: the calendar, and the fields that the ERP adds to its customers. */
+  /** Settings of the rule set: calendar, windows, rates, fields that the ERP adds to customers. */
   readonly settings: RuleSet['settings'];
+  /** Costly facts are computed only where one of these reads them; undefined: all of them. */
+  readonly rules?: readonly Rule[] | undefined;
+}
+
+const readsOf = new WeakMap<readonly Rule[], ReadonlySet<string>>();
+
+function isReadBy(rules: readonly Rule[] | undefined): IsRead {
+  if (rules === undefined) return () => true;
+  const reads = readsOf.get(rules) ?? new Set(rules.flatMap((rule) => rule.reads));
+  readsOf.set(rules, reads);
+  return (path) => reads.has(path);
+}
+
+/** Facts of the account: what the ERP says of it, and what the mirror has. */
+async function customerOf(
+  tx: Tx,
+  order: Facts['order'],
+  orderDeliveryId: number,
+  { now, settings }: FactsContext,
+  isRead: IsRead,
+) {
+  const { account_no: accountNo = null, currency = null } = order;
+  const asked = { orderDeliveryId, accountNo, currency };
+  const accepts = await acceptFacts(tx, asked, isRead, { now, settings });
+  if (accountNo === null) return { facts: null, today: accepts.today, invalidFields: [] };
+  const erp = await customerFacts(tx, accountNo, orderDeliveryId, settings.customer_fields);
+  const mirrored = await accountFacts(tx, { accountNo, orderId: order.id }, isRead, now);
+  const isKnown = erp ?? mirrored ?? accepts.customer;
+  const facts = { ...erp?.facts, ...mirrored, ...accepts.customer };
+  return {
+    facts: isKnown === undefined ? null : facts,
+    today: accepts.today,
+    invalidFields: erp?.invalidFields ?? [],
+  };
+}
+
+/** Facts of the order that need the settings or other orders of the account. */
+async function moreOfOrder(
+  tx: Tx,
+  order: Facts['order'],
+  { settings }: FactsContext,
+  isRead: IsRead,
+): Promise<Partial<Facts['order']>> {
+  const { account_no: accountNo = null, currency = null, id: orderId, created_at: at } = order;
+  const isAsked = accountNo !== null && isRead('order.similar_within');
+  const base = settings.base_currency;
+  return {
+    ...(isAsked && { similar_within: await similarWithin(tx, { accountNo, orderId }, at) }),
+    ...(base !== undefined && {
+      base_currency: base,
+      base_rate: baseRate(currency, settings),
+    }),
+  };
 }
 
 /** Facts of a delivery, or undefined while its order is not mirrored yet. */
 export async function readSubject(
   tx: Tx,
   orderDeliveryId: number,
-  { now, settings }: FactsContext,
+  context: FactsContext,
 ): Promise<Subject | undefined> {
+  const { now, settings, rules } = context;
   const delivery = await tx
     .selectFrom('delivery')
     .selectAll()
@@ -58,13 +120,13 @@ export async function readSubject(
     .executeTakeFirst();
   if (!delivery) return undefined;
   const lines = await orderLines(tx, delivery.order_id);
-  const order = await orderFacts(tx, delivery.order_id, orderDeliveryId, lines);
+  const delivered = await deliveredPieces(tx, delivery.order_id, orderDeliveryId);
+  const order = await orderFacts(tx, delivery.order_id, orderDeliveryId, lines, delivered);
   if (!order) return undefined;
-  const { currency = null, season = null, account_no: accountNo = null } = order.facts;
-  const customer =
-    accountNo === null
-      ? undefined
-      : await customerFacts(tx, accountNo, orderDeliveryId, settings.customer_fields);
+  const isRead = isReadBy(rules);
+  const { currency = null, season = null } = order.facts;
+  const customer = await customerOf(tx, order.facts, orderDeliveryId, context, isRead);
+  const ofLines = { delivered, isRead, settings, now };
   const others = await othersWith(tx, 'delivery', orderDeliveryId);
   const unread = [
     ...unreadPaths(delivery.unread),
@@ -78,16 +140,18 @@ export async function readSubject(
       status: knownStatus(DELIVERY_STATUSES, delivery.status),
       created_at: delivery.created_at ?? delivery.first_seen_at,
       currency,
-      lines: await lineFacts(tx, orderDeliveryId, { lines, currency, season }),
+      lines: await lineFacts(tx, orderDeliveryId, { lines, currency, season }, ofLines),
       ...(unread.length > 0 ? { unread } : {}),
       ...(unread.includes('fulfilledLineItems') ? NO_SUMS : {}),
     },
-    order: order.facts,
-    customer: customer?.facts ?? null,
+    order: { ...order.facts, ...(await moreOfOrder(tx, order.facts, context, isRead)) },
+    customer: customer.facts,
     season: season === null ? null : await seasonFacts(tx, season),
+    ...(isRead('stock.age') && { stock: await stockFacts(tx, now) }),
+    ...(customer.today && { today: customer.today }),
     clock: clockFacts(now, settings),
   };
   const { hash, isGone } = order;
-  const invalidFields = customer?.invalidFields ?? [];
+  const { invalidFields } = customer;
   return { delivery, orderHash: hash, orderIsGone: isGone, facts, invalidFields };
 }

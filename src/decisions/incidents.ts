@@ -129,8 +129,8 @@ export async function invalidFieldsChange(
   tx: Tx,
   { facts, invalidFields }: Subject,
 ): Promise<boolean> {
-  if (!facts.customer) return false;
-  const account = facts.customer.account_no ?? '';
+  const account = facts.customer?.account_no;
+  if (typeof account !== 'string') return false;
   const open = await openCauses(tx, INVALID_DATA);
   const told = new Set(
     open.flatMap(({ key, concerns }) => (concerns.includes(account) ? [key] : [])),
@@ -147,8 +147,8 @@ export async function reportInvalidFields(
   { facts, invalidFields }: Subject,
   at: number,
 ): Promise<void> {
-  const { customer } = facts;
-  if (!customer) return;
+  const account = facts.customer?.account_no;
+  if (typeof account !== 'string') return;
   const causes = new Map(invalidFields.map((message) => [fieldCause(message), { message }]));
-  await setCauses(tx, INVALID_DATA, customer.account_no ?? '', causes, at);
+  await setCauses(tx, INVALID_DATA, account, causes, at);
 }

@@ -58,7 +58,10 @@ function namesIn(path: string): readonly string[] {
 }
 
 function unreadIn(directory: string, below: string, deep: number): readonly string[] {
-  return namesIn(join(directory, below)).flatMap((name) => {
+  const names = namesIn(join(directory, below));
+  // A folder with settings is a rule set of its own, such as the cookbook.
+  if (deep > 0 && names.includes('settings.yaml')) return [];
+  return names.flatMap((name) => {
     if (isOfTools(name) || name === 'node_modules') return [];
     const path = join(below, name);
     if (/\.ya?ml\.txt$/i.test(name) || (deep > 0 && /\.ya?ml$/i.test(name))) return [path];

@@ -104,10 +104,41 @@ function announcedBy(group: readonly Waiting[]): readonly Announced[] {
   return [...latest.values()];
 }
 
-/** Returns how many of the group were duplicates. */
-async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<number> {
+/** Ids among the duplicates whose kept body is another one. */
+async function changedBodies(
+  tx: Tx,
+  group: readonly Waiting[],
+  known: readonly string[],
+): Promise<string[]> {
+  const changed = new Set<string>();
+  const first = new Map<string, Buffer>();
+  for (let start = 0; start < known.length; start += EVENTS_PER_STATEMENT) {
+    const ids = known.slice(start, start + EVENTS_PER_STATEMENT);
+    const kept = await tx
+      .selectFrom('webhook_event')
+      .select(['event_id', 'body'])
+      .where('event_id', 'in', ids)
+      .execute();
+    for (const { event_id: id, body } of kept) first.set(id, body);
+  }
+  for (const { event } of group) {
+    const kept = first.get(event.eventId);
+    if (kept === undefined) first.set(event.eventId, event.body);
+    else if (!kept.equals(event.body)) changed.add(event.eventId);
+  }
+  return [...changed];
+}
+
+interface Written {
+  readonly duplicates: number;
+  /** Ids that came again with another body. */
+  readonly changed: readonly string[];
+}
+
+async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<Written> {
   const rows = rowsOf(group);
   let duplicates = group.length - rows.length;
+  const known: string[] = [];
   for (let start = 0; start < rows.length; start += EVENTS_PER_STATEMENT) {
     const written = await tx
       .insertInto('webhook_event')
@@ -121,7 +152,9 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
       .returning(['event_id', 'duplicates'])
       .execute();
     const counts = new Map(rows.map((row) => [row.event_id, row.duplicates]));
-    duplicates += written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0)).length;
+    const again = written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0));
+    duplicates += again.length;
+    known.push(...again.map((row) => row.event_id));
   }
   const requests = group.flatMap(({ event, parsed: { orderId, refunds, urgent } }) => {
     if (orderId === null) return [];
@@ -130,7 +163,7 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
   });
   await requestRefetches(tx, requests, now);
   await noteAnnounced(tx, announcedBy(group), now);
-  return duplicates;
+  return { duplicates, changed: duplicates === 0 ? [] : await changedBodies(tx, group, known) };
 }
 
 export function createEventStore(
@@ -150,13 +183,15 @@ export function createEventStore(
 
   const commit = async (group: readonly Waiting[]): Promise<void> => {
     try {
-      const duplicates = await store.transaction((tx) => writeGroup(tx, group, clock.now()));
+      const write = (tx: Tx) => writeGroup(tx, group, clock.now());
+      const { duplicates, changed } = await store.transaction(write);
       const events = group.map(({ parsed }) => parsed);
       meter.committed({
         accepted: group.length,
         duplicates,
         unknownType: events.filter((parsed) => parsed.json && !parsed.known).length,
       });
+      for (const eventId of changed) meter.changedBody(eventId);
       for (const waiting of group) waiting.settle();
       const orderIds = events.flatMap(({ orderId }) => orderId ?? []);
       if (orderIds.length > 0) deps.onAccepted(orderIds);

@@ -206,6 +206,9 @@ export function createListener(
     const from = access.senderOf(reply.request.raw);
     meter.refused(reason, { from, ...(secretName ? { secretName } : {}) });
     if (status === 405) reply.header('allow', 'POST');
+    // The rest of the body would be read as the next request, or for nothing.
+    if (status === 413) reply.header('connection', 'close');
+    if (status === 503) meter.unavailable(reason);
     if (status === 503) reply.header('retry-after', String(limits.retryAfterSeconds));
     reply.code(status).type('application/json').send(ANSWERS[status]);
   };

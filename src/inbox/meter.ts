@@ -33,6 +33,12 @@ export interface Meter {
   signed(sentAt: number): void;
   committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType'>): void;
   commitFailed(error: unknown, events: number): void;
+  /** An event was answered 503. */
+  unavailable(reason: string): void;
+  /** Why each of the last events was answered 503; undefined: events are kept. */
+  refusesAll(): string | undefined;
+  /** An id came again with another body than the one that is kept. */
+  changedBody(eventId: string): void;
   stats(): InboxStats;
 }
 
@@ -53,6 +59,11 @@ function createThrottledLog(
   };
 }
 
+/** In a row; a single one may have met a moment of waiting. */
+const UNAVAILABLE_MIN = 3;
+/** The relay sends again within this time; where nobody sends, nobody knows. */
+const UNAVAILABLE_MS = 120_000;
+
 export function createMeter(clock: Clock, log: Logger): Meter {
   const say = createThrottledLog(clock, log);
   // Reasons with an alert exist from the start, because an increase cannot be seen on a counter
@@ -61,6 +72,7 @@ export function createMeter(clock: Clock, log: Logger): Meter {
   const offsets: number[] = [];
   const sum = { accepted: 0, duplicates: 0, unknownType: 0 };
   let failedCommits = 0;
+  let unavailable = { times: 0, reason: '', at: 0 };
   let lastAcceptedAt: number | undefined;
   const clockOffset = (): number | undefined =>
     offsets.toSorted((a, b) => Math.abs(a) - Math.abs(b))[0];
@@ -79,6 +91,7 @@ export function createMeter(clock: Clock, log: Logger): Meter {
     },
     committed(group) {
       lastAcceptedAt = clock.now();
+      unavailable.times = 0;
       sum.accepted += group.accepted;
       sum.duplicates += group.duplicates;
       sum.unknownType += group.unknownType;
@@ -87,6 +100,18 @@ export function createMeter(clock: Clock, log: Logger): Meter {
       failedCommits += 1;
       say('events cannot be written', { err: error, events });
     },
+    unavailable(reason) {
+      unavailable = { times: unavailable.times + 1, reason, at: clock.monotonic() };
+    },
+    refusesAll() {
+      const { times, reason, at } = unavailable;
+      const isNow = times >= UNAVAILABLE_MIN && clock.monotonic() - at < UNAVAILABLE_MS;
+      return isNow ? reason : undefined;
+    },
+    changedBody: (eventId) =>
+      say('an event id came again with another body: the first is kept, both orders are read', {
+        eventId,
+      }),
     stats: () => ({
       ...sum,
       failedCommits,

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { toError } from '../lib/errors.ts';
+import { formatSize } from '../lib/units.ts';
 import { openReader } from '../store/connection.ts';
-import type { Query, QueryLine } from './query.ts';
+import type { Query, QueryLimits, QueryLine } from './query.ts';
+
+type LimitedQuery = Query & { readonly limits: QueryLimits };
 
 const BATCH = 200;
 
@@ -16,20 +19,26 @@ function cellOf(value: unknown): string | number | null {
   return value instanceof Uint8Array ? `x'${Buffer.from(value).toString('hex')}'` : null;
 }
 
-async function write(lines: readonly QueryLine[]): Promise<void> {
-  const bytes = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+async function write(lines: readonly string[]): Promise<void> {
+  const bytes = lines.join('');
   if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
 }
 
-async function run(request: Query): Promise<void> {
+function lineOf(line: QueryLine): string {
+  return `${JSON.stringify(line)}\n`;
+}
+
+async function run(request: LimitedQuery): Promise<void> {
   const database = openReader(request.path, request);
+  const { resultBytesMax } = request.limits;
   const statement = database.prepare<[Record<string, string | number>]>(request.sql);
   if (!statement.reader || !statement.readonly) {
     throw new Error('a report must be one SELECT');
   }
   statement.raw().safeIntegers();
   const names = statement.columns().map(({ name }) => name);
-  let batch: QueryLine[] = [{ columns: names }];
+  let batch = [lineOf({ columns: names })];
+  let bytes = 0;
   let rows = 0;
   let isCut = false;
   for (const row of statement.iterate(request.values)) {
@@ -38,21 +47,27 @@ async function run(request: Query): Promise<void> {
       break;
     }
     rows += 1;
-    batch.push({ row: Array.isArray(row) ? row.map(cellOf) : [] });
+    const line = lineOf({ row: Array.isArray(row) ? row.map(cellOf) : [] });
+    bytes += line.length;
+    if (bytes > resultBytesMax) {
+      const size = formatSize(resultBytesMax);
+      throw new Error(`its result is larger than ${size}: ask for fewer rows or columns`);
+    }
+    batch.push(line);
     if (batch.length < BATCH) continue;
     await write(batch);
     batch = [];
   }
-  await write([...batch, { end: { isCut } }]);
+  await write([...batch, lineOf({ end: { isCut } })]);
   database.close();
 }
 
 // The daemon goes first.
 setPriority(constants.priority.PRIORITY_LOW);
+// From query.ts beside it, which has the same type: to load a parser takes half of the start.
+const query: LimitedQuery = JSON.parse(await text(process.stdin));
 try {
-  // From query.ts beside it, which has the same type: to load a parser takes half of the start.
-  const query: Query = JSON.parse(await text(process.stdin));
   await run(query);
 } catch (thrown) {
-  await write([{ failed: toError(thrown).message }]);
+  await write([lineOf({ failed: toError(thrown).message })]);
 }

@@ -11,7 +11,7 @@
  * The program brings some along (`config/reports`); the user's folder adds to them, and a file of
  * the same name stands in for the one that came along.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseError } from 'yaml';
@@ -55,6 +55,9 @@ export interface Reports {
   readonly wrong: readonly WrongReport[];
 }
 
+/** Far more than a person writes. */
+const FILE_BYTES_MAX = 1_048_576;
+
 const HEAD = /^\s*\/\*([\s\S]*?)\*\//;
 const WANTED = 'begin it with /* title: … */ (see docs/reporting.md)';
 
@@ -79,6 +82,17 @@ function noteAliases(head: Document.Parsed): void {
   });
 }
 
+/** Aliases of aliases may name billions of values: more than a hundred are refused. */
+function readHead(head: Document.Parsed): unknown {
+  try {
+    return head.toJS();
+  } catch (thrown) {
+    const from = head.contents?.range[0] ?? 0;
+    head.errors.push(new YAMLParseError([from, from], 'BAD_ALIAS', toError(thrown).message));
+    return undefined;
+  }
+}
+
 function headOf(file: string, text: string): z.output<typeof headSchema> {
   const [comment, head] = HEAD.exec(text) ?? [];
   if (comment === undefined || head === undefined) {
@@ -90,7 +104,7 @@ function headOf(file: string, text: string): z.output<typeof headSchema> {
   const before = comment.slice(0, comment.indexOf('/*')).replace(/[^\n]/g, '');
   const document = parseDocument(before + head, { lineCounter: lines, prettyErrors: false });
   noteAliases(document);
-  const parsed = headSchema.safeParse(document.errors.length > 0 ? undefined : document.toJS());
+  const parsed = headSchema.safeParse(document.errors.length > 0 ? undefined : readHead(document));
   if (parsed.success) return parsed.data;
   const faults =
     document.errors.length > 0
@@ -111,18 +125,25 @@ function unreadable(path: string, thrown: unknown): ConfigError {
   });
 }
 
+/** A pipe would keep its reader waiting for ever, so only a file is opened. */
+function bytesOf(file: string): Buffer {
+  try {
+    const stat = statSync(file);
+    if (!stat.isFile()) throw new Error('it is no file');
+    if (stat.size > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX} bytes`);
+    return readFileSync(file);
+  } catch (thrown) {
+    throw unreadable(file, thrown);
+  }
+}
+
 function readReport(folder: string, name: string): Report {
   const file = join(folder, `${name}.sql`);
   if (!/^[a-z0-9][a-z0-9-]*$/.test(name)) {
     const message = `${file}: the name of a report has small letters, digits and hyphens only`;
     throw new ConfigError('report.bad_name', message, { hint: 'rename the file' });
   }
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch (thrown) {
-    throw unreadable(file, thrown);
-  }
+  const bytes = bytesOf(file);
   const at = notUtf8At(bytes);
   if (at) {
     // A text that it compares with would be none that the mirror has.

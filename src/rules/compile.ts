@@ -187,6 +187,17 @@ function checkBlocks({ action, hold, reject }: RawRule, reporter: Reporter): voi
   }
 }
 
+/** Amounts in the base currency are never known without one. */
+function checkBase(reads: readonly string[], settings: Settings, reporter: Reporter): void {
+  const asked = reads.find(
+    (path) => path.endsWith('.amount_base') || path.startsWith('order.base_'),
+  );
+  if (asked === undefined || settings.base_currency !== undefined) return;
+  const hint = 'add base_currency and rates to settings.yaml';
+  const message = `${asked} is never known without a base currency`;
+  reporter.at(['when'], { message, hint, warning: true });
+}
+
 /** A rule that is asked about no delivery at any time would look enforced and enforce nothing. */
 function checkReach(raw: RawRule, reporter: Reporter): void {
   const [from, until] = [timeOf(raw.effective_from), timeOf(raw.effective_until)];
@@ -236,10 +247,18 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
  * field type the same text means something else.
  */
 function settingsRead(reads: readonly string[], settings: Settings): object {
-  const { timezone, calendar, customer_fields: fields } = settings;
+  const { timezone, calendar, customer_fields: fields, season_windows: windows } = settings;
+  const base = { currency: settings.base_currency, rates: settings.rates };
   const made: Record<string, unknown> = {
     'clock.weekday': timezone,
     'clock.business_hours': { timezone, calendar },
+    'delivery.lines.window_from': { timezone, windows },
+    'delivery.lines.window_to': { timezone, windows },
+    'delivery.amount_base': base,
+    'order.amount_base': base,
+    'order.base_rate': base,
+    'order.base_currency': base,
+    'today.amount_base': base,
   };
   for (const [name, kind] of Object.entries(fields)) made[`customer.extra.${name}`] = kind;
   return Object.fromEntries(Object.entries(made).filter(([path]) => reads.includes(path)));
@@ -301,6 +320,7 @@ export function compileRule(
   }
   const paths = clauses.flatMap(({ program }) => program.reads);
   const reads = [...new Set(paths.filter((read) => read.includes('.')))].sort();
+  if (!wasInForce) checkBase(reads, settings, reporter);
   const rule: Rule = {
     id: raw.id,
     title: raw.title,

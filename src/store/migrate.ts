@@ -220,3 +220,30 @@ export function migrate(
     backup,
   };
 }
+
+export const TRIGGER_ADVICE =
+  'selvedge decisions verify; then restore a backup, or make them again from migrations/';
+
+/**
+ * Triggers of the schema that the database has not, such as those that keep decisions append-only:
+ * a person may have dropped them.
+ */
+export function missingTriggers(
+  database: Database.Database,
+  migrations = readMigrations(),
+): string[] {
+  const present = new Set(
+    database
+      .prepare<[], string>(`select name from sqlite_schema where type = 'trigger'`)
+      .pluck()
+      .all(),
+  );
+  const wanted = new Set<string>();
+  for (const { sql } of migrations) {
+    for (const [, verb, name = ''] of sql.matchAll(/^(CREATE|DROP) TRIGGER (\w+)/gm)) {
+      if (verb === 'CREATE') wanted.add(name);
+      else wanted.delete(name);
+    }
+  }
+  return [...wanted].filter((name) => !present.has(name));
+}

@@ -8,9 +8,10 @@ import { LAUNCHER } from '../support/launcher.ts';
 import { writeConfig } from './stopping/support.ts';
 
 /** It, as a process of its own. */
-function startDaemon() {
+function startDaemon(options: readonly string[] = [], more: NodeJS.ProcessEnv = {}) {
   const { file, env } = writeConfig();
-  const child = spawn(process.execPath, [LAUNCHER, '--config', file, 'run'], { env });
+  const args = [LAUNCHER, '--config', file, 'run', ...options];
+  const child = spawn(process.execPath, args, { env: { ...env, ...more } });
   onTestFinished(() => void child.kill('SIGKILL'));
   let log = '';
   const seen = (text: string): Promise<void> =>
@@ -30,7 +31,7 @@ function startDaemon() {
 
 describe('a running daemon', () => {
   it('reloads at SIGHUP, stops in order, and says of each warning what to do', async () => {
-    const { file, child, code, seen, log } = startDaemon();
+    const { file, child, code, seen, log } = startDaemon(['--reload-on-hup']);
     let remarks = '';
     child.stderr.on('data', (chunk) => {
       remarks += chunk;
@@ -48,6 +49,32 @@ describe('a running daemon', () => {
     expect(log()).toContain('service.v1.apiKey');
     expect(log()).toContain('prefer { credential');
     expect(log()).toContain('listener.secrets');
+  });
+
+  it('stops at SIGHUP where no service manager asks for a reload', async () => {
+    const { child, code, seen, log } = startDaemon();
+    await seen('listening for events');
+    child.kill('SIGHUP');
+    expect(await code).toBe(0);
+    expect(log()).toContain('"stopped"');
+  });
+
+  it('starts in spite of a SIGHUP that arrives while it is being loaded', async () => {
+    const { child, code, seen } = startDaemon([], { INVOCATION_ID: '0f' });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const open = `/proc/${child.pid}/status`;
+    const look = setInterval(() => {
+      // A handler for signal 1 is bit 0 of what the process catches.
+      const [, caught = '0'] = /SigCgt:\t(\w+)/.exec(readFileSync(open, 'utf8')) ?? [];
+      if (BigInt(`0x${caught}`) % 2n === 1n) resolve();
+    }, 1);
+    await promise;
+    clearInterval(look);
+    const kicks = setInterval(() => child.kill('SIGHUP'), 20);
+    await seen('local API listens');
+    clearInterval(kicks);
+    child.kill('SIGTERM');
+    expect(await code).toBe(0);
   });
 
   it('waits for no caller at its local address for ever, nor with the time of others', async () => {

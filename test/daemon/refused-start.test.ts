@@ -1,15 +1,30 @@
 /** Starts that a person must look at: what `selvedge run` says, and that nobody repeats them. */
-import { fstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { commandLogger } from '../../src/cli/logging.ts';
 import { createOutput } from '../../src/cli/output.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { openDaemon } from '../../src/daemon/daemon.ts';
+import { checkDatabase } from '../../src/daemon/doctor/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
-import { createScrubber } from '../../src/lib/secret.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { requireFirstStart } from '../../src/store/backup/first-start.ts';
+import { openExchange } from '../../src/store/exchange/exchange.ts';
 import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
+import { configOf } from '../config/config-of.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -36,6 +51,35 @@ async function ownMirror() {
   const database = new Database(path);
   onTestFinished(() => void database.close());
   return { dataDir, database };
+}
+
+/** exchange.db with one document in this state. */
+function writeReceipt(dataDir: string, state: string): void {
+  const path = join(dataDir, 'exchange.db');
+  openExchange(path, systemClock())[Symbol.dispose]();
+  const database = new Database(path);
+  database.exec(`insert into intake (kind, reference, payload) values ('order', 'A-1', '{}');
+    update receipt set state = '${state}'`);
+  database.close();
+}
+
+function placed(dataDir: string): Config {
+  return configOf([
+    { path: 'dataDir', value: dataDir },
+    { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
+    { path: 'service.v1.apiKey', value: new Secret('apiKey', 'canary') },
+    { path: 'rules.directory', value: temporaryFolder() },
+    { path: 'listener.port', value: 0 },
+    { path: 'local.port', value: 0 },
+  ]);
+}
+
+function writeManifest(dataDir: string): void {
+  const folder = join(dataDir, 'backups');
+  mkdirSync(folder);
+  const mirror = { file: 'a-mirror.db', bytes: 1, sha256: '', schema: 1, rows: {} };
+  const slip = { createdAt: '2026-01-05T08:00:00Z', program: '0.1.0', mirror, exchange: null };
+  writeFileSync(join(folder, 'backup-20260105T080000Z.json'), JSON.stringify(slip));
 }
 
 describe('selvedge run', () => {
@@ -105,6 +149,30 @@ describe('selvedge run', () => {
     expect(readdirSync(dataDir).filter((name) => name.includes('before'))).toEqual([]);
   });
 
+  it.each([
+    ['the reserved space', (dir: string) => writeFileSync(join(dir, 'ballast'), '')],
+    ['receipts of ours', (dir: string) => writeReceipt(dir, 'confirmed')],
+    ['a backup', writeManifest],
+  ])('takes an absent database for no new one beside %s, and ends with 65', async (_, leave) => {
+    const dataDir = join(temporaryFolder(), 'data');
+    mkdirSync(dataDir);
+    leave(dataDir);
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
+    expect(code).toBe(EXIT.store.code);
+    expect(stderr).toContain('mirror.db is not there, but it was');
+    expect(stderr).toContain('selvedge backup restore');
+    expect(stderr).toMatch(/to begin with nothing, .* move .* away/);
+    expect(existsSync(join(dataDir, 'mirror.db'))).toBe(false);
+  });
+
+  it('begins beside documents that no daemon has taken yet', () => {
+    const dataDir = temporaryFolder();
+    writeReceipt(dataDir, 'waiting');
+    const place = placed(dataDir);
+    expect(() => requireFirstStart(place, Date.now())).not.toThrow();
+  });
+
   it('tries again later where another program holds the database: that ends', async () => {
     const { dataDir, database } = await ownMirror();
     database.exec('begin exclusive');
@@ -112,6 +180,26 @@ describe('selvedge run', () => {
     const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
     expect(stderr).toContain('another program holds it; end that first');
     expect(code).toBe(EXIT.temporary.code);
+  });
+
+  it('starts without a trigger that somebody has dropped; its log and doctor say so', async () => {
+    const { dataDir, database } = await ownMirror();
+    database.exec('drop trigger decision_is_final');
+    database.close();
+    const config = placed(dataDir);
+    let log = '';
+    const write = (line: string) => {
+      log += line;
+    };
+    const scrubber = createScrubber();
+    const logger = createLogger({ level: 'info', format: 'json', scrubber, write });
+    const deps = { clock: systemClock(), random: systemRandom(), log: logger, scrubber };
+    const daemon = await openDaemon(config, deps);
+    await daemon.run(AbortSignal.abort());
+    expect(log).toContain('triggers were dropped from the database');
+    const found = (await checkDatabase(config, Date.now())).find((one) => one.check === 'triggers');
+    expect(found).toMatchObject({ grade: 'failed', text: 'dropped: decision_is_final' });
+    expect(found?.advice).toContain('selvedge decisions verify');
   });
 
   it.each(['selvedge.service', 'selvedge@.service'])(

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { endOfSpan, nextCalendarChange, nextOpening } from '../../src/decisions/calendar.ts';
+import {
+  clockFacts,
+  endOfSpan,
+  nextCalendarChange,
+  nextOpening,
+} from '../../src/decisions/calendar.ts';
 import { parseSpan } from '../../src/rules/text/timing.ts';
 import { rulesOf } from '../rules/support.ts';
 import { ACCEPT_SMALL } from './support.ts';
@@ -13,6 +18,10 @@ calendar:
   holidays: ['2026-12-24', '2026-12-25']
 `;
 const { settings } = rulesOf(ACCEPT_SMALL, SETTINGS);
+const LUNCH = `${SETTINGS}  breaks: [{ from: "12:00", to: "12:30" }]
+  half_days: { friday: "14:00", 2026-12-23: "12:00" }
+`;
+const lunch = rulesOf(ACCEPT_SMALL, LUNCH).settings;
 const shown = (at: number | undefined) => at && new Date(at).toISOString().slice(0, 16);
 
 function ends(from: string, text: string): string | number | undefined {
@@ -110,4 +119,42 @@ describe('the calendar changes next', () => {
       }
     },
   );
+});
+
+describe('breaks and half days', () => {
+  const works = (at: string) => clockFacts(Date.parse(at), lunch).business_hours;
+
+  it.each([
+    ['2026-11-18T10:59:59Z', true],
+    ['2026-11-18T11:00:00Z', false],
+    ['2026-11-18T11:29:59Z', false],
+    ['2026-11-18T11:30:00Z', true],
+    ['2026-11-18T14:59:59Z', true],
+    // A Friday.
+    ['2026-11-20T12:59:59Z', true],
+    ['2026-11-20T13:00:00Z', false],
+    // A Wednesday before Christmas.
+    ['2026-12-23T10:59:59Z', true],
+    ['2026-12-23T11:30:00Z', false],
+  ])('at %s somebody is at work: %s', (at, expected) => {
+    expect(works(at)).toBe(expected);
+  });
+
+  it('open again after lunch, and change the calendar at its beginning and end', () => {
+    expect(shown(nextOpening(Date.parse('2026-11-18T11:05:00Z'), lunch))).toBe('2026-11-18T11:30');
+    const changes = (at: string) => shown(nextCalendarChange(Date.parse(at), lunch));
+    expect(changes('2026-11-18T09:00:00Z')).toBe('2026-11-18T11:00');
+    expect(changes('2026-11-18T11:00:00Z')).toBe('2026-11-18T11:30');
+    expect(changes('2026-11-20T12:00:00Z')).toBe('2026-11-20T13:00');
+  });
+
+  it('do not count as business time, and a day with a break is one day', () => {
+    const ends = (from: string, text: string) => {
+      const span = parseSpan(text);
+      return span && shown(endOfSpan(Date.parse(from), span, lunch));
+    };
+    expect(ends('2026-11-18T10:00:00Z', '2 business hours')).toBe('2026-11-18T12:30');
+    expect(ends('2026-11-20T12:00:00Z', '2 business hours')).toBe('2026-11-23T08:00');
+    expect(ends('2026-11-17T10:00:00Z', '2 business days')).toBe('2026-11-19T10:00');
+  });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { deliveryCreated, KEY, secret, sign, startInbox, talk } from './support.ts';
@@ -40,6 +40,34 @@ describe('an event', () => {
     const refresh = await inbox.store.db.selectFrom('refresh').selectAll().execute();
     expect(refresh).toMatchObject([{ order_id: 4711, generation: 3 }]);
     expect(inbox.meter.stats()).toMatchObject({ accepted: 3, duplicates: 2 });
+  });
+
+  it('that comes again with another body is told, and both orders are read', async () => {
+    const inbox = await startInbox();
+    const told = vi.spyOn(inbox.meter, 'changedBody');
+    const [one, other] = [deliveryCreated(4711), deliveryCreated(4712)];
+    await inbox.post(one, sign(one, { id: 'msg_1' }));
+    await inbox.post(one, sign(one, { id: 'msg_1' }));
+    expect(told.mock.calls).toEqual([]);
+    await inbox.post(other, sign(other, { id: 'msg_1' }));
+    expect(told.mock.calls).toEqual([['msg_1']]);
+    const [event] = await inbox.store.db.selectFrom('webhook_event').selectAll().execute();
+    expect(event?.body.toString()).toBe(one);
+    const refresh = await inbox.store.db.selectFrom('refresh').select('order_id').execute();
+    expect(refresh.map((row) => row.order_id).sort()).toEqual([4711, 4712]);
+  });
+
+  it('is known to be refused when each of the last ones was answered 503', async () => {
+    let isWritable = false;
+    const inbox = await startInbox({ writable: () => isWritable });
+    for (let times = 0; times < 3; times += 1) {
+      expect(inbox.meter.refusesAll()).toBeUndefined();
+      expect((await inbox.post(deliveryCreated(1))).status).toBe(503);
+    }
+    expect(inbox.meter.refusesAll()).toBe('unwritable');
+    isWritable = true;
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+    expect(inbox.meter.refusesAll()).toBeUndefined();
   });
 
   it('is taken with every way to write its media type, and with many headers', async () => {
@@ -113,7 +141,10 @@ describe('a request that is no event of ours', () => {
   it('because it is of 2 MiB is answered 413, and the next one is served (L4)', async () => {
     const inbox = await startInbox();
     const big = Buffer.alloc(2 * 1_048_576, 'x');
-    expect((await inbox.post(big)).status).toBe(413);
+    const answer = await inbox.post(big);
+    expect(answer.status).toBe(413);
+    // Of the body nobody reads the rest.
+    expect(answer.headers.get('connection')).toBe('close');
     expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
   });
 

@@ -486,3 +486,56 @@ describe('selvedge report', () => {
     expect(readFileSync(copy).equals(before)).toBe(true);
   });
 });
+
+describe('a file in reports/ that is no report', () => {
+  it.each([
+    ['a pipe', 'it is no file', (path: string) => execFileSync('mkfifo', [path])],
+    [
+      'a bomb of YAML aliases',
+      'alias',
+      (path: string) => {
+        const levels = Array.from({ length: 12 }, (_, level) => {
+          const inner = level === 0 ? 'x' : `*a${level - 1}`;
+          return `k${level}: &a${level} [${Array(10).fill(inner).join(', ')}]`;
+        });
+        writeFileSync(path, `/*\ntitle: T\n${levels.join('\n')}\n*/\nselect 1`);
+      },
+    ],
+    [
+      'larger than a person writes',
+      'larger than',
+      (path: string) => writeFileSync(path, `/* title: T */ select '${'x'.repeat(1_100_000)}'`),
+    ],
+  ])('breaks only itself when it is %s', (_, words, make) => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'sound.sql'), '/* title: Sound */ select 1');
+    make(join(folder, 'wrong.sql'));
+    const { reports, wrong } = readReports(folder);
+    expect(reports.map(({ name }) => name)).toContain('sound');
+    expect(wrong.map(({ name }) => name)).toEqual(['wrong']);
+    expect(wrong[0]?.error.message).toContain(words);
+  });
+});
+
+describe('a report that would take all memory', () => {
+  const limits = { resultBytesMax: 1_000_000, memoryBytesMax: 200_000_000 };
+  const run = async (sql: string) => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    placeDatabase(path);
+    const query = { path, busyTimeoutMs: 1_000, sql, file: 'big.sql', values: {}, rowsMax: 1e9 };
+    const sink = { columns: () => undefined, row: () => undefined };
+    await runQuery({ ...query, limits }, 120_000, systemClock(), sink);
+  };
+  const numbers = (most: number) =>
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${most})`;
+
+  it('ends when its result is too large, and says so', async () => {
+    const sql = `${numbers(100_000)} select i, printf('%100d', i) from n`;
+    await expect(run(sql)).rejects.toThrow(/big\.sql: its result is larger than/);
+  });
+
+  it('ends when SQLite needs too much memory for it, and says so', async () => {
+    const sql = `${numbers(20_000_000)} select length(group_concat(printf('%40d', i))) from n`;
+    await expect(run(sql)).rejects.toThrow(/big\.sql: it needs more than/);
+  });
+});

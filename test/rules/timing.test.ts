@@ -116,6 +116,8 @@ describe('the settings', () => {
         from: '08:00',
         to: '16:30',
         holidays: [],
+        breaks: [],
+        half_days: {},
       },
     });
     expect(safeguards).toEqual({

@@ -11,12 +11,12 @@ export function mountSmallDisk(filesMax = 1_000): string | undefined {
   mkdirSync(folder);
   try {
     const options = `size=12m,nr_inodes=${filesMax}`;
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
+    execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
   } catch {
     return undefined;
   }
   onTestFinished(() => {
-    execFileSync('umount', ['-l', folder]);
+    execFileSync('/bin/umount', ['-l', folder]);
   });
   return folder;
 }

@@ -4,12 +4,15 @@ import { spawnSync } from 'node:child_process';
 const PROGRAMS = new Map([
   ['bash', 'bash'],
   ['curl', 'curl'],
+  ['dpkg', 'dpkg'],
   ['jq', 'jq'],
   ['perl', 'perl-base'],
   ['script', 'bsdutils'],
   ['sqlite3', 'sqlite3'],
   ['systemd-analyze', 'systemd'],
   ['systemd-notify', 'systemd'],
+  ['systemd-sysusers', 'systemd'],
+  ['systemd-tmpfiles', 'systemd'],
 ]);
 
 /** Fails at once, and in one line, where a program is missing. */

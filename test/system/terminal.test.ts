@@ -22,6 +22,80 @@ describe('a running daemon', () => {
     terminal.kill('SIGKILL');
     await until('an orderly stop', () => !existsSync(running) || undefined);
   });
+
+  it('stops as well when its log goes to a file', async () => {
+    const { file, env } = writeConfig();
+    const log = join(dirname(file), 'log');
+    const typed = `exec ${process.execPath} ${LAUNCHER} --config ${file} run > ${log} 2>&1`;
+    const terminal = spawn('script', ['--quiet', '--command', typed, '/dev/null'], { env });
+    onTestFinished(() => void terminal.kill('SIGKILL'));
+    const running = join(dirname(file), 'data', 'local.json');
+    await until('a daemon at the terminal', () => existsSync(running) || undefined);
+    terminal.kill('SIGKILL');
+    const hasStopped = () => readFileSync(log, 'utf8').includes('"stopped"') || undefined;
+    await until('an orderly stop', hasStopped);
+  });
+});
+
+/** Rows of a terminal after all that was written to it; \e[nA and \e[0J are what the demo uses. */
+function screen(written: string, columns: number): string[] {
+  const rows = [''];
+  let at = 0;
+  const step = (): void => {
+    at += 1;
+    if (at === rows.length) rows.push('');
+  };
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  for (const [piece, up] of written.matchAll(/\u001b\[(\d*)[A-Za-z]|\r|\n|[^\u001b\r\n]+/g)) {
+    if (piece === '\n') step();
+    else if (piece.endsWith('A') && up) at = Math.max(0, at - Number(up));
+    else if (piece === '\u001b[0J') rows.splice(at, Infinity, '');
+    else if (piece !== '\r' && up === undefined) {
+      let rest = piece;
+      while (rest !== '') {
+        const room = columns - (rows[at]?.length ?? 0);
+        rows[at] += rest.slice(0, room);
+        rest = rest.slice(room);
+        if (rest !== '') step();
+      }
+    }
+  }
+  return rows;
+}
+
+describe('selvedge demo', () => {
+  it.each([60, 80, 120, 200])('fits a terminal of %i columns', async (columns) => {
+    const dir = join(temporaryFolder(), 'demo');
+    const demo = `${process.execPath} ${LAUNCHER} demo --dir ${dir}`;
+    const typed = `stty cols ${columns} rows 40; exec ${demo}`;
+    const args = ['--quiet', '--return', '--command', typed, '/dev/null'];
+    const terminal = spawn('script', args, { env: launcherEnv() });
+    onTestFinished(() => void terminal.kill('SIGKILL'));
+    let shown = '';
+    terminal.stdout.on('data', (chunk) => {
+      shown += String(chunk);
+    });
+    const exit = once(terminal, 'exit');
+    await until('a confirmed answer', () => /answer .*confirmed/.test(shown) || undefined);
+    await until('the state below', () => /answers +\d+ confirmed/.test(shown) || undefined);
+    const rows = screen(shown, columns);
+    // A line that the terminal breaks would be counted as one, and leave the older state behind.
+    expect(rows.filter((row) => /^─+$/.test(row))).toHaveLength(1);
+    expect(rows.filter((row) => row.startsWith('Ctrl-C stops'))).toHaveLength(1);
+    expect(rows[0]).toMatch(/^A wholesale platform packs your orders; each packed/);
+    const text = rows.join(' ').replace(/\s+/g, ' ');
+    expect(text).toContain('no_rule no rule applies; the delivery waits for a person');
+    expect(text).toMatch(/streams stock 20000, .* season /);
+    const decided = text.search(/delivery \d+ (accept|hold|no_rule)/);
+    expect(decided).toBeGreaterThan(text.indexOf('stock: complete'));
+    expect(text.indexOf('stock: complete')).toBeGreaterThan(0);
+    // Ctrl-C, as a person types it.
+    terminal.stdin.write('\u0003');
+    expect(await exit).toEqual([0, null]);
+    const end = screen(shown, columns).join(' ').replace(/\s+/g, ' ');
+    expect(end).toMatch(/Stopped after .* Deliveries decided: \d+ .* Next: .* selvedge init/);
+    expect(end).not.toContain('Ctrl-C stops both sides');
+  });
 });
 
 describe('selvedge init', () => {

@@ -1,18 +1,18 @@
 /** `selvedge demo`: both sides in one process, with a seeded world, in a folder of its own. */
-import { relative } from 'node:path';
 import { Command } from 'commander';
 import { requireConfig } from '../../config/load.ts';
-import { openDaemon } from '../../daemon/daemon.ts';
+import { type DaemonEvents, openDaemon } from '../../daemon/daemon.ts';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
-import type { Reference } from '../../reference/reference.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { type DemoFolder, prepareDemoFolder } from './folder.ts';
+import { prepareDemoFolder } from './folder.ts';
+import { textWidth, wrap } from './layout.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
+import { ABOUT, type Counted, introduction, summary } from './texts.ts';
 
 interface DemoOptions {
   readonly dir: string;
@@ -23,18 +23,19 @@ interface DemoOptions {
 
 const WEBHOOK_SECRET_BYTES = 24;
 
-function introduction(folder: DemoFolder, reference: Reference): string[] {
-  const [, script = ''] = process.argv;
-  const program = script.endsWith('.mjs') ? `node ${relative('', script)}` : 'selvedge';
-  const command = `${program} --config ${relative('', folder.configFile)}`;
-  return [
-    `reference service  ${reference.v1Url}  (keys: ${folder.keysFile})`,
-    `control API        ${reference.controlUrl}`,
-    `database           ${folder.path}/data/mirror.db`,
-    `in another shell   ${command} deliveries list --held`,
-    `                   ${command} deliveries explain <delivery>`,
-    `                   ${command} status`,
-  ];
+/** Counts for the summary, and passes on to the live view, if any. */
+function countingEvents(counted: Counted, view: LiveView | undefined): Partial<DaemonEvents> {
+  return {
+    ...view?.events,
+    decided(decided) {
+      counted.outcomes.set(decided.orderDeliveryId, decided.outcome.kind);
+      view?.events.decided(decided);
+    },
+    pushEnded(item, state) {
+      counted.pushes.set(state, (counted.pushes.get(state) ?? 0) + 1);
+      view?.events.pushEnded(item, state);
+    },
+  };
 }
 
 function demoLogger(context: CliContext, view: LiveView | undefined): Logger {
@@ -53,6 +54,7 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
     output.isTerminal && options.plain !== true ? createLiveView(output, clock) : undefined;
   const log = demoLogger(context, view);
   const webhookSecret = `whsec_${random.bytes(WEBHOOK_SECRET_BYTES).toString('base64')}`;
+  for (const line of wrap(ABOUT, textWidth(output.columns()))) output.line(line);
   await runUntilSignal(async (signal) => {
     // Not before it is asked for: the daemon would carry all of it along.
     const { parseKnobs } = await import('../../reference/control/knob-store.ts');
@@ -66,13 +68,17 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
     });
     try {
       const folder = prepareDemoFolder(options.dir, reference, webhookSecret, options.rules);
-      for (const line of introduction(folder, reference)) output.line(line);
+      for (const line of introduction(folder, reference, textWidth(output.columns())))
+        output.line(line);
       const written = { file: folder.configFile, env: context.env, scrubber };
       const readConfig = () => requireConfig(written).config;
       const config = readConfig();
       // The daemon would go on without them; who tries out rules wants to see the mistake.
       loadRuleSet(config.rules.directory);
-      const deps = { clock, random, log, scrubber, events: view?.events ?? {} };
+      const counted: Counted = { outcomes: new Map(), pushes: new Map() };
+      const startedAt = clock.monotonic();
+      const events = countingEvents(counted, view);
+      const deps = { clock, random, log, scrubber, events };
       const daemon = await openDaemon(config, { ...deps, readConfig });
       const failed = new AbortController();
       const stop = AbortSignal.any([signal, failed.signal]);
@@ -88,6 +94,9 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
       for (const part of parts) part.catch((error: unknown) => failed.abort(error));
       await Promise.allSettled(parts);
       await Promise.all(parts);
+      const ranMs = clock.monotonic() - startedAt;
+      const width = textWidth(output.columns());
+      for (const line of summary(folder, counted, ranMs, width)) output.line(line);
     } finally {
       await reference.close();
     }

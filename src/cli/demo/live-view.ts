@@ -4,13 +4,18 @@
  */
 import type { DaemonEvents } from '../../daemon/daemon.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { readStatus, type Status } from '../../ops/status.ts';
+import { readStatus, type Status, type StreamStatus } from '../../ops/status.ts';
 import type { Db } from '../../store/store.ts';
 import type { Output } from '../output.ts';
+import { entries, rowsOf, textWidth, wrap } from './layout.ts';
+import { padKind } from './texts.ts';
 
 const REDRAW_MS = 1_000;
-const WIDTH_MAX = 110;
+
+/** Width of the time and the two spaces behind it. */
+const TIME_INDENT = ' '.repeat(10);
 
 export interface LiveView {
   readonly events: DaemonEvents;
@@ -21,45 +26,78 @@ export interface LiveView {
 
 type Style = Parameters<Output['style']>[0];
 
+/** One word of a line that has a colour. */
+interface Coloured {
+  readonly word: string;
+  readonly style: Style;
+}
+
 const STYLES: Readonly<Record<string, Style>> = {
   accept: 'green',
   hold: 'yellow',
   reject: 'red',
-  nothing: 'dim',
+  no_rule: 'dim',
 };
 
-function counts(record: Readonly<Record<string, number>>): string {
-  return Object.entries(record)
-    .map(([name, count]) => `${count} ${name}`)
-    .join('  ');
+/** Streams that a decision needs, in this order; the others follow. */
+const FIRST_STREAMS: readonly string[] = ['stock', 'season', 'orders'];
+
+function rank({ stream }: StreamStatus): number {
+  const place = FIRST_STREAMS.indexOf(stream);
+  return place < 0 ? FIRST_STREAMS.length : place;
 }
 
-function footerOf(status: Status): string[] {
-  const streams = status.streams.map(({ stream, ageMs, rows, running }) => {
-    const age = ageMs === null ? 'first pull' : `${formatDuration(Math.max(0, ageMs))} old`;
-    return `${stream} ${rows ?? '…'} rows, ${age}${running ? ' ⟳' : ''}`;
-  });
+function streamEntry({ stream, ageMs, rows, running }: StreamStatus): string {
+  if (ageMs === null) return `${stream} ${running ? 'comes in' : 'waits'}`;
+  const age = formatDuration(Math.floor(Math.max(0, ageMs) / 1_000) * 1_000);
+  return `${stream} ${rows ?? 0}, ${age} old`;
+}
+
+function counts(record: Readonly<Record<string, number>>): string[] {
+  const given = Object.entries(record).map(([name, count]) => `${count} ${name}`);
+  return given.length === 0 ? ['none yet'] : given;
+}
+
+function footerOf(status: Status, columns: number): string[] {
+  const streams = [...status.streams].sort((one, other) => rank(one) - rank(other));
+  const { count } = status.events;
+  const waiting = status.refreshWaiting;
   return [
-    '─'.repeat(78),
-    `streams     ${streams.join('   ')}`,
-    `events      ${status.events.count} received   ${status.refreshWaiting} orders to read`,
-    `deliveries  ${counts(status.deliveries)}`,
-    `pending     ${counts(status.pending)}`,
-    `pushes      ${counts(status.outbox)}`,
+    '─'.repeat(columns),
+    ...entries('streams     ', streams.map(streamEntry), columns),
+    ...entries('events      ', [`${count} received`, `${waiting} orders to read`], columns),
+    ...entries('deliveries  ', counts(status.deliveries), columns),
+    ...entries('pending     ', counts(status.pending), columns),
+    ...entries('answers     ', counts(status.outbox), columns),
     'Ctrl-C stops both sides',
-  ].map((line) => line.slice(0, WIDTH_MAX));
+  ];
 }
 
 export function createLiveView(output: Output, clock: Clock): LiveView {
   let footer: readonly string[] = [];
-  const erase = (): string => (footer.length === 0 ? '' : `\u001b[${footer.length}A\u001b[0J`);
+  const width = (): number => textWidth(output.columns());
+  const erase = (): string => {
+    const rows = rowsOf(footer, output.columns());
+    return rows === 0 ? '' : `\u001b[${rows}A\u001b[0J`;
+  };
   const draw = (lines: readonly string[]): void => {
     output.control(erase());
     output.line(lines.join('\n'));
   };
-  const say = (text: string): void => {
+  const say = (text: string, coloured?: Coloured): void => {
     const time = new Date(clock.now()).toISOString().slice(11, 19);
-    draw([`${output.style('dim', time)}  ${text}`, ...footer]);
+    const [first = '', ...more] = visible(text, '\n')
+      .split('\n')
+      .flatMap((line) => wrap(`${TIME_INDENT}${line}`, width(), TIME_INDENT));
+    const rest = first.slice(TIME_INDENT.length);
+    const at = coloured ? rest.indexOf(coloured.word) : -1;
+    const shown =
+      coloured && at >= 0
+        ? rest.slice(0, at) +
+          output.style(coloured.style, coloured.word) +
+          rest.slice(at + coloured.word.length)
+        : rest;
+    draw([`${output.style('dim', time)}  ${shown}`, ...more, ...footer]);
   };
   return {
     say,
@@ -71,23 +109,25 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
       },
       decided({ orderDeliveryId, outcome }) {
         const { kind, rules, reason } = outcome;
-        const verdict = output.style(STYLES[kind] ?? 'dim', kind.padEnd(7));
-        const by = rules.length > 0 ? `  [${rules.join(' ')}]` : '';
-        say(`delivery ${orderDeliveryId}  ${verdict} ${reason}${by}`.slice(0, WIDTH_MAX + 20));
+        const by = rules.length > 0 ? ` [${rules.join(' ')}]` : '';
+        const style = STYLES[kind] ?? 'dim';
+        say(`delivery ${orderDeliveryId}  ${padKind(kind)}  ${reason}${by}`, { word: kind, style });
       },
       pushEnded({ reference }, state) {
-        say(`push ${reference}  ${output.style(state === 'confirmed' ? 'green' : 'red', state)}`);
+        const style = state === 'confirmed' ? 'green' : 'red';
+        say(`answer ${reference}  ${state}`, { word: state, style });
       },
     },
     async run(db, signal) {
       while (!signal.aborted) {
         const status = await readStatus(db, clock.now(), {});
         if (signal.aborted) break;
-        const lines = footerOf(status);
+        const lines = footerOf(status, width());
         draw(lines);
         footer = lines;
         await clock.sleep(REDRAW_MS, signal).catch(() => undefined);
       }
+      output.control(erase());
       footer = [];
     },
   };

@@ -191,7 +191,8 @@ function headOf(options: Options, isListening: boolean): string[] {
 /** Without rules nothing could be decided; the shipped ones only observe until told otherwise. */
 function copyRules(directory: string, context: CliContext): void {
   if (existsSync(directory)) return;
-  cpSync(EXAMPLE_RULES, directory, { recursive: true });
+  const filter = (path: string) => basename(path) !== 'cookbook';
+  cpSync(EXAMPLE_RULES, directory, { recursive: true, filter });
   context.output.note(`wrote ${directory}: example rules (rules.mode is observe: nothing is sent)`);
 }
 

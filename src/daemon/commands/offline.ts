@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Scrubber } from '../../lib/secret.ts';
+import { requireFirstStart } from '../../store/backup/first-start.ts';
 import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type Store, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
@@ -34,6 +35,7 @@ export async function workOffline<T>(
   makeDataFolder(config.dataDir);
   const folder = lockFolder(lockFile(config.dataDir));
   try {
+    requireFirstStart(config, deps.clock.now());
     const { store } = await openStore(storeOptions(config), deps.clock);
     const stopping = new AbortController();
     const service = await createService(config.service, { ...deps, store, stop: stopping.signal });

@@ -6,6 +6,7 @@ import { formatDuration } from '../../lib/units.ts';
 import { describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
+import { TRIGGER_ADVICE } from '../../store/migrate.ts';
 import { describePause, resumeStep } from '../../store/pauses.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
@@ -30,6 +31,12 @@ async function checkIntegrity({ db }: SqliteStore): Promise<Finding> {
   const found = rows[0]?.quick_check ?? 'no answer';
   if (found === 'ok') return fine('database', 'whole (quick_check)');
   return bad('database', found, 'stop the daemon; selvedge backup restore (docs/operating)');
+}
+
+function checkTriggers(store: SqliteStore): Finding {
+  const missing = store.missingTriggers();
+  if (missing.length === 0) return fine('triggers', 'decisions are append-only');
+  return bad('triggers', `dropped: ${missing.join(', ')}`, TRIGGER_ADVICE);
 }
 
 function checkStreams(streams: Installation['streams']): Finding {
@@ -98,7 +105,8 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
     const found = await readInstallation(store.db, config, now);
     const daemon = checkDaemon(config, found);
     const names = await checkNames(store);
-    return [daemon, await checkIntegrity(store), ...checkFreshness(found), ...names];
+    const checked = [await checkIntegrity(store), checkTriggers(store)];
+    return [daemon, ...checked, ...checkFreshness(found), ...names];
   } finally {
     await store.close();
   }

@@ -91,6 +91,11 @@ function cannotWrite({ failed }: Pick<Lease, 'failed'>): string[] {
   return times < RENEWALS_FAILED_MIN ? [] : [`the database cannot be written: ${why}`];
 }
 
+function refusesEvents(meter: Meter): string[] {
+  const reason = meter.refusesAll();
+  return reason === undefined ? [] : [`events are answered 503: ${reason}`];
+}
+
 export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
@@ -116,6 +121,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
     unready: () => [
       ...(deps.isOpen() ? [] : ['the listeners do not accept']),
       ...cannotWrite(deps.lease),
+      ...refusesEvents(deps.meter),
       ...(space.allows('receive') ? [] : ['the disk is nearly full']),
     ],
   };

@@ -3,46 +3,16 @@
  * the share of all that was decided. Accepts are counted from the database, in the transaction that
  * enqueues the next one; those whose push came to nothing do not count. A day is any 24 hours.
  */
-import { sql } from 'kysely';
 import { AMOUNT_DECIMALS, sumOfUnits } from '../../lib/money.ts';
 import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 import { countedOf, decidedToday } from '../reject/caps.ts';
+import { type AcceptedBefore, acceptedSince, DAY_MS } from './accepted.ts';
 
-const DAY_MS = 86_400_000;
 /** A delivery over a limit is looked at again after this time: pushes that fail free the limit. */
 const LOOK_MS = 600_000;
-
-interface AcceptedBefore {
-  readonly at: number;
-  readonly accountNo: string | null;
-  readonly currency: string | null;
-  /** In units (lib/money.ts); null: a price or a quantity is not known. */
-  readonly amount: number | null;
-}
-
-/** Other deliveries that the rules accepted since then. */
-async function acceptedSince(
-  tx: Tx,
-  orderDeliveryId: number,
-  since: number,
-): Promise<readonly AcceptedBefore[]> {
-  const { rows } = await sql<AcceptedBefore>`
-    select n.at, o.account_no accountNo, c.currency,
-      (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
-        sum(l.price * l.fulfilled_quantity), null)
-        from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
-    from decision n
-    join outbox p on p.decision_id = n.decision_id
-    left join sales_order o on o.order_id = n.order_id
-    left join order_currency c on c.order_id = n.order_id
-    where n.at > ${since} and n.outcome = 'accept' and n.actor = 'daemon'
-      and p.state not in ('canceled', 'refused', 'dead')
-      and n.order_delivery_id <> ${orderDeliveryId}`.execute(tx);
-  return rows;
-}
 
 function amountOver(
   today: readonly AcceptedBefore[],

@@ -147,10 +147,12 @@ export async function reportStaleStreams(
   }
 }
 
+const PRODUCT = 'brand|category|country_of_origin|gender|style_no|type|weight';
+const STOCK = `missing|stock_|list_price|net_price|discount|${PRODUCT}`;
+
 /** Streams that a fact comes from at all; decisions wait for the first complete pull of each. */
 const READ_FROM: Readonly<Record<string, RegExp>> = {
-  stock:
-    /^(stock\.|delivery\.lines\.(stock_|missing|list_price|net_price|discount|style_no|brand))/,
+  stock: new RegExp(`^(stock\\.|delivery\\.weight$|delivery\\.lines\\.(${STOCK}))`),
   styles: /^delivery\.lines\.(style_active|noos|color_active)$/,
   seasons: /^season\./,
 };

@@ -154,11 +154,11 @@ export async function wouldReconsider(
   orderDeliveryId: number,
 ): Promise<boolean> {
   const { rules, now } = context;
-  const { settings } = rules.ruleSet;
+  const { settings, rules: read } = rules.ruleSet;
   const accept = await ourAccept(tx, orderDeliveryId, now);
   if (accept === undefined) return true;
   if (!asksAboutAccepted(rules.ruleSet)) return false;
-  const subject = await readSubject(tx, orderDeliveryId, { now, settings });
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
   if (!subject) return false;
   const judged = judgeAccepted(context, subject, accept);
   const change = await changeOf(tx, judged);

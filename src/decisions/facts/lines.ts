@@ -5,14 +5,19 @@
  * what earlier lines of this delivery take: nobody counts on the same last piece twice.
  */
 import { sql } from 'kysely';
+import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
-import { currencyOf, nameOf, spellingsOf } from '../../lib/strings.ts';
+import { countryOf, currencyOf, emptyToNull, nameOf, spellingsOf } from '../../lib/strings.ts';
 import { byBarcode } from '../../mirror/catalog/spelt.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
+import type { Delivered } from './delivered.ts';
+import type { IsRead } from './history.ts';
 import { reservedPieces } from './reserved.ts';
+import { windowFacts } from './windows.ts';
 
 /** The lines of an order, without names that are empty. */
 export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
@@ -51,11 +56,17 @@ interface OrderOfLines {
   readonly season: string | null;
 }
 
+interface StockRead {
+  /** 0: never. */
+  readonly at: number;
+  readonly unlisted: 0 | null;
+}
+
 /**
  * When the stock was read last, as a whole, and what is free of a variant that it does not list:
  * none, for an account that lists only what is in stock.
  */
-async function readStock(tx: Tx): Promise<{ readonly at: number; readonly unlisted: 0 | null }> {
+async function readStock(tx: Tx): Promise<StockRead> {
   const row = await tx
     .selectFrom('stream_state')
     .select(['complete_at', 'unlisted'])
@@ -80,21 +91,57 @@ const LISTED = [
   'color_code',
   'brand_name',
   'color_active',
+  'category',
+  'gender',
 ] as const;
 
-type Listed = Pick<Tables['season_variant'], (typeof LISTED)[number]>;
+interface Listed extends Pick<Tables['season_variant'], (typeof LISTED)[number]> {
+  /** Members without a column; null where no rule asks for one of them. */
+  readonly extra: string | null;
+}
+
+const EXTRA_FACTS = ['type', 'weight', 'country_of_origin'];
+
+/** SQL: the members without a column, which cost a look-up, where a rule asks for one of them. */
+function extraColumn(isRead: IsRead) {
+  const isAsked =
+    isRead('delivery.weight') || EXTRA_FACTS.some((name) => isRead(`delivery.lines.${name}`));
+  return (isAsked ? sql<string | null>`extra` : sql<string | null>`null`).as('extra');
+}
+
+function textIn(members: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = members[name];
+  return typeof value === 'string' ? nameOf(value) : null;
+}
+
+/** What the lists say of the product, besides its prices. */
+function productFacts(listed: Listed | undefined) {
+  const { details } = parseJsonObject(listed?.extra ?? '{}');
+  const members = isJsonObject(details) ? details : {};
+  const { weight } = members;
+  return {
+    category: emptyToNull(listed?.category),
+    gender: emptyToNull(listed?.gender),
+    type: textIn(members, 'type'),
+    // Rounded up, so that a weight above a limit never looks equal to it.
+    weight: typeof weight === 'number' && weight >= 0 ? Math.ceil(weight) : null,
+    country_of_origin: countryOf(textIn(members, 'countryOfOrigin')),
+  };
+}
 
 /** Reads the season's variants of these barcodes for a pre-order; empty for other orders. */
 async function seasonVariants(
   tx: Tx,
   season: string | null,
   barcodes: readonly string[],
+  isRead: IsRead,
 ): Promise<ReadonlyMap<string, Listed>> {
   if (season === null) return new Map();
   return byBarcode(barcodes, (asked) =>
     tx
       .selectFrom('season_variant')
       .select(LISTED)
+      .select(extraColumn(isRead))
       .where(inKeys('barcode', asked))
       .where(inKeys('season_name', spellingsOf(season)))
       .where('deleted_at', 'is', null)
@@ -185,12 +232,13 @@ function listedPrices(listed: Listed | undefined, currency: string | null) {
   };
 }
 
-function variantsOf(tx: Tx, barcodes: readonly string[]) {
+function variantsOf(tx: Tx, barcodes: readonly string[], isRead: IsRead) {
   return byBarcode(barcodes, (asked) =>
     tx
       .selectFrom('stock_variant')
       .select(LISTED)
-      .select(['quantity', 'season_name'])
+      .select(['quantity', 'season_name', 'changed_at'])
+      .select(extraColumn(isRead))
       .where(inKeys('barcode', asked))
       .where('deleted_at', 'is', null)
       .execute(),
@@ -201,10 +249,40 @@ function freeOf(quantity: number | null, others: number | null): number | null {
   return quantity === null || others === null ? null : Math.max(0, quantity - others);
 }
 
+/** Age of the stock figure; null when it was never read, or the clock was set back since. */
+function stockAge(
+  variant: { readonly changed_at: number } | undefined,
+  read: StockRead,
+  now: number,
+): number | null {
+  const unlistedAt = read.unlisted === 0 ? read.at : 0;
+  const at = variant ? Math.max(read.at, variant.changed_at) : unlistedAt;
+  return at === 0 || at > now ? null : now - at;
+}
+
+/** Age of the last complete pull of the stock. */
+export async function stockFacts(tx: Tx, now: number): Promise<{ readonly age: number | null }> {
+  const { at } = await readStock(tx);
+  return { age: at === 0 || at > now ? null : now - at };
+}
+
+/** Pieces that the order is short of; null where it does not have the barcode. */
+function remainingOf(ordered: number | null, packed: number | null): number | null {
+  return ordered === null || packed === null ? null : ordered - packed;
+}
+
+export interface LinesContext {
+  readonly delivered: Delivered;
+  readonly isRead: IsRead;
+  readonly settings: RuleSet['settings'];
+  readonly now: number;
+}
+
 export async function lineFacts(
   tx: Tx,
   orderDeliveryId: number,
   order: OrderOfLines,
+  { delivered, isRead, settings, now }: LinesContext,
 ): Promise<LineFacts[]> {
   const packed = await tx
     .selectFrom('delivery_line')
@@ -215,8 +293,8 @@ export async function lineFacts(
   const lines = packed.map(withNames);
   const readable = lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
   const barcodes = [...new Set(readable)];
-  const stock = await variantsOf(tx, barcodes);
-  const ahead = await seasonVariants(tx, order.season, barcodes);
+  const stock = await variantsOf(tx, barcodes, isRead);
+  const ahead = await seasonVariants(tx, order.season, barcodes, isRead);
   const prices: ReadonlyMap<string, Listed> = order.season === null ? stock : ahead;
   const known = [...stock.values(), ...ahead.values()];
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
@@ -236,6 +314,9 @@ export async function lineFacts(
     const about: Listed | undefined = variant ?? price;
     const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);
     const style = color ?? colors.get(`${about?.style_no}/`);
+    const orderedPieces = ordered.length > 0 ? piecesOf(ordered) : null;
+    const season = line.season_name ?? nameOf(variant?.season_name);
+    const deliveryName = line.delivery_name ?? agreed(meant, (one) => one.delivery_name);
     return {
       barcode: line.barcode,
       quantity: line.fulfilled_quantity,
@@ -243,12 +324,16 @@ export async function lineFacts(
       price: line.price,
       order_price: agreed(meant, (one) => one.price),
       ...listedPrices(price, order.currency),
-      ordered: ordered.length > 0 ? piecesOf(ordered) : null,
+      ordered: orderedPieces,
+      remaining_quantity: remainingOf(orderedPieces, delivered.of(barcode)),
       stock_free: variant ? freeOf(variant.quantity, others) : read.unlisted,
+      stock_age: stockAge(variant, read, now),
+      ...productFacts(about),
+      ...windowFacts(season, deliveryName, settings),
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,
-      season: line.season_name ?? nameOf(variant?.season_name),
-      delivery_name: line.delivery_name ?? agreed(meant, (one) => one.delivery_name),
+      season,
+      delivery_name: deliveryName,
       style_active: flagOf(style?.style_active),
       noos: noosOf(color?.noos_type),
       color_active: flagOf(about?.color_active) ?? flagOf(color?.color_active),

@@ -1,5 +1,6 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { worthOf } from '../../lib/money.ts';
 import {
   countryOf,
@@ -15,6 +16,7 @@ import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
+import type { Delivered } from './delivered.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
 
 export class UnknownStatus extends Error {
@@ -72,6 +74,24 @@ export function orderHash(order: string): RawBuilder<string> {
     || iif(${column('deleted_at')} is null, '', ':gone')`;
 }
 
+const ADDRESS_MEMBERS = ['address', 'city', 'zip', 'countryCode'] as const;
+
+/** Null where the service tells nothing of the address at all. */
+function addressFacts(text: string) {
+  const parsed = tryParseJson(text);
+  const address = isJsonObject(parsed) ? parsed : {};
+  const member = (name: (typeof ADDRESS_MEMBERS)[number]): string | null => {
+    const value = address[name];
+    return typeof value === 'string' ? nameOf(value) : null;
+  };
+  const isTold = Object.values(address).some((value) => value !== null);
+  return {
+    zip: member('zip'),
+    city: member('city'),
+    address_complete: isTold ? ADDRESS_MEMBERS.every((name) => member(name) !== null) : null,
+  };
+}
+
 interface MirroredOrder {
   readonly facts: Facts['order'];
   /** Paths that matter to a decision and could not be read. */
@@ -86,6 +106,7 @@ export async function orderFacts(
   orderId: number,
   orderDeliveryId: number,
   lines: readonly OrderLine[],
+  delivered: Delivered,
 ): Promise<MirroredOrder | undefined> {
   const order = await tx
     .selectFrom('sales_order')
@@ -102,6 +123,7 @@ export async function orderFacts(
   if (!order) return undefined;
   const unread = unreadPaths(order.unread);
   const areLinesRead = !unread.includes('orderLineItems');
+  const currency = currencyOf(order.agreed_currency);
   const sized = lines.every((line) => line.size_quantity !== null);
   const status = statusAmong(ORDER_STATUSES, order.status);
   // A season that cannot be read is one, and not none.
@@ -117,9 +139,11 @@ export async function orderFacts(
     status,
     created_at: order.created_at ?? order.first_seen_at,
     country: countryOf(order.country_code),
-    currency: currencyOf(order.agreed_currency),
+    ...addressFacts(order.shipping_address),
+    currency,
     amount: areLinesRead ? worthOf(lines) : null,
     quantity: areLinesRead ? piecesOf(lines) : null,
+    delivered_quantity: delivered.quantity,
     size_quantity: sized ? lines.reduce((sum, line) => sum + (line.size_quantity ?? 0), 0) : null,
     freight_amount: order.freight_amount,
     freight_type: order.freight_type,

@@ -143,7 +143,8 @@ async function decide(
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
   const { ruleSet } = rules;
-  const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
+  const { settings, rules: read } = ruleSet;
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
   if (!subject) {
     const detail = 'the delivery is gone from the mirror';
     await endEntry(tx, orderDeliveryId, { state: 'withdrawn', by: 'daemon', detail, at: now });

@@ -194,7 +194,8 @@ async function remember(
 async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: number, at: number) {
   const rules = deps.rules();
   const { ruleSet } = rules;
-  const subject = await readSubject(tx, id, { now: at, settings: ruleSet.settings });
+  const { settings, rules: read } = ruleSet;
+  const subject = await readSubject(tx, id, { now: at, settings, rules: read });
   if (!subject) return refuse('no_order', 'its order is not mirrored yet', 'try again shortly');
   const mode = 'live' as const;
   const asked = await askRules(tx, { rules, mode, now: at }, subject);

@@ -104,7 +104,8 @@ async function answerFor(
 ): Promise<Answer> {
   const { rules: ruleSet, shadowAsLive = false } = options;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
+  const { settings, rules: read } = ruleSet;
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
   if (!subject) return { after: null, rules: [], reason: 'its order is not mirrored yet' };
   // A delivery with a push under way is skipped: the facts of the others include its claim.
   const left = await whyLeftToPeople(tx, subject);

@@ -3,11 +3,9 @@
  * currency the number is meant: `order.currency == "DKK"`, or a table with a row per currency.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
+import type { CurrencyOwner } from '../facts/table.ts';
 import type { Shape } from './shape.ts';
 import { textOf } from './tree.ts';
-
-/** The owner of an amount's currency: the order, or the ERP's credit figures. */
-export type CurrencyOwner = 'order' | 'credit';
 
 function isZero(node: ASTNode): boolean {
   return node.op === 'value' && (node.args === 0n || node.args === 0);
@@ -22,7 +20,7 @@ export interface Side {
 export interface BareAmount {
   readonly start: number;
   readonly end: number;
-  readonly owner: CurrencyOwner;
+  readonly owner: Exclude<CurrencyOwner, 'base'>;
 }
 
 /** Reads the type that the library's checker found, so the condition must be checked before. */
@@ -48,8 +46,9 @@ export function bareAmounts(
     const { node, owner } = amount;
     if (!isAmount(node) || isAmount(other) || isZero(other)) return [];
     const { start, end } = node;
+    // The settings fix the base currency, so that a bare number has one.
     return [...(owner ? [owner] : owners)].flatMap((one) =>
-      isTableByCurrency(other, one) ? [] : [{ start, end, owner: one }],
+      one === 'base' || isTableByCurrency(other, one) ? [] : [{ start, end, owner: one }],
     );
   });
 }
@@ -69,6 +68,7 @@ export function amountOwner(
 /** The currency owner of a fact; undefined when it is not an amount. */
 export function fieldOwner(shape: Shape): CurrencyOwner | undefined {
   if (shape.kind !== 'field' || shape.field.type !== 'money') return undefined;
+  if (shape.field.unit === 'order.base_currency') return 'base';
   return shape.path.startsWith('customer.credit') ? 'credit' : 'order';
 }
 

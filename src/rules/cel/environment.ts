@@ -46,6 +46,7 @@ const SCALAR_TYPES = {
   int: 'int',
   money: 'Money',
   percent: 'Decimal',
+  decimal: 'Decimal',
   duration: DURATION,
   timestamp: TIMESTAMP,
   strings: 'list<string>',
@@ -157,7 +158,7 @@ export function createEnvironment(types: SetTypes): Environment {
   for (const record of ['line', 'credit', 'delivery', 'order', 'customer'] as const) {
     registerRecord(env, record);
   }
-  for (const record of ['season', 'clock'] as const) registerRecord(env, record);
+  for (const record of ['season', 'stock', 'today', 'clock'] as const) registerRecord(env, record);
   env.registerType('Lists', {
     ctor: ListsRecord,
     fields: mapTypes(types.lists, (type) => `list<${type}>`),

@@ -6,9 +6,9 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
 import { DURATION_MS_MAX, parseDuration, parseExactTime } from '../../lib/units.ts';
-import type { FieldSpec } from '../facts/table.ts';
+import type { CurrencyOwner, FieldSpec } from '../facts/table.ts';
 import { unknownCode } from './codes.ts';
-import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
+import { amountOwner, fieldOwner, type Side } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { CLOCK_HINT, DURATION_HINT, syntaxHint, TIMESTAMP_HINT, timestampHint } from './hints.ts';
 import {

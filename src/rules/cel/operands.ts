@@ -32,13 +32,14 @@ export type Operand =
 export interface OperandProgram {
   readonly run: (context: CelContext) => Operand;
   /**
-   * Whether another value makes another decision of the same outcome. An age and the clock move all
-   * the time, and of a list counts only whether it makes another outcome.
+   * Whether another value makes another decision of the same outcome. An age, the clock and
+   * the sums of a day move all the time, and of a list counts only whether it makes another
+   * outcome.
    */
   readonly decides: boolean;
 }
 
-const BY_TIME = /^clock\b|(?:^|[._])age$/;
+const BY_TIME = /^(?:clock|today)\b|(?:^|[._])age$|_today$/;
 
 function decidesBy(reads: readonly string[]): boolean {
   const ofLists = reads.length > 0 && reads.every((path) => /^lists\b/.test(path));

@@ -4,7 +4,8 @@
  * so that no failure looks like a "no".
  */
 import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/cel-js';
-import { type BareAmount, bareAmounts, type CurrencyOwner, pinnedCurrencies } from './currency.ts';
+import type { CurrencyOwner } from '../facts/table.ts';
+import { type BareAmount, bareAmounts, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
 import { type Lookup, lintExpression, type Read, type TextTest } from './lint.ts';

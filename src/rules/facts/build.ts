@@ -8,7 +8,15 @@ import { isJsonObject } from '../../lib/json.ts';
 import { AMOUNT_DECIMALS } from '../../lib/money.ts';
 import { Money, parseDecimal } from '../cel/decimal.ts';
 import type { Facts } from './plain.ts';
-import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
+import {
+  type CurrencyOwner,
+  currencyOwner,
+  type FieldSpec,
+  fieldsOf,
+  isRecordName,
+  type RecordName,
+  ROOT_NAMES,
+} from './table.ts';
 
 /** Each record has its own class: the CEL engine distinguishes types by constructor. */
 class RecordBase {
@@ -22,6 +30,8 @@ class OrderRecord extends RecordBase {}
 class CustomerRecord extends RecordBase {}
 class CreditRecord extends RecordBase {}
 class SeasonRecord extends RecordBase {}
+class StockRecord extends RecordBase {}
+class TodayRecord extends RecordBase {}
 class ClockRecord extends RecordBase {}
 export class ExtraRecord extends RecordBase {}
 
@@ -33,6 +43,8 @@ export const RECORD_CLASSES = {
   customer: CustomerRecord,
   credit: CreditRecord,
   season: SeasonRecord,
+  stock: StockRecord,
+  today: TodayRecord,
   clock: ClockRecord,
 } as const;
 
@@ -50,8 +62,7 @@ export function celDuration(ms: number): Duration {
 }
 
 interface Conversion {
-  readonly order: string;
-  readonly credit: string;
+  readonly currencies: Readonly<Record<CurrencyOwner, string>>;
   readonly extra: ExtraTypes;
 }
 
@@ -70,25 +81,26 @@ function celExtra(value: unknown, types: ExtraTypes): ExtraRecord {
 function celScalar(
   field: FieldSpec,
   value: unknown,
-  currency: string,
+  owner: CurrencyOwner,
   conversion: Conversion,
 ): unknown {
   // A value that is no whole number keeps its type, so that the engine makes the condition unknown.
   if (Number.isSafeInteger(value) && typeof value === 'number') {
     if (field.type === 'int') return BigInt(value);
-    if (field.type === 'money') return new Money(BigInt(value), AMOUNT_DECIMALS, currency);
+    if (field.type === 'money') {
+      return new Money(BigInt(value), AMOUNT_DECIMALS, conversion.currencies[owner]);
+    }
     if (field.type === 'duration') return celDuration(value);
     if (field.type === 'timestamp') return new Date(value);
   }
   if (field.type === 'extra') return celExtra(value, conversion.extra);
-  if (field.type === 'percent') return parseDecimal(String(value));
+  if (field.type === 'percent' || field.type === 'decimal') return parseDecimal(String(value));
   return value;
 }
 
 function celRecord(name: RecordName, plain: unknown, conversion: Conversion): unknown {
   const values: Record<string, unknown> = {};
   const members = isJsonObject(plain) ? plain : {};
-  const currency = name === 'credit' ? conversion.credit : conversion.order;
   for (const [key, field] of Object.entries(fieldsOf(name))) {
     const value = members[key];
     if (value === null || value === undefined) continue;
@@ -97,22 +109,27 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
       values[key] = Array.isArray(value)
         ? value.map((item) => celRecord(of, item, conversion))
         : celRecord(of, value, conversion);
-    } else values[key] = celScalar(field, value, currency, conversion);
+    } else values[key] = celScalar(field, value, currencyOwner(name, key), conversion);
   }
   return new RECORD_CLASSES[name](values);
 }
 
-/** Currencies of the amounts of the order and of the credit, or a name that says it is unknown. */
-export function currenciesOf({ order, delivery, customer }: Facts) {
+/** Currencies of amounts by their owner, or a name that says it is unknown. */
+export function currenciesOf({
+  order,
+  delivery,
+  customer,
+}: Facts): Readonly<Record<CurrencyOwner, string>> {
   return {
     order: order.currency ?? delivery.currency ?? '(currency of the order not known)',
+    base: order.base_currency ?? '(base currency not known)',
     credit: customer?.credit?.currency ?? '(currency of the credit not known)',
   };
 }
 
 /** The variables of a condition. An absent record is an empty one: all its fields are absent. */
 export function celContext(facts: Facts, extra: ExtraTypes): Record<string, unknown> {
-  const conversion = { extra, ...currenciesOf(facts) };
+  const conversion = { extra, currencies: currenciesOf(facts) };
   const context: Record<string, unknown> = {};
   for (const root of ROOT_NAMES) context[root] = celRecord(root, facts[root], conversion);
   return context;

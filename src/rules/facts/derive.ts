@@ -3,7 +3,8 @@
  * They are computed here for live decisions, tests and replays alike; a value that was given wins,
  * also a null, by which a test says that it is not known.
  */
-import { sumOfUnits, worthOf } from '../../lib/money.ts';
+import { AMOUNT_DECIMALS, sumOfUnits, worthOf } from '../../lib/money.ts';
+import { Decimal, multiplyExact, parseDecimal } from '../cel/decimal.ts';
 import type { CreditFacts, Facts, LineFacts } from './plain.ts';
 
 /** Decimal places of a computed percentage. */
@@ -60,6 +61,46 @@ function completeCredit(credit: CreditFacts, now: number): CreditFacts {
   };
 }
 
+/**
+ * The amount in the base currency, in units (lib/money.ts); half a unit is rounded away from zero.
+ * Null when the amount or the rate is not known.
+ */
+export function inBase(
+  amount: number | null | undefined,
+  rate: string | null | undefined,
+): number | null {
+  const factor = parseDecimal(rate ?? '');
+  if (!Number.isSafeInteger(amount) || factor === undefined) return null;
+  const { units, places } = multiplyExact(
+    new Decimal(BigInt(amount ?? 0), AMOUNT_DECIMALS),
+    factor,
+  );
+  const cut = 10n ** BigInt(Math.max(0, places - AMOUNT_DECIMALS));
+  const half = units < 0n ? -cut / 2n : cut / 2n;
+  return sumOfUnits([Number((units + half) / cut)]);
+}
+
+/** Grams of all lines; null when one of them does not tell. */
+function weightOf(lines: readonly LineFacts[]): number | null {
+  return sumOfUnits(
+    lines.map(({ weight, quantity }) =>
+      typeof weight === 'number' && typeof quantity === 'number' ? weight * quantity : null,
+    ),
+  );
+}
+
+function completeOrder(order: Facts['order'], now: number): Facts['order'] {
+  const { status, quantity, delivered_quantity: delivered } = order;
+  const known = typeof quantity === 'number' && typeof delivered === 'number';
+  return {
+    ...order,
+    age: or(order.age, Math.max(0, now - order.created_at)),
+    canceled: or(order.canceled, typeof status === 'string' ? status === 'canceled' : null),
+    remaining_quantity: or(order.remaining_quantity, known ? quantity - delivered : null),
+    amount_base: or(order.amount_base, inBase(order.amount, order.base_rate)),
+  };
+}
+
 /** Sum over all lines; null when one of them does not tell. */
 function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'): number | null {
   let sum = 0;
@@ -74,6 +115,7 @@ function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'
 export function completeFacts(facts: Facts): Facts {
   const { delivery, order, customer, clock } = facts;
   const lines = delivery.lines.map(completeLine);
+  const amount = or(delivery.amount, worthOf(lines));
   const credit = customer?.credit ? completeCredit(customer.credit, clock.now) : undefined;
   return {
     ...facts,
@@ -82,11 +124,13 @@ export function completeFacts(facts: Facts): Facts {
       age: or(delivery.age, Math.max(0, clock.now - delivery.created_at)),
       quantity: or(delivery.quantity, sumOf(lines, 'quantity')),
       size_quantity: or(delivery.size_quantity, sumOf(lines, 'size_quantity')),
-      amount: or(delivery.amount, worthOf(lines)),
+      amount,
+      amount_base: or(delivery.amount_base, inBase(amount, order.base_rate)),
+      weight: or(delivery.weight, weightOf(lines)),
       currency: delivery.currency ?? order.currency ?? null,
       lines,
     },
-    order: { ...order, age: or(order.age, Math.max(0, clock.now - order.created_at)) },
+    order: completeOrder(order, clock.now),
     ...(customer ? { customer: { ...customer, ...(credit ? { credit } : {}) } } : {}),
   };
 }

@@ -14,6 +14,7 @@ const TYPE_WORDS: Readonly<Record<FieldSpec['type'], string>> = {
   int: 'whole number',
   money: 'amount',
   percent: 'percent',
+  decimal: 'number',
   duration: 'duration',
   timestamp: 'point in time',
   enum: 'one of',

@@ -1,9 +1,10 @@
 /**
  * Facts as plain JSON: what callers hand in, what the journal stores and replays read back.
  *
- * Money is integer ten-thousandths (lib/money.ts), percentages are decimal text ("2.5"), durations
- * and times are milliseconds (times since the epoch). A null and an absent member mean the same:
- * not known; but a derived fact that is absent is computed, and one that is null is not.
+ * Money is integer ten-thousandths (lib/money.ts), percentages and other decimals are text
+ * ("2.5"), durations and times are milliseconds (times since the epoch). A null and an absent
+ * member mean the same: not known; but a derived fact that is absent is computed, and one that is
+ * null is not.
  */
 import type { RECORDS, RecordName } from './table.ts';
 
@@ -13,6 +14,7 @@ interface Scalars {
   int: number;
   money: number;
   percent: string;
+  decimal: string;
   duration: number;
   timestamp: number;
   strings: readonly string[];
@@ -46,6 +48,8 @@ export interface Facts {
   readonly order: Plain<'order'>;
   readonly customer?: Plain<'customer'> | null | undefined;
   readonly season?: Plain<'season'> | null | undefined;
+  readonly stock?: Plain<'stock'> | null | undefined;
+  readonly today?: Plain<'today'> | null | undefined;
   readonly clock: Plain<'clock'>;
 }
 

@@ -5,7 +5,14 @@ import { formatDuration } from '../../lib/units.ts';
 import { currenciesOf } from './build.ts';
 import { completeFacts } from './derive.ts';
 import type { Facts } from './plain.ts';
-import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
+import {
+  currencyOwner,
+  type FieldSpec,
+  fieldsOf,
+  isRecordName,
+  type RecordName,
+  ROOT_NAMES,
+} from './table.ts';
 
 export interface FactRow {
   /** The path for a condition; items of a list are numbered: `delivery.lines[0].missing`. */
@@ -31,14 +38,19 @@ function recordRows(
   plain: unknown,
   currencies: ReturnType<typeof currenciesOf>,
 ): readonly FactRow[] {
-  const currency = record === 'credit' ? currencies.credit : currencies.order;
   const members = isJsonObject(plain) ? plain : {};
   return Object.entries(fieldsOf(record)).flatMap(([name, field]) => {
     const value = members[name];
     const at = `${path}.${name}`;
     const of = field.of;
     if (!isRecordName(of)) {
-      return [{ path: at, value: shown(field, value, currency), about: field.about }];
+      return [
+        {
+          path: at,
+          value: shown(field, value, currencies[currencyOwner(record, name)]),
+          about: field.about,
+        },
+      ];
     }
     const rowsOf = (inner: unknown, path: string) => recordRows(of, path, inner, currencies);
     if (!Array.isArray(value)) return rowsOf(value, at);

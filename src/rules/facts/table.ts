@@ -10,221 +10,7 @@
  * A new fact is a field here; its value comes from the mirror in `decisions/facts.ts` and
  * `decisions/facts/`, or from other facts in `derive.ts`.
  */
-
-const customer = {
-  account_no: {
-    type: 'string',
-    optional: true,
-    about: 'Account number in the ERP.',
-    source: 'erp_customer',
-  },
-  blocked: {
-    type: 'bool',
-    optional: true,
-    about: 'The ERP has blocked the customer.',
-    source: 'erp_customer.blocked',
-  },
-  credit: {
-    type: 'record',
-    of: 'credit',
-    optional: true,
-    about: 'What the ERP says of the customer’s credit; absent when it says nothing.',
-    source: 'erp_customer',
-  },
-  extra: {
-    type: 'extra',
-    optional: true,
-    about: 'More fields of the ERP, declared under customer_fields in settings.yaml.',
-    source: 'erp_customer.extra',
-  },
-} as const;
-
-const credit = {
-  limit: {
-    type: 'money',
-    optional: true,
-    unit: 'customer.credit.currency',
-    about: 'Credit limit.',
-    source: 'erp_customer.credit_limit',
-  },
-  balance: {
-    type: 'money',
-    optional: true,
-    unit: 'customer.credit.currency',
-    about: 'What the customer owes, without deliveries that are not accepted yet.',
-    source: 'erp_customer.balance',
-  },
-  reserved: {
-    type: 'money',
-    optional: true,
-    unit: 'customer.credit.currency',
-    about: 'What was accepted since the figures were taken; absent when it cannot be summed up.',
-    source: 'other deliveries of the account, accepted since as_of',
-  },
-  headroom: {
-    type: 'money',
-    optional: true,
-    derived: true,
-    unit: 'customer.credit.currency',
-    about: 'Credit left, after what was accepted here since the ERP’s figures were taken.',
-    source: 'limit - balance - reserved',
-  },
-  overdue_days: {
-    type: 'int',
-    optional: true,
-    unit: 'days',
-    min: 0,
-    about: 'Age of the oldest unpaid invoice beyond its due date; 0 when none is.',
-    source: 'erp_customer.overdue_days',
-  },
-  currency: {
-    type: 'string',
-    code: 'currency',
-    optional: true,
-    about: 'Currency of the credit figures (ISO code such as DKK).',
-    source: 'erp_customer.currency',
-  },
-  as_of: {
-    type: 'timestamp',
-    optional: true,
-    about: 'When the ERP took the figures.',
-    source: 'erp_customer.as_of',
-  },
-  age: {
-    type: 'duration',
-    optional: true,
-    derived: true,
-    min: 0,
-    about: 'How old the figures are.',
-    source: 'clock.now - customer.credit.as_of',
-  },
-} as const;
-
-const line = {
-  barcode: { type: 'string', optional: true, about: 'Barcode of the variant.', source: 'barcode' },
-  quantity: {
-    type: 'int',
-    optional: true,
-    unit: 'pieces',
-    about: 'Pieces packed of the barcode; an assortment counts as one.',
-    source: 'fulfilledQuantity',
-  },
-  size_quantity: {
-    type: 'int',
-    optional: true,
-    unit: 'pieces',
-    about: 'Single pieces packed; of an assortment, those that are in it.',
-    source: 'fulfilledSizeQuantity',
-  },
-  price: {
-    type: 'money',
-    optional: true,
-    unit: 'delivery.currency',
-    about: 'Price of one piece on the delivery.',
-    source: 'price',
-  },
-  order_price: {
-    type: 'money',
-    optional: true,
-    unit: 'delivery.currency',
-    about:
-      'Price of one piece on the order line with the same barcode, and the same delivery window ' +
-      'where the line names one; absent when several such lines differ.',
-    source: 'price of the order line',
-  },
-  price_diff_pct: {
-    type: 'percent',
-    optional: true,
-    derived: true,
-    unit: '%',
-    min: 0,
-    about: 'How far the price is from the order’s, up or down; 2.5 means 2.5 %. Never negative.',
-    source: 'line.price against line.order_price',
-  },
-  list_price: {
-    type: 'money',
-    optional: true,
-    unit: 'delivery.currency',
-    about: 'Wholesale price that the service lists now; absent when it is in another currency.',
-    source: 'wspPrice of the stock, or of the season for a pre-order',
-  },
-  list_price_diff_pct: {
-    type: 'percent',
-    optional: true,
-    derived: true,
-    unit: '%',
-    min: 0,
-    about: 'How far the price is from the listed one, up or down. Never negative.',
-    source: 'line.price against line.list_price',
-  },
-  net_price: {
-    type: 'money',
-    optional: true,
-    unit: 'delivery.currency',
-    about:
-      'Wholesale price that the service asks of your own API key, after its discount; absent ' +
-      'without detailedPricing, or in another currency.',
-    source: 'pricing.wspPriceWithDiscount, as list_price',
-  },
-  discount: {
-    type: 'percent',
-    optional: true,
-    unit: '%',
-    about: 'Discount of your own API key; 12.5 means 12.5 %. Absent without detailedPricing.',
-    source: 'pricing.discountPercentage, as list_price',
-  },
-  ordered: {
-    type: 'int',
-    optional: true,
-    unit: 'pieces',
-    about: 'Pieces ordered of this barcode.',
-    source: 'quantity of the order line',
-  },
-  stock_free: {
-    type: 'int',
-    optional: true,
-    unit: 'pieces',
-    about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
-    source:
-      'stock mirror less other deliveries; where it lists no such variant: streams.stock.unlisted',
-  },
-  missing: {
-    type: 'int',
-    optional: true,
-    derived: true,
-    unit: 'pieces',
-    min: 0,
-    about: 'Pieces of this line that the free stock does not cover; 0 when it is covered.',
-    source: 'line.quantity - line.stock_free',
-  },
-  style_no: { type: 'string', optional: true, about: 'Style number.', source: 'details.styleNo' },
-  brand: { type: 'string', optional: true, about: 'Brand.', source: 'details.brandName' },
-  season: { type: 'string', optional: true, about: 'Season of the line.', source: 'season' },
-  delivery_name: {
-    type: 'string',
-    optional: true,
-    about: 'Delivery window of the line of a pre-order.',
-    source: 'delivery of the line',
-  },
-  style_active: {
-    type: 'bool',
-    optional: true,
-    about: 'The style is still sold.',
-    source: 'active of the style',
-  },
-  noos: {
-    type: 'bool',
-    optional: true,
-    about: 'Never out of stock: the color of the style is always re-ordered.',
-    source: 'noosType of the style color',
-  },
-  color_active: {
-    type: 'bool',
-    optional: true,
-    about: 'The color is still sold in this style.',
-    source: 'details.colorActive, or active of the style color',
-  },
-} as const;
+import { credit, customer, line } from './fields.ts';
 
 type FactType =
   | 'string'
@@ -232,6 +18,7 @@ type FactType =
   | 'int'
   | 'money'
   | 'percent'
+  | 'decimal'
   | 'duration'
   | 'timestamp'
   | 'enum'
@@ -312,6 +99,22 @@ const delivery = {
     about: 'Value of the delivery without freight; absent when one of its lines has no price.',
     source: 'sum of line.quantity * line.price',
   },
+  amount_base: {
+    type: 'money',
+    optional: true,
+    derived: true,
+    unit: 'order.base_currency',
+    about: 'The same in the base currency; absent without a rate. Needs no currency condition.',
+    source: 'delivery.amount * order.base_rate',
+  },
+  weight: {
+    type: 'int',
+    optional: true,
+    derived: true,
+    unit: 'grams',
+    about: 'Weight of the delivery; absent when the weight of one of its lines is not known.',
+    source: 'sum of line.quantity * line.weight',
+  },
   currency: {
     type: 'string',
     code: 'currency',
@@ -345,6 +148,13 @@ const order = {
     about: 'Where the order stands in the service.',
     source: 'status',
   },
+  canceled: {
+    type: 'bool',
+    optional: true,
+    derived: true,
+    about: 'The order is canceled.',
+    source: 'order.status',
+  },
   created_at: {
     type: 'timestamp',
     about: 'When it was placed; where the service does not say, when it was first seen here.',
@@ -364,6 +174,14 @@ const order = {
     about: 'Country the goods go to (two letters; always write "NO" in quotes).',
     source: 'shippingAddress.countryCode',
   },
+  zip: { type: 'string', optional: true, about: 'Postal code.', source: 'shippingAddress.zip' },
+  city: { type: 'string', optional: true, about: 'City.', source: 'shippingAddress.city' },
+  address_complete: {
+    type: 'bool',
+    optional: true,
+    about: 'The address has a street, a city, a postal code and a country.',
+    source: 'address, city, zip and countryCode of shippingAddress',
+  },
   currency: {
     type: 'string',
     code: 'currency',
@@ -378,12 +196,50 @@ const order = {
     about: 'Value of the whole order without freight; absent when a line has no price.',
     source: 'sum over the order lines',
   },
+  amount_base: {
+    type: 'money',
+    optional: true,
+    derived: true,
+    unit: 'order.base_currency',
+    about: 'The same in the base currency; absent without a rate. Needs no currency condition.',
+    source: 'order.amount * order.base_rate',
+  },
+  base_rate: {
+    type: 'decimal',
+    optional: true,
+    about: 'Value of 1 of the order’s currency in the base currency; 1 of the base currency is 1.',
+    source: 'rates in settings.yaml',
+  },
+  base_currency: {
+    type: 'string',
+    code: 'currency',
+    optional: true,
+    about: 'Currency of the amounts in the base currency.',
+    source: 'base_currency in settings.yaml',
+  },
   quantity: {
     type: 'int',
     optional: true,
     unit: 'pieces',
     about: 'Pieces ordered; an assortment counts as one.',
     source: 'quantity of the order lines',
+  },
+  delivered_quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about:
+      'Pieces in all pending and accepted deliveries of the order, this one included; absent ' +
+      'when one of them does not tell.',
+    source: 'delivery mirror',
+  },
+  remaining_quantity: {
+    type: 'int',
+    optional: true,
+    derived: true,
+    unit: 'pieces',
+    about: 'Pieces that are still to be packed; below 0 when more was packed than ordered.',
+    source: 'order.quantity - order.delivered_quantity',
   },
   size_quantity: {
     type: 'int',
@@ -424,6 +280,15 @@ const order = {
     source: 'delivery of the order lines',
   },
   comment: { type: 'string', optional: true, about: 'The buyer’s comment.', source: 'comment' },
+  similar_within: {
+    type: 'duration',
+    optional: true,
+    min: 0,
+    about:
+      'Time between this order and the newest of the account’s orders before it with the same ' +
+      'barcodes and pieces, in the last 30 days; absent when there is none.',
+    source: 'order mirror, without canceled orders',
+  },
   other_pending: {
     type: 'int',
     unit: 'deliveries',
@@ -475,6 +340,41 @@ const season = {
   },
 } as const;
 
+const stock = {
+  age: {
+    type: 'duration',
+    optional: true,
+    min: 0,
+    about: 'Time since the stock was last read as a whole.',
+    source: 'clock.now less the last complete pull of the stock',
+  },
+} as const;
+
+const today = {
+  accepted: {
+    type: 'int',
+    optional: true,
+    unit: 'deliveries',
+    min: 0,
+    about: 'Other deliveries that the rules accepted in the last 24 hours.',
+    source: 'decisions, without those whose push came to nothing',
+  },
+  amount: {
+    type: 'money',
+    optional: true,
+    unit: 'order.currency',
+    about: 'Value of these, of those in the currency of the order; absent when it is not known.',
+    source: 'decisions and delivery mirror',
+  },
+  amount_base: {
+    type: 'money',
+    optional: true,
+    unit: 'order.base_currency',
+    about: 'Value of all of them in the base currency; absent when a price or a rate is missing.',
+    source: 'decisions, delivery mirror, and rates in settings.yaml',
+  },
+} as const;
+
 const clock = {
   now: { type: 'timestamp', about: 'The moment of the decision.', source: 'clock' },
   business_hours: {
@@ -490,7 +390,17 @@ const clock = {
   },
 } as const;
 
-export const RECORDS = { delivery, line, order, customer, credit, season, clock } as const;
+export const RECORDS = {
+  delivery,
+  line,
+  order,
+  customer,
+  credit,
+  season,
+  stock,
+  today,
+  clock,
+} as const;
 
 export type RecordName = keyof typeof RECORDS;
 
@@ -500,12 +410,22 @@ export const ROOTS = {
   order: { optional: false },
   customer: { optional: true },
   season: { optional: true },
+  stock: { optional: true },
+  today: { optional: true },
   clock: { optional: false },
 } as const;
 
 export type RootName = keyof typeof ROOTS;
 
-export const ROOT_NAMES: readonly RootName[] = ['delivery', 'order', 'customer', 'season', 'clock'];
+export const ROOT_NAMES: readonly RootName[] = [
+  'delivery',
+  'order',
+  'customer',
+  'season',
+  'stock',
+  'today',
+  'clock',
+];
 
 /** Fields of a record as an open table, for code that walks it by name. */
 export function fieldsOf(record: RecordName): Readonly<Record<string, FieldSpec>> {
@@ -514,4 +434,12 @@ export function fieldsOf(record: RecordName): Readonly<Record<string, FieldSpec>
 
 export function isRecordName(name: string | undefined): name is RecordName {
   return name !== undefined && Object.hasOwn(RECORDS, name);
+}
+
+/** The owner of an amount's currency: the order, the ERP's credit figures, or the settings. */
+export type CurrencyOwner = 'order' | 'credit' | 'base';
+
+export function currencyOwner(record: RecordName, field: string): CurrencyOwner {
+  if (fieldsOf(record)[field]?.unit === 'order.base_currency') return 'base';
+  return record === 'credit' ? 'credit' : 'order';
 }

@@ -10,6 +10,7 @@ import { ROOT_NAMES } from './table.ts';
 
 const NOW = Date.UTC(2026, 2, 3, 10, 0);
 const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 
 function typicalLine(barcode: string): LineFacts {
   return {
@@ -20,9 +21,16 @@ function typicalLine(barcode: string): LineFacts {
     order_price: 200_0000,
     list_price: 200_0000,
     ordered: 5,
+    remaining_quantity: 0,
     stock_free: 40,
+    stock_age: 5 * MINUTE_MS,
     style_no: 'S-100',
     brand: 'Northern Thread',
+    category: 'Tops',
+    type: 'T-shirt',
+    gender: 'Women',
+    weight: 180,
+    country_of_origin: 'PT',
     style_active: true,
     noos: false,
     color_active: true,
@@ -45,9 +53,15 @@ export function typicalFacts(): Facts {
       status: 'pending',
       created_at: NOW - 48 * HOUR_MS,
       country: 'DK',
+      zip: '2100',
+      city: 'København',
+      address_complete: true,
       currency: 'DKK',
       amount: 2000_0000,
+      base_rate: '1',
+      base_currency: 'DKK',
       quantity: 10,
+      delivered_quantity: 10,
       size_quantity: 10,
       freight_amount: 49_0000,
       freight_type: 'Standard',
@@ -62,6 +76,11 @@ export function typicalFacts(): Facts {
     customer: {
       account_no: 'C-1',
       blocked: false,
+      orders_before: 12,
+      first_order_at: NOW - 400 * 24 * HOUR_MS,
+      refunds_90d: 0,
+      accepted_today: 0,
+      amount_today: 0,
       credit: {
         limit: 100_000_0000,
         balance: 20_000_0000,
@@ -71,6 +90,8 @@ export function typicalFacts(): Facts {
         as_of: NOW - 5 * HOUR_MS,
       },
     },
+    stock: { age: 5 * MINUTE_MS },
+    today: { accepted: 20, amount: 40_000_0000, amount_base: 40_000_0000 },
     clock: { now: NOW, business_hours: true, weekday: 'tuesday' },
   };
 }

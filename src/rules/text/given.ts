@@ -43,6 +43,7 @@ function fieldSchema(field: FieldSpec): z.ZodType {
     case 'money':
       return MONEY;
     case 'percent':
+    case 'decimal':
       return PERCENT;
     case 'duration':
       return duration;
@@ -84,6 +85,7 @@ function plainScalar(field: FieldSpec, value: unknown): unknown {
     case 'money':
       return amountUnits(Number(value));
     case 'percent':
+    case 'decimal':
       return String(value);
     case 'duration':
       return parseDuration(String(value));

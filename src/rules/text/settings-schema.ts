@@ -20,6 +20,15 @@ const timeOfDay = (example: string) => {
   return z.string(wanted).regex(/^([01]\d|2[0-3]):[0-5]\d$/, wanted);
 };
 
+const timeBreak = z
+  .strictObject({ from: timeOfDay('12:00'), to: timeOfDay('12:30') })
+  .refine(({ from, to }) => from < to, {
+    message: 'a break must begin before it ends: "from" must be earlier than "to"',
+    path: ['to'],
+  });
+
+const DAY_KEY = new RegExp(`^(${WEEKDAYS.join('|')}|\\d{4}-\\d{2}-\\d{2})$`);
+
 const calendar = z
   .strictObject({
     days: z
@@ -28,6 +37,14 @@ const calendar = z
     from: timeOfDay('08:00').default('08:00'),
     to: timeOfDay('16:30').default('16:30'),
     holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
+    breaks: z.array(timeBreak).default([]).describe('Of every working day, such as lunch.'),
+    half_days: z
+      .record(
+        z.string().regex(DAY_KEY, 'write a weekday or a date such as 2026-12-23'),
+        timeOfDay('12:00'),
+      )
+      .default({})
+      .describe('When work ends on a weekday or a date, where that is earlier.'),
   })
   .refine(({ from, to }) => from < to, {
     message: 'work must begin before it ends: "from" must be earlier than "to"',
@@ -160,6 +177,18 @@ export interface ReadTable {
 
 const ZONE = 'write an IANA zone such as Europe/Copenhagen';
 
+const seasonWindow = z
+  .strictObject({
+    season: z.string().min(1),
+    delivery: z.string().min(1).optional().describe('Default: every other window of the season.'),
+    from: z.iso.date('write a date such as 2026-12-24').describe('The first day.'),
+    to: z.iso.date('write a date such as 2026-12-24').describe('The last day.'),
+  })
+  .refine(({ from, to }) => from <= to, {
+    message: 'a window must begin before it ends: "from" must not be later than "to"',
+    path: ['to'],
+  });
+
 export const SETTINGS_FILE = z.strictObject({
   version: z.literal(1),
   mode: mode.default('live').describe('The whole set is never stronger than this.'),
@@ -175,6 +204,17 @@ export const SETTINGS_FILE = z.strictObject({
     .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
     .default({})
     .describe('Fields that the ERP adds to its customers, read as customer.extra.<name>.'),
+  season_windows: z
+    .array(seasonWindow)
+    .default([])
+    .describe('Read as line.window_from and line.window_to.'),
+  base_currency: currencyCode
+    .optional()
+    .describe('Currency of delivery.amount_base, order.amount_base and today.amount_base.'),
+  rates: z
+    .record(currencyCode, z.number().positive())
+    .default({})
+    .describe('Value of 1 of each currency in the base currency.'),
   safeguards: safeguards.prefault({}),
 });
 

@@ -106,7 +106,10 @@ describe('the callback command', () => {
 
   it('that leaves something behind which holds its output keeps nothing waiting', async () => {
     const clock = manualClock(systemClock().now() + 60_000);
-    const left = 'setsid sh -c "echo \\$\\$ > new; mv new child; exec sleep 300" &';
+    const args = '["-c", "echo $$ > new; mv new child; exec sleep 300"]';
+    const options = '{ detached: true, stdio: "inherit" }';
+    const spawn = `require("node:child_process").spawn("sh", ${args}, ${options}).unref()`;
+    const left = `"${process.execPath}" -e '${spawn}' &`;
     const script = `echo $$ > command; ${left} while ! test -e child; do sleep 0.01; done; exit 0`;
     const { row, folder } = await ended(script, { timeoutMs: 200 }, clock);
     const idIn = (file: string): number => Number(readFileSync(join(folder, file), 'utf8'));

@@ -1,0 +1,34 @@
+/** Accepts by the rules; those whose push came to nothing do not count. */
+import { sql } from 'kysely';
+import type { Tx } from '../../store/store.ts';
+
+export const DAY_MS = 86_400_000;
+
+export interface AcceptedBefore {
+  readonly at: number;
+  readonly accountNo: string | null;
+  readonly currency: string | null;
+  /** In units (lib/money.ts); null: a price or a quantity is not known. */
+  readonly amount: number | null;
+}
+
+/** Other deliveries that the rules accepted since then. */
+export async function acceptedSince(
+  tx: Tx,
+  orderDeliveryId: number,
+  since: number,
+): Promise<readonly AcceptedBefore[]> {
+  const { rows } = await sql<AcceptedBefore>`
+    select n.at, o.account_no accountNo, c.currency,
+      (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
+        sum(l.price * l.fulfilled_quantity), null)
+        from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
+    from decision n
+    join outbox p on p.decision_id = n.decision_id
+    left join sales_order o on o.order_id = n.order_id
+    left join order_currency c on c.order_id = n.order_id
+    where n.at > ${since} and n.outcome = 'accept' and n.actor = 'daemon'
+      and p.state not in ('canceled', 'refused', 'dead')
+      and n.order_delivery_id <> ${orderDeliveryId}`.execute(tx);
+  return rows;
+}

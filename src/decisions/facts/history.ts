@@ -1,0 +1,170 @@
+/**
+ * Facts from earlier days and deliveries: the account's orders and refunds, and the accepts of the
+ * last 24 hours. They cost a walk over many rows, so only those that a rule reads are computed.
+ */
+import { sql } from 'kysely';
+import { sumOfUnits } from '../../lib/money.ts';
+import { currencyOf } from '../../lib/strings.ts';
+import { inBase } from '../../rules/facts/derive.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import { type AcceptedBefore, acceptedSince, DAY_MS } from '../accept/accepted.ts';
+
+type CustomerFacts = NonNullable<Facts['customer']>;
+type TodayFacts = NonNullable<Facts['today']>;
+type Settings = RuleSet['settings'];
+
+/** Whether some rule reads the fact. */
+export type IsRead = (path: string) => boolean;
+
+const REFUNDS_MS = 90 * DAY_MS;
+const SIMILAR_MS = 30 * DAY_MS;
+/** Orders of the account that are compared with the order, the newest first. */
+const SIMILAR_ORDERS_MAX = 500;
+
+interface Account {
+  readonly accountNo: string;
+  readonly orderId: number;
+}
+
+async function ordersBefore(tx: Tx, { accountNo, orderId }: Account): Promise<number> {
+  const row = await tx
+    .selectFrom('sales_order')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('account_no', '=', accountNo)
+    .where('order_id', '<', orderId)
+    .where('deleted_at', 'is', null)
+    .where('status', '<>', 'canceled')
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+async function firstOrderAt(tx: Tx, { accountNo }: Account): Promise<number | null> {
+  const row = await tx
+    .selectFrom('sales_order')
+    .select(sql<number | null>`min(coalesce(created_at, first_seen_at))`.as('at'))
+    .where('account_no', '=', accountNo)
+    .where('deleted_at', 'is', null)
+    .where('status', '<>', 'canceled')
+    .executeTakeFirst();
+  return row?.at ?? null;
+}
+
+async function refundsSince(tx: Tx, { accountNo }: Account, since: number): Promise<number> {
+  const { rows } = await sql<{ readonly count: number }>`
+    select count(*) count from sales_order o
+    cross join refund r on r.order_id = o.order_id
+    where o.account_no = ${accountNo} and r.deleted_at is null
+      and r.status not in ('rejected', 'canceled')
+      and coalesce(r.created_at, r.first_seen_at) > ${since}`.execute(tx);
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** Facts of the account that the mirror knows and some rule reads; undefined: none is read. */
+export async function accountFacts(
+  tx: Tx,
+  account: Account,
+  isRead: IsRead,
+  now: number,
+): Promise<Partial<CustomerFacts> | undefined> {
+  const facts = {
+    ...(isRead('customer.orders_before') && { orders_before: await ordersBefore(tx, account) }),
+    ...(isRead('customer.first_order_at') && { first_order_at: await firstOrderAt(tx, account) }),
+    ...(isRead('customer.refunds_90d') && {
+      refunds_90d: await refundsSince(tx, account, now - REFUNDS_MS),
+    }),
+  };
+  return Object.keys(facts).length > 0 ? facts : undefined;
+}
+
+/** Worth in one currency; null when it is not known, or of an accept of unknown currency. */
+function amountIn(currency: string | null, accepts: readonly AcceptedBefore[]): number | null {
+  if (currency === null) return null;
+  const same = accepts.filter((one) => [null, currency].includes(currencyOf(one.currency)));
+  return sumOfUnits(same.map((one) => (one.currency === null ? null : one.amount)));
+}
+
+/** Value of 1 of the currency in the base currency, as decimal text; null without a rate. */
+export function baseRate(
+  currency: string | null,
+  { base_currency: base, rates }: Pick<Settings, 'base_currency' | 'rates'>,
+): string | null {
+  if (base === undefined || currency === null) return null;
+  if (currency === base) return '1';
+  const rate = rates[currency];
+  return rate === undefined ? null : String(rate);
+}
+
+/** An order whose account and currency are asked about. */
+export interface AcceptsOf {
+  readonly orderDeliveryId: number;
+  readonly accountNo: string | null;
+  readonly currency: string | null;
+}
+
+const OF_ACCOUNT = ['customer.accepted_today', 'customer.amount_today'];
+const OF_ALL = ['today.accepted', 'today.amount', 'today.amount_base'];
+
+/** Accepts by the rules in the last 24 hours, of the account and of all, without this delivery. */
+export async function acceptFacts(
+  tx: Tx,
+  { orderDeliveryId, accountNo, currency }: AcceptsOf,
+  isRead: IsRead,
+  { now, settings }: { readonly now: number; readonly settings: Settings },
+): Promise<{
+  readonly customer?: Pick<CustomerFacts, 'accepted_today' | 'amount_today'>;
+  readonly today?: TodayFacts;
+}> {
+  const ofAccount = accountNo !== null && OF_ACCOUNT.some(isRead);
+  const ofAll = OF_ALL.some(isRead);
+  if (!ofAccount && !ofAll) return {};
+  const all = await acceptedSince(tx, orderDeliveryId, now - DAY_MS);
+  const own = all.filter((one) => one.accountNo === accountNo);
+  const inBaseCurrency = ({ currency: other, amount }: AcceptedBefore) =>
+    inBase(amount, baseRate(currencyOf(other), settings));
+  const amountBase = settings.base_currency === undefined ? null : all.map(inBaseCurrency);
+  return {
+    ...(ofAccount && {
+      customer: { accepted_today: own.length, amount_today: amountIn(currency, own) },
+    }),
+    ...(ofAll && {
+      today: {
+        accepted: all.length,
+        amount: amountIn(currency, all),
+        amount_base: amountBase === null ? null : sumOfUnits(amountBase),
+      },
+    }),
+  };
+}
+
+/** SQL: barcodes with their pieces, as one text; null where a line does not tell. */
+function linesOf(orderId: 'o.order_id' | number) {
+  const id = typeof orderId === 'number' ? sql`${orderId}` : sql.ref(orderId);
+  return sql<string | null>`(select iif(count(barcode) = count(*) and count(pieces) = count(*),
+    nullif(group_concat(barcode || char(31) || pieces, char(30) order by barcode), ''), null)
+    from (select l.barcode, iif(count(l.quantity) = count(*), sum(l.quantity), null) pieces
+      from sales_order_line l where l.order_id = ${id} group by l.barcode))`;
+}
+
+/**
+ * Milliseconds between the order and the newest of the account's orders before it (by id) with the
+ * same lines. Of two equal orders, one only has it: the later one.
+ */
+export async function similarWithin(
+  tx: Tx,
+  { accountNo, orderId }: Account,
+  createdAt: number,
+): Promise<number | null> {
+  const { rows } = await sql<{ readonly at: number }>`
+    select o.at from (
+      select order_id, status, deleted_at, coalesce(created_at, first_seen_at) at from sales_order
+      where account_no = ${accountNo} and order_id < ${orderId}
+      order by order_id desc limit ${SIMILAR_ORDERS_MAX}
+    ) o
+    where o.deleted_at is null and o.status <> 'canceled' and o.at > ${createdAt - SIMILAR_MS}
+      and ${linesOf('o.order_id')} = ${linesOf(orderId)}
+    order by o.order_id desc limit 1`.execute(tx);
+  const at = rows[0]?.at;
+  return at === undefined ? null : Math.max(0, createdAt - at);
+}

@@ -1,0 +1,300 @@
+/**
+ * Fields of the customer, of the credit and of a line: a part of the fact table (table.ts), which
+ * alone is to be imported from.
+ */
+
+export const customer = {
+  account_no: {
+    type: 'string',
+    optional: true,
+    about: 'Account number in the ERP.',
+    source: 'erp_customer',
+  },
+  blocked: {
+    type: 'bool',
+    optional: true,
+    about: 'The ERP has blocked the customer.',
+    source: 'erp_customer.blocked',
+  },
+  credit: {
+    type: 'record',
+    of: 'credit',
+    optional: true,
+    about: 'What the ERP says of the customer’s credit; absent when it says nothing.',
+    source: 'erp_customer',
+  },
+  extra: {
+    type: 'extra',
+    optional: true,
+    about: 'More fields of the ERP, declared under customer_fields in settings.yaml.',
+    source: 'erp_customer.extra',
+  },
+  orders_before: {
+    type: 'int',
+    optional: true,
+    unit: 'orders',
+    min: 0,
+    about: 'Other orders of the account that were placed before this one and are not canceled.',
+    source: 'order mirror, by accountNo and orderId',
+  },
+  first_order_at: {
+    type: 'timestamp',
+    optional: true,
+    about: 'When the account placed its first order that is not canceled; this one counts.',
+    source: 'order mirror, by accountNo',
+  },
+  refunds_90d: {
+    type: 'int',
+    optional: true,
+    unit: 'refunds',
+    min: 0,
+    about: 'Refunds of the account in the last 90 days, without rejected and canceled ones.',
+    source: 'refund mirror, by accountNo of their orders',
+  },
+  accepted_today: {
+    type: 'int',
+    optional: true,
+    unit: 'deliveries',
+    min: 0,
+    about: 'Other deliveries of the account that the rules accepted in the last 24 hours.',
+    source: 'decisions, without those whose push came to nothing',
+  },
+  amount_today: {
+    type: 'money',
+    optional: true,
+    unit: 'order.currency',
+    about: 'Value of these, of those in the currency of the order; absent when it is not known.',
+    source: 'decisions and delivery mirror',
+  },
+} as const;
+
+export const credit = {
+  limit: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'Credit limit.',
+    source: 'erp_customer.credit_limit',
+  },
+  balance: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'What the customer owes, without deliveries that are not accepted yet.',
+    source: 'erp_customer.balance',
+  },
+  reserved: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'What was accepted since the figures were taken; absent when it cannot be summed up.',
+    source: 'other deliveries of the account, accepted since as_of',
+  },
+  headroom: {
+    type: 'money',
+    optional: true,
+    derived: true,
+    unit: 'customer.credit.currency',
+    about: 'Credit left, after what was accepted here since the ERP’s figures were taken.',
+    source: 'limit - balance - reserved',
+  },
+  overdue_days: {
+    type: 'int',
+    optional: true,
+    unit: 'days',
+    min: 0,
+    about: 'Age of the oldest unpaid invoice beyond its due date; 0 when none is.',
+    source: 'erp_customer.overdue_days',
+  },
+  currency: {
+    type: 'string',
+    code: 'currency',
+    optional: true,
+    about: 'Currency of the credit figures (ISO code such as DKK).',
+    source: 'erp_customer.currency',
+  },
+  as_of: {
+    type: 'timestamp',
+    optional: true,
+    about: 'When the ERP took the figures.',
+    source: 'erp_customer.as_of',
+  },
+  age: {
+    type: 'duration',
+    optional: true,
+    derived: true,
+    min: 0,
+    about: 'How old the figures are.',
+    source: 'clock.now - customer.credit.as_of',
+  },
+} as const;
+
+export const line = {
+  barcode: { type: 'string', optional: true, about: 'Barcode of the variant.', source: 'barcode' },
+  quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Pieces packed of the barcode; an assortment counts as one.',
+    source: 'fulfilledQuantity',
+  },
+  size_quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Single pieces packed; of an assortment, those that are in it.',
+    source: 'fulfilledSizeQuantity',
+  },
+  price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about: 'Price of one piece on the delivery.',
+    source: 'price',
+  },
+  order_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about:
+      'Price of one piece on the order line with the same barcode, and the same delivery window ' +
+      'where the line names one; absent when several such lines differ.',
+    source: 'price of the order line',
+  },
+  price_diff_pct: {
+    type: 'percent',
+    optional: true,
+    derived: true,
+    unit: '%',
+    min: 0,
+    about: 'How far the price is from the order’s, up or down; 2.5 means 2.5 %. Never negative.',
+    source: 'line.price against line.order_price',
+  },
+  list_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about: 'Wholesale price that the service lists now; absent when it is in another currency.',
+    source: 'wspPrice of the stock, or of the season for a pre-order',
+  },
+  list_price_diff_pct: {
+    type: 'percent',
+    optional: true,
+    derived: true,
+    unit: '%',
+    min: 0,
+    about: 'How far the price is from the listed one, up or down. Never negative.',
+    source: 'line.price against line.list_price',
+  },
+  net_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about:
+      'Wholesale price that the service asks of your own API key, after its discount; absent ' +
+      'without detailedPricing, or in another currency.',
+    source: 'pricing.wspPriceWithDiscount, as list_price',
+  },
+  discount: {
+    type: 'percent',
+    optional: true,
+    unit: '%',
+    about: 'Discount of your own API key; 12.5 means 12.5 %. Absent without detailedPricing.',
+    source: 'pricing.discountPercentage, as list_price',
+  },
+  remaining_quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about:
+      'Pieces of this barcode that the order is still short of after all its pending and ' +
+      'accepted deliveries, this one included; below 0 when more was packed than ordered.',
+    source: 'line.ordered less the deliveries of the order',
+  },
+  ordered: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Pieces ordered of this barcode.',
+    source: 'quantity of the order line',
+  },
+  stock_free: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
+    source:
+      'stock mirror less other deliveries; where it lists no such variant: streams.stock.unlisted',
+  },
+  missing: {
+    type: 'int',
+    optional: true,
+    derived: true,
+    unit: 'pieces',
+    min: 0,
+    about: 'Pieces of this line that the free stock does not cover; 0 when it is covered.',
+    source: 'line.quantity - line.stock_free',
+  },
+  stock_age: {
+    type: 'duration',
+    optional: true,
+    min: 0,
+    about: 'Time since the stock of the variant was read.',
+    source: 'clock.now less the last complete pull of the stock, or a later change of the variant',
+  },
+  category: { type: 'string', optional: true, about: 'Category.', source: 'details.category' },
+  type: { type: 'string', optional: true, about: 'Type of product.', source: 'details.type' },
+  gender: { type: 'string', optional: true, about: 'Gender.', source: 'details.gender' },
+  weight: {
+    type: 'int',
+    optional: true,
+    unit: 'grams',
+    about: 'Weight of one piece.',
+    source: 'details.weight',
+  },
+  country_of_origin: {
+    type: 'string',
+    optional: true,
+    about: 'Where it was made, as the service writes it; a code of two letters in capitals.',
+    source: 'details.countryOfOrigin',
+  },
+  style_no: { type: 'string', optional: true, about: 'Style number.', source: 'details.styleNo' },
+  brand: { type: 'string', optional: true, about: 'Brand.', source: 'details.brandName' },
+  season: { type: 'string', optional: true, about: 'Season of the line.', source: 'season' },
+  delivery_name: {
+    type: 'string',
+    optional: true,
+    about: 'Delivery window of the line of a pre-order.',
+    source: 'delivery of the line',
+  },
+  window_from: {
+    type: 'timestamp',
+    optional: true,
+    about: 'Beginning of the delivery window of the line.',
+    source: 'season_windows in settings.yaml, by line.season and line.delivery_name',
+  },
+  window_to: {
+    type: 'timestamp',
+    optional: true,
+    about: 'End of the delivery window of the line: the midnight after its last day.',
+    source: 'season_windows in settings.yaml, by line.season and line.delivery_name',
+  },
+  style_active: {
+    type: 'bool',
+    optional: true,
+    about: 'The style is still sold.',
+    source: 'active of the style',
+  },
+  noos: {
+    type: 'bool',
+    optional: true,
+    about: 'Never out of stock: the color of the style is always re-ordered.',
+    source: 'noosType of the style color',
+  },
+  color_active: {
+    type: 'bool',
+    optional: true,
+    about: 'The color is still sold in this style.',
+    source: 'details.colorActive, or active of the style color',
+  },
+} as const;
