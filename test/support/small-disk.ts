@@ -11,7 +11,8 @@ export function mountSmallDisk(filesMax = 1_000): string | undefined {
   mkdirSync(folder);
   try {
     const options = `size=12m,nr_inodes=${filesMax}`;
-    execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
+    const mount = ['-t', 'tmpfs', '-o', options, 'tmpfs', folder];
+    execFileSync('/bin/mount', mount, { stdio: 'ignore' });
   } catch {
     return undefined;
   }
