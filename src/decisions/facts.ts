@@ -121,7 +121,7 @@ export async function readSubject(
   if (!delivery) return undefined;
   const lines = await orderLines(tx, delivery.order_id);
   const delivered = await deliveredPieces(tx, delivery.order_id, orderDeliveryId);
-  const order = await orderFacts(tx, delivery.order_id, orderDeliveryId, lines, delivered);
+  const order = await orderFacts(tx, delivery.order_id, lines, delivered);
   if (!order) return undefined;
   const isRead = isReadBy(rules);
   const { currency = null, season = null } = order.facts;

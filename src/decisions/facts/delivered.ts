@@ -1,54 +1,66 @@
-/** Pieces that all deliveries of an order have together. */
+/** All deliveries of an order: pieces that they have together, and how many have which status. */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Tx } from '../../store/store.ts';
 
 export interface Delivered {
-  /** Null when a delivery does not tell, or is not in the mirror. */
+  /** Other deliveries of the order, by status. */
+  readonly others: ReadonlyMap<string, number>;
+  /** Pieces that are or may be on their way; null when one delivery does not tell. */
   readonly quantity: number | null;
   /** Pieces of a barcode; null as above. */
   readonly of: (barcode: string) => number | null;
 }
 
-const UNKNOWN: Delivered = { quantity: null, of: () => null };
-
 interface Row {
+  readonly id: number;
+  readonly status: string;
   readonly unread: string | null;
+  /** 1: another order has the number of one of its deliveries, which is not in the mirror. */
+  readonly shared: number;
   /** Null: the delivery has no lines. */
   readonly line_no: number | null;
   readonly barcode: string | null;
   readonly pieces: number | null;
 }
 
-/** Pieces of the order's pending and accepted deliveries, and of this one whatever its status. */
+function countByStatus(rows: readonly Row[]): ReadonlyMap<string, number> {
+  const deliveries = new Map(rows.map(({ id, status }) => [id, status]));
+  const counts = new Map<string, number>();
+  for (const status of deliveries.values()) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return counts;
+}
+
+/** Reads the order's deliveries; pieces count of this one whatever its status. */
 export async function deliveredPieces(
   tx: Tx,
   orderId: number,
   orderDeliveryId: number,
 ): Promise<Delivered> {
-  const shared = await tx
-    .selectFrom('shared_number')
-    .select('number')
-    .where('entity', '=', 'delivery')
-    .where('order_id', '=', orderId)
-    .limit(1)
-    .executeTakeFirst();
-  if (shared) return UNKNOWN;
   const { rows } = await sql<Row>`
-    select d.unread, line.line_no, line.barcode, line.fulfilled_quantity pieces
+    select d.order_delivery_id id, d.status, d.unread, line.line_no, line.barcode,
+      line.fulfilled_quantity pieces,
+      exists (select 1 from shared_number s
+        where s.order_id = d.order_id and s.entity = 'delivery') shared
     from delivery d
     left join delivery_line line on line.order_delivery_id = d.order_delivery_id
     where d.order_id = ${orderId}
-      and (d.order_delivery_id = ${orderDeliveryId}
-        -- A status that nobody knows may mean that the goods are on their way.
-        or (d.status not in ('rejected', 'canceled') and d.deleted_at is null))`.execute(tx);
-  if (rows.some(({ unread }) => unreadPaths(unread).includes('fulfilledLineItems'))) return UNKNOWN;
-  const lines = rows.filter(({ line_no: no }) => no !== null);
+      and (d.order_delivery_id = ${orderDeliveryId} or d.deleted_at is null)`.execute(tx);
+  // A status that nobody knows may mean that the goods are on their way.
+  const isCounted = ({ id, status }: Row): boolean =>
+    id === orderDeliveryId || (status !== 'rejected' && status !== 'canceled');
+  const counted = rows.filter(isCounted);
+  const isUnknown = counted.some(
+    ({ shared, unread }) => shared === 1 || unreadPaths(unread).includes('fulfilledLineItems'),
+  );
+  const lines = counted.filter((row) => row.line_no !== null);
   const byBarcode = Map.groupBy(lines, ({ barcode }) => barcode);
-  const piecesOf = (some: readonly Row[]) => sumOfUnits(some.map(({ pieces }) => pieces));
+  const piecesOf = (some: readonly Row[]) =>
+    isUnknown ? null : sumOfUnits(some.map(({ pieces }) => pieces));
   const isAllRead = !byBarcode.has(null);
   return {
+    others: countByStatus(rows.filter(({ id }) => id !== orderDeliveryId)),
     quantity: piecesOf(lines),
     of: (barcode) => (isAllRead ? piecesOf(byBarcode.get(barcode) ?? []) : null),
   };

@@ -163,7 +163,11 @@ export async function similarWithin(
       order by order_id desc limit ${SIMILAR_ORDERS_MAX}
     ) o
     where o.deleted_at is null and o.status <> 'canceled' and o.at > ${createdAt - SIMILAR_MS}
-      and ${linesOf('o.order_id')} = ${linesOf(orderId)}
+      -- Nearly all orders differ in this line already; CASE keeps SQLite from comparing them whole.
+      and case when exists (select 1 from sales_order_line l where l.order_id = o.order_id
+          and l.barcode = (select barcode from sales_order_line f where f.order_id = ${orderId}
+            order by f.line_no limit 1))
+        then ${linesOf('o.order_id')} = ${linesOf(orderId)} else 0 end
     order by o.order_id desc limit 1`.execute(tx);
   const at = rows[0]?.at;
   return at === undefined ? null : Math.max(0, createdAt - at);

@@ -116,7 +116,8 @@ function textIn(members: Readonly<Record<string, unknown>>, name: string): strin
 
 /** What the lists say of the product, besides its prices. */
 function productFacts(listed: Listed | undefined) {
-  const { details } = parseJsonObject(listed?.extra ?? '{}');
+  const extra = listed?.extra ?? null;
+  const details = extra === null ? undefined : parseJsonObject(extra).details;
   const members = isJsonObject(details) ? details : {};
   const { weight } = members;
   return {

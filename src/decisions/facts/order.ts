@@ -36,23 +36,6 @@ export function knownStatus<S extends string>(known: readonly S[], status: strin
 
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
-/** Other deliveries of the order, by status. */
-async function siblings(
-  tx: Tx,
-  orderId: number,
-  orderDeliveryId: number,
-): Promise<ReadonlyMap<string, number>> {
-  const rows = await tx
-    .selectFrom('delivery')
-    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
-    .where('order_id', '=', orderId)
-    .where('order_delivery_id', '!=', orderDeliveryId)
-    .where('deleted_at', 'is', null)
-    .groupBy('status')
-    .execute();
-  return new Map(rows.map((row) => [row.status, Number(row.count)]));
-}
-
 function distinct(values: readonly (string | null)[]): string[] {
   return [...new Set(values.flatMap((value) => (value === null ? [] : [value])))];
 }
@@ -104,7 +87,6 @@ interface MirroredOrder {
 export async function orderFacts(
   tx: Tx,
   orderId: number,
-  orderDeliveryId: number,
   lines: readonly OrderLine[],
   delivered: Delivered,
 ): Promise<MirroredOrder | undefined> {
@@ -131,7 +113,7 @@ export async function orderFacts(
     /^(SeasonName|orderLineItems(\.\d+\.(season|delivery))?)$/.test(path),
   );
   const season = seasonOf(nameOf(order.season_name), lines);
-  const others = await siblings(tx, orderId, orderDeliveryId);
+  const { others } = delivered;
   const facts: Facts['order'] = {
     id: order.order_id,
     number: order.order_no ?? '',
