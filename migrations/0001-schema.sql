@@ -917,6 +917,7 @@ CREATE TABLE hold (
   lapsed_at INTEGER,
   PRIMARY KEY (order_delivery_id, rule_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX hold_lapsed ON hold (rule_id) WHERE lapsed_at IS NOT NULL;
 
 -- The last word of a person about a delivery. While its lines are as they were then, the rules
 -- leave the delivery alone.

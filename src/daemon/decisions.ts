@@ -72,8 +72,8 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     rejects.wake();
   };
   const review = createReview({ store, clock, rules, onPush, onReviewed: wakeUp });
-  const reload: RulesInForce['reload'] = async (who) => {
-    const reloaded = await deps.rules.reload(who);
+  const reload: RulesInForce['reload'] = async (who, agreed) => {
+    const reloaded = await deps.rules.reload(who, agreed);
     // Cancels unsent decisions first: a person who is told that rules only observe by now must not
     // see one leave afterwards.
     await decider.recall();
@@ -85,7 +85,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: wakeUp });
   return {
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
-    routes: [reviewRoutes(review), ruleRoutes(operations, reload)],
+    routes: [reviewRoutes(review), ruleRoutes(operations, { preview: deps.rules.preview, reload })],
     wakeUp,
     reload,
   };

@@ -1,23 +1,97 @@
-/** Incidents of deliveries that cannot be decided, and of customer data that is invalid. */
-import { endIncidents, openDetail, openIncident } from '../store/incidents.ts';
+/**
+ * Incidents of deliveries that cannot be decided, and of customer data that is invalid: one for
+ * each cause, with those that it concerns.
+ */
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import {
+  endIncidentRows,
+  endIncidents,
+  openDetail,
+  openIncident,
+  updateIncident,
+} from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';
 
-const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'delivery' } as const;
+const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'cause' } as const;
 const REVOKED_TOO_OFTEN = { kind: 'revoked_too_often', entity: 'delivery' } as const;
-const INVALID_DATA = { kind: 'invalid_customer_data', entity: 'erp_customer' } as const;
+const INVALID_DATA = { kind: 'invalid_customer_data', entity: 'customer_field' } as const;
 
-export function reportEvaluationError(db: Db, orderDeliveryId: number, error: Error, at: number) {
-  const detail = { message: error.message };
-  return openIncident(db, { ...EVALUATION_ERROR, key: String(orderDeliveryId), detail }, at);
+/** Those that an incident lists; beyond them it only says that there are more. */
+const LISTED_MAX = 200;
+
+type Kind = typeof EVALUATION_ERROR | typeof INVALID_DATA;
+
+interface Cause {
+  readonly id: number;
+  readonly key: string;
+  readonly detail: object;
+  readonly concerns: readonly string[];
 }
 
-export function resolveEvaluationErrors(
+async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly Cause[]> {
+  const rows = await db
+    .selectFrom('incident')
+    .select(['id', 'key', 'detail'])
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.map(({ id, key, detail: text }) => {
+    const detail = tryParseJson(text);
+    const listed = isJsonObject(detail) && Array.isArray(detail.concerns) ? detail.concerns : [];
+    return { id, key, detail: isJsonObject(detail) ? detail : {}, concerns: listed.map(String) };
+  });
+}
+
+function detailOf(detail: object, concerns: readonly string[]) {
+  const [example] = concerns;
+  return { ...detail, count: concerns.length, example, concerns };
+}
+
+/** Makes these the only causes of a thing; opens and ends incidents accordingly. */
+async function setCauses(
+  db: Db | Tx,
+  kind: Kind,
+  thing: string,
+  causes: ReadonlyMap<string, object>,
+  at: number,
+): Promise<void> {
+  const open = await openCauses(db, kind);
+  for (const { id, key, detail, concerns } of open) {
+    if (causes.has(key) || !concerns.includes(thing)) continue;
+    const rest = concerns.filter((one) => one !== thing);
+    if (rest.length === 0) await endIncidentRows(db, [{ id }], at);
+    else await updateIncident(db, { ...kind, key, detail: detailOf(detail, rest) }, at);
+  }
+  for (const [key, detail] of causes) {
+    const known = open.find((one) => one.key === key);
+    const concerns = known?.concerns ?? [];
+    if (concerns.includes(thing)) continue;
+    const isFull = concerns.length >= LISTED_MAX;
+    const next = isFull
+      ? { ...known?.detail, more: true }
+      : detailOf({ ...known?.detail, ...detail }, [...concerns, thing]);
+    await updateIncident(db, { ...kind, key, detail: next }, at);
+  }
+}
+
+/** Errors that differ in numbers alone have one cause. */
+function causeOf({ message }: Error): string {
+  return message.replaceAll(/\d+/g, '#').slice(0, 200);
+}
+
+export function reportEvaluationError(db: Db, orderDeliveryId: number, error: Error, at: number) {
+  const causes = new Map([[causeOf(error), { message: error.message }]]);
+  return setCauses(db, EVALUATION_ERROR, String(orderDeliveryId), causes, at);
+}
+
+export async function resolveEvaluationErrors(
   db: Db | Tx,
   ids: readonly number[],
   at: number,
-): Promise<number> {
-  return endIncidents(db, EVALUATION_ERROR, ids.map(String), at);
+): Promise<void> {
+  for (const id of ids) await setCauses(db, EVALUATION_ERROR, String(id), new Map(), at);
 }
 
 /** The rules would revoke an accept once more, and may not: a person must look. */
@@ -39,16 +113,15 @@ export async function isRevokedTooOften(tx: Tx, orderDeliveryId: number): Promis
   return open !== undefined;
 }
 
-/** Deliveries that could not be decided when they were tried last. */
+/** Deliveries that could not be decided when they were tried last; the first ones of each cause. */
 export async function evaluationErrorIds(db: Db): Promise<readonly number[]> {
-  const rows = await db
-    .selectFrom('incident')
-    .select('key')
-    .where('kind', '=', EVALUATION_ERROR.kind)
-    .where('entity', '=', EVALUATION_ERROR.entity)
-    .where('resolved_at', 'is', null)
-    .execute();
-  return rows.map(({ key }) => Number(key));
+  const causes = await openCauses(db, EVALUATION_ERROR);
+  return causes.flatMap(({ concerns }) => concerns.map(Number));
+}
+
+/** The field and its kind, without the value that it has: the same for every customer. */
+function fieldCause(text: string): string {
+  return text.replace(/, it is .*$/s, '');
 }
 
 /** Whether {@link reportInvalidFields} would change anything. */
@@ -56,10 +129,16 @@ export async function invalidFieldsChange(
   tx: Tx,
   { facts, invalidFields }: Subject,
 ): Promise<boolean> {
-  const key = facts.customer?.account_no;
-  if (typeof key !== 'string') return false;
-  const open = await openDetail(tx, { ...INVALID_DATA, key });
-  return (open !== undefined) !== invalidFields.length > 0;
+  const account = facts.customer?.account_no;
+  if (typeof account !== 'string') return false;
+  const open = await openCauses(tx, INVALID_DATA);
+  const told = new Set(
+    open.flatMap(({ key, concerns }) => (concerns.includes(account) ? [key] : [])),
+  );
+  const full = open.flatMap(({ key, concerns }) => (concerns.length < LISTED_MAX ? [] : [key]));
+  const wanted = new Set(invalidFields.map(fieldCause));
+  const isNew = wanted.difference(told).difference(new Set(full)).size > 0;
+  return isNew || told.difference(wanted).size > 0;
 }
 
 /** Fields of the ERP's customer that are not of their declared kind count as not known. */
@@ -68,8 +147,8 @@ export async function reportInvalidFields(
   { facts, invalidFields }: Subject,
   at: number,
 ): Promise<void> {
-  const key = facts.customer?.account_no;
-  if (typeof key !== 'string') return;
-  if (invalidFields.length === 0) await endIncidents(tx, INVALID_DATA, [key], at);
-  else await openIncident(tx, { ...INVALID_DATA, key, detail: { invalidFields } }, at);
+  const account = facts.customer?.account_no;
+  if (typeof account !== 'string') return;
+  const causes = new Map(invalidFields.map((message) => [fieldCause(message), { message }]));
+  await setCauses(tx, INVALID_DATA, account, causes, at);
 }

@@ -8,15 +8,17 @@
  * and everybody can see why.
  */
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError } from '../lib/errors.ts';
+import { ConfigError, RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules } from '../rules/load.ts';
+import type { Action } from '../rules/rule.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { storeRuleSet } from './record.ts';
 import { disarmChanged } from './reject/arm.ts';
+import { openArmings } from './reject/arming.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './rule-lists.ts';
 import { diffRuleSets, type RuleSetDiff } from './simulation/diff.ts';
@@ -26,9 +28,13 @@ export const RULES_IN_FORCE = 'rules_in_force';
 const LIST_INCIDENT = 'rules_list';
 const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
 
+type RuleCounts = Partial<Readonly<Record<Action, number>>>;
+
 export interface Reloaded {
   /** Changes in effect; the hashes are equal when there are none. */
   readonly diff: RuleSetDiff;
+  /** How many rules of each action go and come. */
+  readonly counts: { readonly go: RuleCounts; readonly come: RuleCounts };
   /** Reject rules that were armed in another text than this one: they only watch now. */
   readonly disarmed: readonly string[];
 }
@@ -42,6 +48,8 @@ export interface RuleKeeper {
    * whether that made it another set. One that cannot be read stays as it was, and alarms.
    */
   refreshLists(): Promise<boolean>;
+  /** Gives what a reload would change, and changes nothing; throws the ConfigError of a mistake. */
+  preview(directory: string): Promise<Reloaded>;
   /** Throws the ConfigError that names every mistake, and keeps what is in force. */
   reload(who: Actor, from: From): Promise<Reloaded>;
 }
@@ -52,6 +60,8 @@ interface From {
   readonly detail?: () => object;
   /** Called in the step that puts the set in force: what goes with it must not act without it. */
   readonly onInForce?: () => void;
+  /** Hash of the set that somebody agreed to; another one is refused. */
+  readonly agreed?: string | undefined;
 }
 
 export interface RuleKeeperDeps {
@@ -132,6 +142,29 @@ async function reportLists(
   }
 }
 
+function changesOf(before: LoadedRuleSet, next: LoadedRuleSet): Omit<Reloaded, 'disarmed'> {
+  const diff = diffRuleSets(before.ruleSet, next.ruleSet);
+  const count = ({ ruleSet }: LoadedRuleSet, ids: readonly string[]): RuleCounts => {
+    const counts: { [action in Action]?: number } = {};
+    for (const { id, action } of ruleSet.rules) {
+      if (ids.includes(id)) counts[action] = (counts[action] ?? 0) + 1;
+    }
+    return counts;
+  };
+  return { diff, counts: { go: count(before, diff.removed), come: count(next, diff.added) } };
+}
+
+async function preview(
+  { store }: RuleKeeperDeps,
+  before: LoadedRuleSet,
+  directory: string,
+): Promise<Reloaded> {
+  const next = await fillLists(store.db, loadRuleSet(directory), listsOf(before));
+  const open = await store.transaction((tx) => openArmings(tx, next.ruleSet));
+  const disarmed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
+  return { ...changesOf(before, next), disarmed };
+}
+
 function logReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
   const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
   const { added, removed, changed } = diff;
@@ -189,7 +222,8 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
   };
-  const reload = async (who: Actor, { directory, detail, onInForce }: From): Promise<Reloaded> => {
+  const reload = async (who: Actor, from: From): Promise<Reloaded> => {
+    const { directory, detail, onInForce, agreed } = from;
     const before = inForce;
     let next: LoadedRuleSet;
     try {
@@ -198,12 +232,16 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       if (thrown instanceof ConfigError) await reportInvalid(deps, thrown);
       throw thrown;
     }
-    const diff = diffRuleSets(before.ruleSet, next.ruleSet);
+    if (agreed !== undefined && next.ruleSet.hash !== agreed) {
+      const message = 'the rules changed since they were shown; nothing was reloaded';
+      throw new RefusedError('rules.changed_meanwhile', message, { hint: 'ask again' });
+    }
+    const { diff, counts } = changesOf(before, next);
     const disarmed = await store.transaction(async (tx) => {
-      const { from, to } = diff;
+      const { from: old, to } = diff;
       const ids = await putFilesInForce(tx, next, deps, `rules reload by ${who.actor}`);
       const act = { action: 'rules.reload', subject: 'rules' };
-      const audited = { from, to, disarmed: ids, ...detail?.() };
+      const audited = { from: old, to, disarmed: ids, ...detail?.() };
       await writeAudit(tx, { ...who, ...act, detail: audited }, clock.now());
       return ids;
     });
@@ -211,12 +249,13 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     inForce = next;
     provisional = false;
     logReloaded(log, diff, disarmed);
-    return { diff, disarmed };
+    return { diff, counts, disarmed };
   };
   return {
     current: () => inForce,
     isProvisional: () => provisional,
     refreshLists: () => inTurn(refreshLists),
+    preview: (directory) => inTurn(() => preview(deps, inForce, directory)),
     reload: (who, from) => inTurn(() => reload(who, from)),
   };
 }

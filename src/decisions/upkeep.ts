@@ -1,13 +1,15 @@
 /** Upkeep of the decisions' tables: times follow the clock, and a restore disarms every rule. */
 import { sql } from 'kysely';
-import { type Actor, writeAudits } from '../store/audit.ts';
+import { writeAudits } from '../store/audit.ts';
 import type { Tx } from '../store/store.ts';
 import {
   type ClockStep,
   type ClockStepHandler,
   moveDueTimes,
   movePastTimes,
+  type RestoreSteps,
 } from '../store/upkeep.ts';
+import { endEntries } from './reject/queue.ts';
 
 /**
  * Moves the ends of graces along: they pass only while a daemon runs, and are never longer than
@@ -40,8 +42,8 @@ export const decisionsClockStep: ClockStepHandler = {
   forth: moveGraces,
 };
 
-/** Ends every arming, with an audit row each. */
-export async function disarmAll(tx: Tx, who: Actor, now: number): Promise<readonly string[]> {
+/** Ends every arming, with an audit row each, and withdraws every reject that waits. */
+export const disarmAll: RestoreSteps['disarmAll'] = async (tx, who, now) => {
   const ended = await tx
     .updateTable('arming')
     .set({ ended_at: now, ended_by: who.actor, end_reason: who.reason })
@@ -51,5 +53,7 @@ export async function disarmAll(tx: Tx, who: Actor, now: number): Promise<readon
   const disarmed = ended.filter((one) => one.expires_at > now).map((one) => one.rule_id);
   const each = disarmed.map((ruleId) => ({ subject: `rule:${ruleId}`, detail: {} }));
   await writeAudits(tx, { ...who, action: 'rules.disarm' }, each, now);
-  return disarmed;
-}
+  const detail = `disarmed by ${who.actor}: ${who.reason}`;
+  const end = { state: 'withdrawn', by: who.actor, safeguard: 'arming', detail, at: now } as const;
+  return { disarmed, withdrawn: await endEntries(tx, undefined, end) };
+};

@@ -34,17 +34,28 @@ const reportBody = z.strictObject({
     report: z.unknown(),
   }),
 });
-const reloadBody = z.strictObject(actorFields);
+const reloadBody = z.strictObject({
+  ...actorFields,
+  dryRun: z.boolean().optional(),
+  /** A preview that a person agreed to. */
+  agreed: z.strictObject({ rules: z.string(), mode: z.string() }).optional(),
+});
 const breakerBody = z.strictObject(actorWithReason);
 
 export function ruleRoutes(
   rejects: RejectOperations,
-  reload: (who: Actor) => Promise<object>,
+  rules: {
+    preview(): Promise<object>;
+    reload(who: Actor, agreed: { rules: string; mode: string } | undefined): Promise<object>;
+  },
 ): RouteGroup {
   return {
     access: 'operator',
     install(app) {
-      app.post('/api/rules/reload', ({ body }) => reload(reloadBody.parse(body)));
+      app.post('/api/rules/reload', ({ body }) => {
+        const { dryRun, agreed, ...who } = reloadBody.parse(body);
+        return dryRun === true ? rules.preview() : rules.reload(who, agreed);
+      });
       app.post('/api/rules/arm', ({ body }) => {
         const { rule, lastsMs, ...who } = armBody.parse(body);
         return rejects.arm(rule, lastsMs, who);

@@ -188,6 +188,17 @@ async function readFailingWorkers(db: Db): Promise<FailingWorker[]> {
   });
 }
 
+/** Deliveries whose hold has lasted its time and that need a person. */
+async function countOverdue(db: Db): Promise<number> {
+  const row = await db
+    .selectFrom('hold')
+    .select((eb) => eb.fn.count<number>('order_delivery_id').distinct().as('count'))
+    .where('lapsed_at', 'is not', null)
+    .where('afterwards', '=', 'escalate')
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 /** Rejects that wait out their grace. */
 export async function countRejects(db: Db): Promise<number> {
   const row = await db
@@ -247,7 +258,7 @@ export async function readStatus(
     incidents,
     causes: await openCauses(db),
     failingWorkers: await readFailingWorkers(db),
-    holdsOverdue: incidents.hold_expired ?? 0,
+    holdsOverdue: await countOverdue(db),
     rejectsWaiting: await countRejects(db),
     paused,
     accountHold: (await readAccountHold(db)) ?? null,

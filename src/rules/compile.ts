@@ -5,6 +5,7 @@ import { parseDuration, parseExactTime } from '../lib/units.ts';
 import { operandsOf } from './cel/operands.ts';
 import { type CelContext, compileExpression, type Language, type Program } from './cel/program.ts';
 import type { CelProblem } from './cel/shape.ts';
+import { sourceOf } from './cel/tree.ts';
 import { readableText } from './cel/values.ts';
 import { neverGiven } from './never-given.ts';
 import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
@@ -130,6 +131,14 @@ function compileAt(
   return undefined;
 }
 
+function alternativesOf(program: Program): readonly Program[] {
+  const sides = (node: Program['ast']): readonly Program['ast'][] =>
+    node.op === '||' ? node.args.flatMap(sides) : [node];
+  const { ast } = program;
+  if (ast.op !== '||') return [];
+  return sides(ast).flatMap((side) => program.variant(sourceOf(side)) ?? []);
+}
+
 function compileClauses(
   from: RuleSource,
   reporter: Reporter,
@@ -141,8 +150,10 @@ function compileClauses(
       const program = compileAt(from, reporter, path, text, language, 'bool');
       if (!program) return [];
       const operands = operandsOf(program, language);
-      const clause = { text: text.trim(), line: reporter.line(path), program, operands };
-      return [{ ...clause, negated: key === 'unless' }];
+      const alternatives = alternativesOf(program);
+      const line = reporter.line(path);
+      const negated = key === 'unless';
+      return [{ text: text.trim(), line, negated, program, operands, alternatives }];
     }),
   );
 }

@@ -108,12 +108,25 @@ export function evaluateRule(
   };
 }
 
+/** Sides of `a || b` that are true, where not all of them are: these made the rule match. */
+function heldAlternatives({ clauses }: Rule, context: CelContext): readonly string[] {
+  return clauses.flatMap(({ negated, alternatives }) => {
+    if (negated) return [];
+    const held = alternatives.filter((side) => truthOf(side.run(context)) === true);
+    return held.length < alternatives.length
+      ? held.map(({ text }) => text.replaceAll(/\s+/g, ' '))
+      : [];
+  });
+}
+
 function extras(
   rule: Rule,
   context: CelContext,
   withRecord: boolean,
 ): Pick<RuleResult, 'message' | 'record'> {
-  const message = rule.message?.(context) ?? rule.title;
+  const held = heldAlternatives(rule, context);
+  const because = held.length > 0 ? ` (${held.join(', ')})` : '';
+  const message = `${rule.message?.(context) ?? rule.title}${because}`;
   if (!withRecord) return { message };
   const record: Record<string, Json> = {};
   for (const [name, program] of Object.entries(rule.record)) {
@@ -128,7 +141,7 @@ function extras(
  * same fields of the ERP.
  */
 export function factsInContext(ruleSet: RuleSet, facts: Facts): CelContext {
-  return celContext(completeFacts(facts), ruleSet.extra);
+  return celContext(completeFacts(facts), ruleSet.types.extra);
 }
 
 /** The variables that the conditions of a set see for these facts. */

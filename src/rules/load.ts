@@ -298,7 +298,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
       scenarios,
       variables: settings.variables,
       samples: settings.samples,
-      extra: settings.types.extra,
+      types: settings.types,
       warnings: found,
     },
   };

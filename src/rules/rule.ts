@@ -18,6 +18,8 @@ export interface Clause {
   readonly negated: boolean;
   readonly program: Program;
   readonly operands: readonly OperandProgram[];
+  /** The sides of a condition `a || b`, which any of them makes true; else none. */
+  readonly alternatives: readonly Program[];
 }
 
 /** The end of a hold: the event it waits for, and its longest duration. */
@@ -82,7 +84,7 @@ export interface RuleSet {
   readonly variables: (nowMs: number) => CelContext;
   /** The same with the samples of lists that are read from the database: what tests see. */
   readonly samples: (nowMs: number) => CelContext;
-  /** Types of the fields below `customer.extra`. */
-  readonly extra: SetTypes['extra'];
+  /** Types of the lists, the tables and the fields below `customer.extra`. */
+  readonly types: SetTypes;
   readonly warnings: readonly Problem[];
 }

@@ -6,6 +6,7 @@
  * it every test would end the same, so either a test is missing or the clause is.
  */
 
+import { type UntestedLimit, untestedLimits } from './analysis/limit-tests.ts';
 import type { Truth } from './cel/program.ts';
 import type { Outcome, RuleResult } from './combine.ts';
 import { contextOf, evaluate, evaluateRule, truthOfClauses } from './evaluate.ts';
@@ -45,7 +46,12 @@ export interface TestReport {
   readonly tests: readonly TestResult[];
   readonly scenarios: readonly ScenarioResult[];
   readonly unproved: readonly UnprovedClause[];
-  /** All tests and scenarios pass, and every reject rule proves its clauses. */
+  /** Live rules without tests, and limits that no test is close to; only asked for when strict. */
+  readonly untested?: readonly UntestedLimit[];
+  /**
+   * All tests and scenarios pass, and every reject rule proves its clauses; a strict run leaves
+   * nothing untested.
+   */
   readonly ok: boolean;
 }
 
@@ -87,7 +93,7 @@ function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): 
   return { name: scenario.name, expected, actual, ok: expected === actual, outcome: live };
 }
 
-export function runRuleTests(tested: RuleSet): TestReport {
+export function runRuleTests(tested: RuleSet, isStrict = false): TestReport {
   // Tests see the samples, so that the database never makes one pass or fail.
   const ruleSet = { ...tested, variables: tested.samples };
   const tests: TestResult[] = [];
@@ -97,17 +103,28 @@ export function runRuleTests(tested: RuleSet): TestReport {
     tests.push(...results);
     unproved.push(...unprovedClauses(rule, results));
   }
+  const untested = isStrict
+    ? untestedLimits(ruleSet, ({ id, tests: given }) =>
+        tests
+          .filter(({ ruleId }) => ruleId === id)
+          .flatMap(({ result: { clauses } }, index) => {
+            const test = given[index];
+            return test ? [{ test, clauses }] : [];
+          }),
+      )
+    : undefined;
   const scenarios = ruleSet.scenarios.map((scenario) => runScenario(ruleSet, scenario));
   const ok =
     tests.every((test) => test.ok) &&
     scenarios.every((scenario) => scenario.ok) &&
-    unproved.every(({ required }) => !required);
-  return { tests, scenarios, unproved, ok };
+    unproved.every(({ required }) => !required) &&
+    (untested ?? []).length === 0;
+  return { tests, scenarios, unproved, ...(untested ? { untested } : {}), ok };
 }
 
 /** The report for people; failures with what decided, then what no test proves. */
 export function formatTestReport(report: TestReport): string {
-  const { tests, scenarios, unproved } = report;
+  const { tests, scenarios, unproved, untested = [] } = report;
   const lines: string[] = [];
   for (const { ruleId, name, expected, actual, ok, result } of tests) {
     lines.push(`${ok ? 'ok  ' : 'FAIL'} ${ruleId}: ${name}`);
@@ -124,6 +141,9 @@ export function formatTestReport(report: TestReport): string {
   for (const { ruleId, file, line, text, required } of unproved) {
     const kind = required ? 'FAIL' : 'note';
     lines.push(`${kind} ${file}:${line} ${ruleId}: no test shows that this matters: ${text}`);
+  }
+  for (const { ruleId, file, line, message } of untested) {
+    lines.push(`FAIL ${file}:${line} ${ruleId}: ${message}`);
   }
   const failed = [...tests, ...scenarios].filter((test) => !test.ok).length;
   const passed = tests.length + scenarios.length - failed;

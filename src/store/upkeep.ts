@@ -62,11 +62,18 @@ export interface RetentionStep {
   deleteOld(tx: Tx, before: number): Promise<number>;
 }
 
+export interface Disarmed {
+  /** Ids of the rules that were armed. */
+  readonly disarmed: readonly string[];
+  /** How many rejects waited. */
+  readonly withdrawn: number;
+}
+
 export interface RestoreSteps {
   /** Marks every push that may have been sent since the backup as unknown; gives how many. */
   markPushesUnknown(tx: Tx, now: number): Promise<number>;
-  /** Disarms every rule and gives the ids of those that were armed. */
-  disarmAll(tx: Tx, who: Actor, now: number): Promise<readonly string[]>;
+  /** Disarms every rule, and withdraws the rejects that wait. */
+  disarmAll(tx: Tx, who: Actor, now: number): Promise<Disarmed>;
   /** Has every stream pulled again as a whole. */
   requestFullPulls(tx: Tx, now: number): Promise<void>;
 }

@@ -213,7 +213,9 @@ describe('a pending delivery', () => {
       const incidents = fixture.store.db.selectFrom('incident').where('resolved_at', 'is', null);
       return incidents.select(['kind', 'key']).execute();
     };
-    expect(await open(7)).toEqual([{ kind: 'invalid_customer_data', key: 'C-1' }]);
+    expect(await open(7)).toEqual([
+      { kind: 'invalid_customer_data', key: 'group should be a text' },
+    ]);
     expect(await open('B')).toEqual([]);
   });
 
@@ -415,11 +417,29 @@ describe('many deliveries', () => {
     expect(await fixture.decide()).toEqual([]);
     const incidents = () =>
       fixture.store.db.selectFrom('incident').select(['key', 'detail', 'resolved_at']).execute();
-    expect(await incidents()).toMatchObject([{ key: '1', resolved_at: null }]);
+    expect(await incidents()).toMatchObject([{ key: 'it is broken', resolved_at: null }]);
     await mendDecisions(fixture);
     await fixture.clock.advance(2 * MINUTE);
     expect(await fixture.decide()).toEqual(['1 accept']);
     expect((await incidents())[0]?.resolved_at).not.toBeNull();
+  });
+
+  it('that cannot be decided for one cause are one incident, which names them', async () => {
+    const fixture = await createDeciderFixture();
+    await sql`create trigger broken before insert on decision when new.actor = 'daemon' begin
+      select raise(abort, 'it is broken'); end`.execute(fixture.store.db);
+    for (const id of [1, 2, 3]) await fixture.delivery({ id, order: id });
+    expect(await fixture.decide()).toEqual([]);
+    const open = async () => {
+      const query = fixture.store.db.selectFrom('incident').select('detail');
+      const rows = await query.where('resolved_at', 'is', null).execute();
+      return rows.map(({ detail }) => JSON.parse(detail));
+    };
+    const told = { message: 'it is broken', count: 3, example: '1', concerns: ['1', '2', '3'] };
+    expect(await open()).toEqual([told]);
+    await fixture.delivery({ id: 1, order: 1, status: 'rejected' });
+    expect(await fixture.decide()).toEqual([]);
+    expect(await open()).toMatchObject([{ count: 2, example: '2' }]);
   });
 
   it('are decided soon where they could not be before the clock was set back', async () => {

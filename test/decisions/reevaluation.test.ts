@@ -334,7 +334,14 @@ it('holds no delivery that is gone, and tells of none', async () => {
   const fixture = await waiting(3);
   const { store, clock } = fixture;
   await store.transaction(async (tx) => {
-    const expired = { kind: 'hold_expired', entity: 'delivery', key: '1', detail: {} };
+    const hold = { afterwards: 'escalate', lapsed_at: clock.now() } as const;
+    const [{ rule_id: key = '' } = {}] = await tx
+      .updateTable('hold')
+      .set(hold)
+      .where('order_delivery_id', '=', 1)
+      .returning('rule_id')
+      .execute();
+    const expired = { kind: 'hold_expired', entity: 'rule', key, detail: {} };
     await openIncident(tx, expired, clock.now());
     const provenance = { source: 'run:9', readSeq: 1_000_000, at: clock.now() };
     expect(await markDeleted(tx, DELIVERY, [1], provenance)).toBe(1);

@@ -6,6 +6,20 @@ import { complaints, decide, rulesOf, ruleText } from './support.ts';
 
 const HOLD = ruleText(['customer.credit.overdue_days > 14'], '', 'hold');
 
+describe('the message of a rule with alternatives', () => {
+  it('names those that held, unless all of them did', () => {
+    const when = ['delivery.quantity > 20 || order.country == "SE" || (order.preorder)'];
+    const text = ruleText(when, "    message: '{{delivery.quantity}} pieces'\n", 'hold');
+    const reason = (given: Readonly<Record<string, unknown>>) => decide(text, given).live.reason;
+    expect(reason({ delivery: { quantity: 30 } })).toBe('30 pieces (delivery.quantity > 20)');
+    expect(reason({ order: { country: 'SE', preorder: true } })).toBe(
+      '10 pieces (order.country == "SE", order.preorder)',
+    );
+    const all = { delivery: { quantity: 30 }, order: { country: 'SE', preorder: true } };
+    expect(reason(all)).toBe('30 pieces');
+  });
+});
+
 describe('a rule', () => {
   it('is true when all of when hold and none of unless', () => {
     const text = ruleText(['order.country == "DK"'], '    unless: [order.preorder]\n');

@@ -19,8 +19,8 @@ export function backupRestore(context: CliContext): Command {
     .description(
       'Checks the backup and puts it in the place of mirror.db, which is kept beside it. The\n' +
         'past that comes back does not know what was sent since: every push that had not ended\n' +
-        'is in doubt until it was looked up, no reject rule is armed any more, and pushes are\n' +
-        'paused until "resume pushes".',
+        'is in doubt until it was looked up, no reject rule is armed any more, no reject\n' +
+        'waits, and pushes are paused until "resume pushes".',
     )
     .argument('[backup]', 'its .json file (else the newest backup)')
     .option('--with-exchange', 'also take back exchange.db, what the ERP has handed in since too')
@@ -55,6 +55,7 @@ export function backupRestore(context: CliContext): Command {
       if (result.disarmed.length > 0) {
         output.line(`disarmed ${result.disarmed.join(', ')}; what should reject is armed again`);
       }
+      if (result.withdrawn > 0) output.line(`withdrawn ${result.withdrawn} waiting rejects`);
       for (const path of result.kept) output.line(`kept     ${path}`);
       output.line('pushes   paused: start the daemon, look at "selvedge status", then');
       output.line('         "selvedge resume pushes --reason …"');

@@ -12,9 +12,16 @@ import {
   deliveryIdOf,
 } from '../../decisions/review/deliveries.ts';
 import { currentSubject, whyLeftToPeople } from '../../decisions/simulation/current.ts';
+import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
+import {
+  type Counterfactual,
+  counterfactualsOf,
+  counterfactualText,
+  type Judged,
+} from '../../rules/analysis/counterfactuals.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
@@ -32,8 +39,17 @@ interface Options {
   readonly json?: boolean;
 }
 
-function printDecision(output: Output, decision: DecisionRecord): void {
-  const { decisionId, trigger, actor, mode, push } = decision;
+/** A decision with what would have let its delivery pass. */
+interface Explained extends DecisionRecord {
+  readonly counterfactuals: readonly Counterfactual[];
+}
+
+function printCounterfactuals(output: Output, found: readonly Counterfactual[]): void {
+  for (const one of found) output.line(visible(counterfactualText(one)));
+}
+
+function printDecision(output: Output, decision: Explained): void {
+  const { decisionId, trigger, actor, mode, push, counterfactuals } = decision;
   const at = new Date(decision.at).toISOString();
   output.line(`decision ${decisionId}  ${at}  by ${actor}, because: ${trigger}, mode ${mode}`);
   output.line(`rule set ${decision.ruleSetHash.slice(0, 16)}`);
@@ -42,6 +58,7 @@ function printDecision(output: Output, decision: DecisionRecord): void {
     output.line(`outcome  ${decision.outcome}: ${decision.reason}`);
   }
   output.line(explain(decision.evaluation));
+  printCounterfactuals(output, counterfactuals);
 }
 
 /** A delivery that the service no longer has is known by its id alone. */
@@ -97,7 +114,7 @@ async function explainNow(
 ): Promise<void> {
   const { directory, mode } = configOf(command, context).config.rules;
   const now = systemClock().now();
-  const { evaluation, delivery, by, inWay } = await withMirror(
+  const { evaluation, delivery, by, inWay, counterfactuals } = await withMirror(
     command,
     context,
     async (db, store) => {
@@ -112,30 +129,31 @@ async function explainNow(
         pause: await pauseOfAccepts(tx, ruleSet.settings, now),
       }));
       const most = mode === 'shadow' ? 'shadow' : 'live';
-      const evaluation = evaluate(ruleSet, facts, { mode: most, armed, lapsed });
+      const asked = { mode: most, armed, lapsed } as const;
+      const evaluation = evaluate(ruleSet, facts, asked);
+      const isPending = delivery.status === 'pending' && left === undefined;
+      const judged: Judged = { ruleSet, facts, options: asked, which: most };
+      const counterfactuals = isPending ? counterfactualsOf(judged, evaluation) : [];
       const by = endedBy(delivery, await decisionsOf(db, delivery.id));
       const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
-      return { evaluation, delivery, by, inWay: delivery.status === 'pending' ? inWay : undefined };
+      const shown = delivery.status === 'pending' ? inWay : undefined;
+      return { evaluation, delivery, by, inWay: shown, counterfactuals };
     },
   );
   const { output } = context;
   if (options.json === true) {
     const { status } = delivery;
     const decisionId = by?.decisionId ?? null;
-    output.json({ ...evaluation, status, decisionId, inWay: inWay ?? null });
+    output.json({ ...evaluation, status, decisionId, inWay: inWay ?? null, counterfactuals });
     return;
   }
   if (inWay !== undefined) output.line(`${delivery.number} is pending: ${inWay}`);
   for (const line of statusLines(delivery, by)) output.line(line);
   output.line(explain(evaluation));
+  printCounterfactuals(output, counterfactuals);
 }
 
-function explainPast(
-  { output }: CliContext,
-  found: readonly DecisionRecord[],
-  options: Options,
-): void {
-  const shown = options.all === true ? found : found.slice(0, 1);
+function explainPast({ output }: CliContext, shown: readonly Explained[], options: Options): void {
   if (options.json === true) {
     output.json(shown);
     return;
@@ -153,7 +171,8 @@ export function deliveriesExplain(context: CliContext): Command {
       'The latest decision with every rule, every condition and the values it saw; earlier\n' +
         'decisions with --all. --now or --rules asks the rules about the present facts: that\n' +
         'decides nothing and writes nothing, and tells what keeps the rules from the delivery:\n' +
-        'it is not pending any more, people have decided, or accepting pauses.',
+        'it is not pending any more, people have decided, or accepting pauses. Where one\n' +
+        'condition alone stands in the way, it names the limit that would let it pass.',
     )
     .argument('<delivery>', 'id or number (selvedge deliveries list)')
     .option('--all', 'every decision, the latest first')
@@ -173,7 +192,15 @@ export function deliveriesExplain(context: CliContext): Command {
         await explainNow(context, delivery, options, command);
         return;
       }
-      const found = await withMirror(command, context, (db) => decisionsAbout(db, delivery));
+      const found = await withMirror(command, context, async (db): Promise<Explained[]> => {
+        const all = await decisionsAbout(db, delivery);
+        const shown = options.all === true ? all : all.slice(0, 1);
+        const ids = shown.map(({ decisionId }) => decisionId);
+        const counterfactuals = await pastCounterfactuals(db, ids);
+        return shown.map((one) => {
+          return { ...one, counterfactuals: counterfactuals.get(one.decisionId) ?? [] };
+        });
+      });
       if (found.length === 0) {
         const message = `there is no decision about delivery ${delivery}`;
         const hint = 'a new delivery is decided in a moment';

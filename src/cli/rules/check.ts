@@ -1,6 +1,7 @@
 /** `selvedge rules check`: every mistake of a rule set at once. */
 import { Command } from 'commander';
 import { readRuleFiles, unreadRuleFiles } from '../../decisions/rule-files.ts';
+import { neverOccurred } from '../../decisions/simulation/never-occurred.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { findPast } from '../../rules/analysis/findings.ts';
@@ -8,6 +9,7 @@ import { loadRules } from '../../rules/load.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { formatProblem, type Problem } from '../../rules/text/problem.ts';
 import { type CliContext, examples } from '../command.ts';
+import { withMirror } from '../reading.ts';
 import { noteUnread, rulesDirectory } from './directory.ts';
 
 function counted(count: number, what: string): string {
@@ -26,16 +28,32 @@ function past({ rules }: RuleSet): readonly Problem[] {
   });
 }
 
-function check(context: CliContext, directory: string, json: boolean): void {
+interface Options {
+  readonly json?: boolean;
+  readonly mirror?: boolean;
+}
+
+async function check(
+  context: CliContext,
+  directory: string,
+  { json, mirror }: Options,
+  command: Command,
+): Promise<void> {
   const { output } = context;
   const files = readRuleFiles(directory);
   const unread = unreadRuleFiles(directory);
   const loaded = loadRules(files);
   const ruleSet = 'ruleSet' in loaded ? loaded.ruleSet : undefined;
+  const unknown =
+    ruleSet && mirror === true
+      ? await withMirror(command, context, (db) => neverOccurred(db, ruleSet))
+      : [];
   const problems =
-    'ruleSet' in loaded ? [...past(loaded.ruleSet), ...loaded.ruleSet.warnings] : loaded.problems;
+    'ruleSet' in loaded
+      ? [...past(loaded.ruleSet), ...loaded.ruleSet.warnings, ...unknown]
+      : loaded.problems;
   if (ruleSet === undefined) context.setExitCode(EXIT.config.code);
-  if (json) {
+  if (json === true) {
     const hash = ruleSet?.hash ?? null;
     const rules = ruleSet?.rules.map(({ id, action, mode }) => ({ id, action, mode })) ?? [];
     const ok = ruleSet !== undefined;
@@ -66,18 +84,22 @@ export function rulesCheck(context: CliContext): Command {
     .summary('find every mistake in the rules')
     .description(
       'Reads the rules and their settings and lists every mistake with file, line and column.\n' +
-        'Needs no database, and with a directory no configuration. Exits with 78 on an error.',
+        'Needs no database, and with a directory no configuration. Exits with 78 on an error.\n' +
+        '--mirror also warns of texts in conditions, lists and tables that no mirrored row ever\n' +
+        'had, and names the nearest that one had.',
     )
     .argument('[dir]', 'the directory of the rules (default: the configured one)')
+    .option('--mirror', 'also compare texts with what the mirror has')
     .option('--json', 'the list of problems as JSON')
     .addHelpText(
       'after',
       examples([
         ['rules check', 'the rules that the service uses'],
         ['rules check my-rules', 'rules that are being written'],
+        ['rules check --mirror', 'also with what orders and customers have'],
       ]),
     )
-    .action((dir: string | undefined, options: { json?: boolean }, command: Command) =>
-      check(context, rulesDirectory(command, context, dir), options.json === true),
+    .action((dir: string | undefined, options: Options, command: Command) =>
+      check(context, rulesDirectory(command, context, dir), options, command),
     );
 }

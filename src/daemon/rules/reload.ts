@@ -10,7 +10,7 @@ import type { DecisionMode } from '../../decisions/judgement.ts';
 import { unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { ConfigError } from '../../lib/errors.ts';
+import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Actor } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
@@ -40,12 +40,21 @@ interface RulesReloaded extends Reloaded {
   readonly unread: readonly string[];
 }
 
+interface Agreed {
+  /** Hash of the set. */
+  readonly rules: string;
+  readonly mode: string;
+}
+
 export interface RulesInForce {
   /** Reads the lists again that come from the database; `onChanged`: it is another set now. */
   listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
-  reload(who: Actor): Promise<RulesReloaded>;
+  /** Gives what a reload would do; changes nothing and opens no incident. */
+  preview(): Promise<RulesReloaded>;
+  /** @param agreed what a person saw before; a reload that would do something else is refused. */
+  reload(who: Actor, agreed?: Agreed): Promise<RulesReloaded>;
 }
 
 /** A list that the ERP changed counts after this long at the most. */
@@ -93,6 +102,12 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   }
   tellUnread(log, rules.directory);
   const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);
+  const changesTo = (fresh: Config) => ({
+    mode: { from: mode(), to: fresh.rules.mode },
+    directory: { from: rules.directory, to: fresh.rules.directory },
+  });
+  const restartFor = (fresh: Config) =>
+    changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
   return {
     current: keeper.current,
     listReader: (onChanged) => ({
@@ -105,25 +120,34 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       },
     }),
     mode,
-    async reload(who) {
+    async preview() {
+      const fresh = deps.readConfig?.() ?? config;
+      const { directory } = fresh.rules;
+      const previewed = await keeper.preview(directory);
+      const unread = unreadRuleFiles(directory);
+      return { ...previewed, ...changesTo(fresh), restart: restartFor(fresh), unread };
+    },
+    async reload(who, agreed) {
       const fresh = await readAgain(config, deps);
       // Whatever is wrong with the rules has an incident of its own.
       await nowSound();
+      if (agreed !== undefined && agreed.mode !== fresh.rules.mode) {
+        const message = 'rules.mode changed since it was shown; nothing was reloaded';
+        throw new RefusedError('rules.changed_meanwhile', message, { hint: 'ask again' });
+      }
       const { directory } = fresh.rules;
-      const changes = () => ({
-        mode: { from: mode(), to: fresh.rules.mode },
-        directory: { from: rules.directory, to: directory },
-      });
+      const changes = () => changesTo(fresh);
       let changed = changes();
       const onInForce = (): void => {
         changed = changes();
         rules = fresh.rules;
       };
-      const reloaded = await keeper.reload(who, { directory, detail: changes, onInForce });
+      const from = { directory, detail: changes, onInForce, agreed: agreed?.rules };
+      const reloaded = await keeper.reload(who, from);
       const { mode: modes, directory: directories } = changed;
       if (isChange(modes)) log.info(modes, 'the rules act in another mode');
       if (isChange(directories)) log.info(directories, 'the rules are read from another folder');
-      const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
+      const restart = restartFor(fresh);
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
       const unread = tellUnread(log, directory);
       return { ...reloaded, ...changed, restart, unread };

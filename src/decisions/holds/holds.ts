@@ -17,7 +17,7 @@ import { canonicalJson } from '../../lib/json.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
-import { endIncidents, openIncident } from '../../store/incidents.ts';
+import { endIncidents, updateIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
 import { endOfSpan, nextOpening } from '../calendar.ts';
 
@@ -123,8 +123,45 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
   };
 }
 
-/** A hold that has lasted its time and needs a person: an incident, open until it is over. */
-const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'delivery' } as const;
+/** Holds of one rule that have lasted their time and need a person: one incident for all. */
+const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'rule' } as const;
+
+async function openRules(tx: Tx, rules: readonly string[]): Promise<readonly string[]> {
+  const { kind, entity } = HOLD_EXPIRED;
+  const rows = await tx
+    .selectFrom('incident')
+    .select('key')
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where(inKeys('key', rules))
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.map(({ key }) => key);
+}
+
+function isExpired(row: Pick<HoldRow, 'afterwards' | 'lapsed_at'>): boolean {
+  return row.afterwards === 'escalate' && row.lapsed_at !== null;
+}
+
+/** Opens, updates or ends the incident of each of these rules, by the holds that there are. */
+async function tellExpired(tx: Tx, rules: Iterable<string>, now: number): Promise<void> {
+  for (const key of rules) {
+    const { deliveries, example, since } = await tx
+      .selectFrom('hold')
+      .select((eb) => [
+        eb.fn.countAll<number>().as('deliveries'),
+        eb.fn.min('order_delivery_id').as('example'),
+        eb.fn.min('since').as('since'),
+      ])
+      .where('rule_id', '=', key)
+      .where('afterwards', '=', 'escalate')
+      .where('lapsed_at', 'is not', null)
+      .executeTakeFirstOrThrow();
+    const detail = { deliveries, example, since };
+    if (deliveries === 0) await endIncidents(tx, HOLD_EXPIRED, [key], now);
+    else await updateIncident(tx, { ...HOLD_EXPIRED, key, detail }, now);
+  }
+}
 
 /** The holds of a delivery before and after an evaluation. */
 export interface HoldPlan {
@@ -136,8 +173,12 @@ export interface HoldPlan {
 
 /** Nothing holds these deliveries any more: they were decided, or are left to people. */
 export async function endHolds(tx: Tx, ids: readonly number[], now: number): Promise<void> {
-  await tx.deleteFrom('hold').where(inKeys('order_delivery_id', ids)).execute();
-  await endIncidents(tx, HOLD_EXPIRED, ids.map(String), now);
+  const ended = await tx
+    .deleteFrom('hold')
+    .where(inKeys('order_delivery_id', ids))
+    .returning(['rule_id', 'afterwards', 'lapsed_at'])
+    .execute();
+  await tellExpired(tx, new Set(ended.filter(isExpired).map((row) => row.rule_id)), now);
 }
 
 /** Computes the holds of the delivery from now on; writes nothing. */
@@ -181,15 +222,11 @@ export async function storeHolds(tx: Tx, id: number, plan: HoldPlan, now: number
     const values = plan.rows.map((row) => ({ ...row, order_delivery_id: id }));
     if (values.length > 0) await tx.insertInto('hold').values(values).execute();
   }
-  const up = plan.rows.filter((row) => row.afterwards === 'escalate' && row.lapsed_at !== null);
-  if (up.length === 0) {
-    await endIncidents(tx, HOLD_EXPIRED, [String(id)], now);
-    return;
-  }
-  const holds = up.map(({ rule_id: rule, since, expires_at: expiresAt }) => {
-    return { rule, since, expiresAt };
-  });
-  const detail = { reason: plan.reason, holds };
-  // An open incident is not opened twice, however often the delivery is evaluated.
-  await openIncident(tx, { ...HOLD_EXPIRED, key: String(id), detail }, now);
+  const expired = (rows: readonly HoldRow[]) =>
+    new Set(rows.filter(isExpired).map((row) => row.rule_id));
+  const changed = expired(plan.before).symmetricDifference(expired(plan.rows));
+  // After the clock was set back a hold has not lasted its time any more, without a change here.
+  const others = plan.rows.map((row) => row.rule_id);
+  const told = others.length === 0 ? [] : await openRules(tx, others);
+  await tellExpired(tx, changed.union(new Set(told)), now);
 }

@@ -4,7 +4,7 @@ import { explain } from '../../rules/explain.ts';
 import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
 
 const HASH_CHARS = 16;
-const MISSES_SHOWN_MAX = 10;
+const MOVES_SHOWN_MAX = 10;
 
 function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
@@ -51,19 +51,22 @@ function useLines({ uses }: Backtest): readonly string[] {
   );
 }
 
-/** Conditions that alone prevented accepts: places where an accept rule could be wider. */
-function missLines({ misses }: Backtest): readonly string[] {
-  if (misses.length === 0) return ['   none'];
-  return columns(
-    misses
-      .slice(0, MISSES_SHOWN_MAX)
-      .map(({ id, line, clause, deliveries, examples }) => [
-        id,
-        `line ${line} ${clause}`,
-        count(deliveries, 'delivery', 'deliveries'),
-        `e.g. ${examples.join(' ')}`,
-      ]),
-  );
+/** Limits that alone prevented accepts, and what others would let pass. */
+function moveLines({ moves }: Backtest): readonly string[] {
+  if (moves.length === 0) return ['   none'];
+  return moves
+    .slice(0, MOVES_SHOWN_MAX)
+    .flatMap(({ id, line, clause, steps }) => [
+      `   ${id}  line ${line} ${clause}`,
+      ...columns(
+        steps.map(({ text, pass: { deliveries, amounts, examples } }) => [
+          `  ${text}`,
+          count(deliveries, 'delivery', 'deliveries'),
+          amountsText(amounts),
+          `e.g. ${examples.join(' ')}`,
+        ]),
+      ),
+    ]);
 }
 
 function rejectLines({ evaluation, outcome, isNew, decisionId }: WouldBeReject): readonly string[] {
@@ -80,7 +83,13 @@ function decimals(amounts: Amounts): Amounts {
 /** For programs: as it is, with decimals. */
 export function backtestJson(report: Backtest): Backtest {
   const changes = report.changes.map((one) => ({ ...one, amounts: decimals(one.amounts) }));
-  return { ...report, changes, rejectAmounts: decimals(report.rejectAmounts) };
+  const moves = report.moves.map((move) => ({
+    ...move,
+    steps: move.steps.map((step) => {
+      return { ...step, pass: { ...step.pass, amounts: decimals(step.pass.amounts) } };
+    }),
+  }));
+  return { ...report, changes, moves, rejectAmounts: decimals(report.rejectAmounts) };
 }
 
 export function formatBacktest(report: Backtest): string {
@@ -102,8 +111,8 @@ export function formatBacktest(report: Backtest): string {
     ...useLines(report),
     `never matched: ${silent.join(', ') || 'none'}`,
     `always matched together: ${together || 'none'}`,
-    'kept from being accepted by one condition alone',
-    ...missLines(report),
+    'another limit would let pass',
+    ...moveLines(report),
     `would be rejected: ${total}, new ${report.newRejects}${more}`,
     ...(total > 0 ? [`at stake: ${amountsText(report.rejectAmounts) || 'not known'}`] : []),
     ...rejects.flatMap(rejectLines),

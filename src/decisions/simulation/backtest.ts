@@ -11,6 +11,7 @@
 
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
+import { counterfactualsOf, type Judged } from '../../rules/analysis/counterfactuals.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
@@ -21,7 +22,8 @@ import type { DecisionOutcome } from '../../store/tables.ts';
 import { clockFacts, localClockOf } from '../calendar.ts';
 import { MAY_HAVE_ARRIVED } from '../push.ts';
 import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
-import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
+import { createLimitMoves, type LimitMove } from './limit-moves.ts';
+import { createRuleUse, type RuleUse } from './rule-use.ts';
 
 /** In words for people; `gone` is a delivery that the mirror no longer has. */
 type ActualOutcome = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
@@ -83,13 +85,17 @@ export interface BacktestOptions {
  */
 export type Amounts = Readonly<Record<string, number | null>>;
 
-interface Change {
-  readonly from: DecisionOutcome;
-  readonly to: DecisionOutcome;
+/** Deliveries and their money. */
+interface Stake {
   readonly deliveries: number;
   readonly amounts: Amounts;
   /** Numbers of a few of them. */
   readonly examples: readonly string[];
+}
+
+interface Change extends Stake {
+  readonly from: DecisionOutcome;
+  readonly to: DecisionOutcome;
 }
 
 interface Agreement {
@@ -122,7 +128,8 @@ export interface Backtest extends Period {
   readonly changes: readonly Change[];
   readonly agreement: readonly Agreement[];
   readonly uses: readonly RuleUse[];
-  readonly misses: readonly NearestMiss[];
+  /** Other limits, and what they would let pass. */
+  readonly moves: readonly LimitMove<Stake>[];
   /** Ids of rules that always match together: one of them may say nothing more than the others. */
   readonly together: readonly (readonly string[])[];
   /** In full, the first ones; `rejectCount` is all of them. */
@@ -189,7 +196,7 @@ function endOf(
   return final;
 }
 
-interface Tally {
+interface Tally extends Stake {
   deliveries: number;
   readonly amounts: Record<string, number | null>;
   readonly examples: string[];
@@ -207,6 +214,12 @@ function addTo(tally: Tally, { decision }: FinalOutcome): void {
   if (typeof amount !== 'number') return;
   const { [unit]: sum = 0 } = tally.amounts;
   tally.amounts[unit] = sumOfUnits([sum, amount]);
+}
+
+function tallyOf(finals: readonly FinalOutcome[]): Stake {
+  const tally = emptyTally();
+  for (const final of finals) addTo(tally, final);
+  return tally;
 }
 
 /** Counts under two words, such as `hold` and `accept`, most first. */
@@ -244,7 +257,11 @@ export async function backtest(
   const side = sideOf(options.rules, options);
   const use = createRuleUse(options.rules.rules);
   const other = options.against && sideOf(options.against, options);
+  const moves = createLimitMoves(tallyOf);
+  const which = side.shadowAsLive ? 'shadow' : 'live';
+  let last: Evaluation | undefined;
   const judgeAfter = judgeWith(side, (evaluation) => {
+    last = evaluation;
     use.see(evaluation);
     for (const { id, hash, mode } of evaluation.rules) {
       if (mode === 'live' || side.shadowAsLive) judged.set(id, hash);
@@ -269,6 +286,13 @@ export async function backtest(
     counts.decisions += history.decisions.length;
     if (before.kind !== after.kind) changes.add(before.kind, after.kind, after);
     agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', after);
+    if (!after.decision.leftToPeople) {
+      const { decision } = after;
+      const options = { ...side.options, lapsed: decision.lapsed };
+      const facts = side.factsOf(decision);
+      const judged: Judged = { ruleSet: side.ruleSet, facts, options, which };
+      for (const told of counterfactualsOf(judged, last)) moves.add(told, after);
+    }
     if (after.kind !== 'reject') continue;
     const isNew = before.kind !== 'reject';
     addTo(stake, after);
@@ -288,6 +312,7 @@ export async function backtest(
       .rows()
       .map(({ a, b, tally }) => ({ outcome: a, actual: b, deliveries: tally.deliveries })),
     ...use.result(),
+    moves: moves.result(),
     rejects,
     rejectCount: stake.deliveries,
     rejectAmounts: stake.amounts,

@@ -6,6 +6,11 @@
 
 import { SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson } from '../../lib/json.ts';
+import {
+  type Counterfactual,
+  counterfactualsOf,
+  type Judged,
+} from '../../rules/analysis/counterfactuals.ts';
 import type { Outcome, RuleResult } from '../../rules/combine.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -14,6 +19,8 @@ import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
 export interface Replay {
+  /** Everything that the outcome follows from. */
+  readonly judged: Judged;
   readonly decisionId: number;
   readonly orderDeliveryId: number;
   readonly at: number;
@@ -107,8 +114,10 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
   const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
-  const replayed = evaluate(ruleSet, facts, { mode, armed, lapsed });
+  const options = { mode, armed, lapsed } as const;
+  const replayed = evaluate(ruleSet, facts, options);
   return {
+    judged: { ruleSet, facts, options, which: mode },
     decisionId,
     orderDeliveryId: row.order_delivery_id,
     at: row.at,
@@ -137,6 +146,26 @@ async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<R
 
 export function replayDecision(db: Db, decisionId: number): Promise<Replay> {
   return replay(db, decisionId, ruleSetsOf(db));
+}
+
+/** Finds by the id of a decision of the rules what would have let its delivery pass. */
+export async function pastCounterfactuals(
+  db: Db,
+  decisionIds: readonly number[],
+): Promise<ReadonlyMap<number, readonly Counterfactual[]>> {
+  const ruleSets = ruleSetsOf(db);
+  const found = new Map<number, readonly Counterfactual[]>();
+  for (const id of decisionIds) {
+    try {
+      const { judged, replayed, actor, outcome } = await replay(db, id, ruleSets);
+      const isOfRules = actor === 'daemon' && outcome === replayed.live.kind;
+      found.set(id, isOfRules ? counterfactualsOf(judged, replayed) : []);
+    } catch (thrown) {
+      // The decision itself can be explained without.
+      if (!(thrown instanceof SelvedgeError)) throw thrown;
+    }
+  }
+  return found;
 }
 
 async function sampleIds(db: Db, sample: number): Promise<number[]> {

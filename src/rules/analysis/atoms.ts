@@ -39,7 +39,8 @@ interface Fact {
 }
 
 const NO_SCOPE: Scope = new Map();
-const MIRRORED = new Map([
+/** Comparisons with their sides changed. */
+export const MIRRORED = new Map([
   ['<', '>'],
   ['<=', '>='],
   ['>', '<'],

@@ -29,6 +29,8 @@ export interface Program {
   readonly pins: readonly CurrencyOwner[];
   readonly lookups: readonly Lookup[];
   run(context: CelContext): Result;
+  /** The same with another text, in the same language; undefined where that is no condition. */
+  variant(text: string): Program | undefined;
 }
 
 export type Compiled = { readonly program: Program } | { readonly problems: readonly CelProblem[] };
@@ -132,9 +134,10 @@ function explainFailure(
  */
 export function compileExpression(
   text: string,
-  { env, types, scope = new Map() }: Language,
+  language: Language,
   expected: 'bool' | 'any',
 ): Compiled {
+  const { env, types, scope = new Map() } = language;
   let parsed: ReturnType<Environment['parse']>;
   try {
     parsed = env.parse(text);
@@ -161,6 +164,10 @@ export function compileExpression(
       bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
       lookups: lint.lookups,
+      variant(other) {
+        const compiled = compileExpression(other, language, expected);
+        return 'program' in compiled ? compiled.program : undefined;
+      },
       run(context) {
         try {
           return { ok: true, value: asked(context) };

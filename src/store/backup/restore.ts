@@ -16,7 +16,7 @@ import { lockFile, lockFolder } from '../lock.ts';
 import { writePause } from '../pauses.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
-import type { RestoreSteps } from '../upkeep.ts';
+import type { Disarmed, RestoreSteps } from '../upkeep.ts';
 import { RESTORING } from '../writers/in-place.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
@@ -36,11 +36,9 @@ export interface RestorePlan {
   readonly steps: RestoreSteps;
 }
 
-export interface Restored {
+export interface Restored extends Disarmed {
   readonly createdAt: string;
   readonly inDoubt: number;
-  /** Reject rules that were armed, and are not any more. */
-  readonly disarmed: readonly string[];
   readonly kept: readonly string[];
 }
 
@@ -105,8 +103,8 @@ async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promis
 }
 
 /**
- * Leaves nothing of the backup to go on by itself: pushes are unknown and paused, rules disarmed,
- * streams due.
+ * Leaves nothing of the backup to go on by itself: pushes are unknown and paused, rules disarmed
+ * and their rejects withdrawn, streams due.
  */
 async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
   const now = clock.now();
@@ -131,9 +129,9 @@ async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, c
   await leaveNumbersOut(tx, plan.dataDir, 'change');
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
-  const detail = { backup: plan.backup, inDoubt, disarmed };
+  const detail = { backup: plan.backup, inDoubt, ...disarmed };
   await writeAudit(tx, { actor, ...act, detail }, now);
-  return { inDoubt, disarmed };
+  return { inDoubt, ...disarmed };
 }
 
 /** The mirror of the backup, in this program's schema and with everything in doubt. */

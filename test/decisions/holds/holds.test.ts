@@ -76,10 +76,10 @@ describe('a hold', () => {
     expect(await openIncidents(fixture)).toEqual([]);
     await untilLocal(fixture, '2026-11-24T14:00:00Z');
     expect(await fixture.decide(set)).toEqual([]);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
     await fixture.clock.advance(30 * HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
     expect(await fixture.pushes()).toEqual([]);
     const [row] = await listDeliveries(fixture.store.db, { limit: 1 });
     expect(row).toMatchObject({ escalated: true, holdUntil: null });
@@ -91,7 +91,7 @@ describe('a hold', () => {
     const { fixture, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
     await fixture.clock.advance(HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
     await fixture.delivery({ id: 1, lines: [['a', 3]] });
     expect(await fixture.decide(set)).toEqual(['1 accept']);
     expect(await openIncidents(fixture)).toEqual([]);
@@ -102,7 +102,7 @@ describe('a hold', () => {
     const { fixture, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
     await fixture.clock.advance(HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
     await acceptByHand(fixture, 1);
     expect(await openIncidents(fixture)).toEqual([]);
     expect(await holdsOf(fixture)).toEqual([]);
@@ -128,7 +128,7 @@ rules:
     expect(hold?.since).toBe(Date.parse('2026-11-20T14:00:00Z'));
     await fixture.clock.advance(4 * HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
   });
 
   it('that began while the clock was ahead begins when it has been set back', async () => {
@@ -142,14 +142,14 @@ rules:
     await fixture.decide(set);
     await fixture.clock.advance(24 * HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1', 'hold_expired 2']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
   });
 
   it('whose time was up only while the clock was ahead ends at its own time', async () => {
     const { fixture, set } = await houseWithHold('{ at_most: 24h }');
     fixture.clock.step(30 * 24 * HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
     await followClock(fixture);
     fixture.clock.step(-30 * 24 * HOUR);
     await followClock(fixture);
@@ -157,7 +157,7 @@ rules:
     expect(await openIncidents(fixture)).toEqual([]);
     await fixture.clock.advance(24 * HOUR);
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
   });
 
   it('is asked again at the next opening, not at one of while the clock was ahead', async () => {
@@ -286,7 +286,30 @@ rules:
     await fixture.decide(set);
     expect(await fixture.pushes()).toEqual([]);
     // Nothing else would ever come of it.
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
+  });
+});
+
+describe('holds of one rule that have lasted their time', () => {
+  it('are one incident with their number and an example, open until none is left', async () => {
+    const { fixture, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
+    for (const id of [2, 3]) await fixture.delivery({ id, lines: [['a', 30]] });
+    await fixture.decide(set);
+    await fixture.clock.advance(HOUR);
+    await fixture.decide(set);
+    const details = async () => {
+      const open = fixture.store.db.selectFrom('incident').select('detail');
+      const rows = await open.where('resolved_at', 'is', null).execute();
+      return rows.map(({ detail }) => JSON.parse(detail));
+    };
+    expect(await details()).toMatchObject([{ deliveries: 3, example: 1 }]);
+    const status = await readStatus(fixture.store.db, fixture.clock.now(), {});
+    expect(status).toMatchObject({ holdsOverdue: 3, openIncidents: 1 });
+    await acceptByHand(fixture, 1);
+    expect(await details()).toMatchObject([{ deliveries: 2, example: 2 }]);
+    for (const id of [2, 3]) await fixture.delivery({ id, lines: [['a', 3]] });
+    await fixture.decide(set);
+    expect(await details()).toEqual([]);
   });
 });
 
@@ -309,6 +332,6 @@ describe('a delivery that no rule of its own holds', () => {
     expect(await fixture.decide(set)).toEqual(['1 hold']);
     await untilLocal(fixture, '2026-11-25T14:00:00Z');
     await fixture.decide(set);
-    expect(await openIncidents(fixture)).toEqual(['hold_expired 1']);
+    expect(await openIncidents(fixture)).toEqual(['hold_expired empty_delivery']);
   });
 });

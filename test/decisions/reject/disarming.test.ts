@@ -1,6 +1,13 @@
 /** What disarms a reject rule although no person asked for it, and what is left of that. */
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { RESTORE_STEPS } from '../../../src/daemon/upkeep.ts';
+import { rejectOverview } from '../../../src/decisions/review/overview.ts';
 import type { RuleKeeper } from '../../../src/decisions/rule-keeper.ts';
+import { createBackup } from '../../../src/store/backup/create.ts';
+import { restoreBackup } from '../../../src/store/backup/restore.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { temporaryFolder } from '../../support/store.ts';
 import { watch } from '../support.ts';
 import {
   createRejectFixture,
@@ -117,5 +124,31 @@ describe('a reject rule that nobody disarmed', () => {
     await put(UNLUCKY);
     expect(await disarmings(rejects)).toEqual([['daemon', `rules reload by ada: ${CHANGED}`, 1]]);
     expect(await rejects.overview()).toMatchObject({ armed: [], waiting: [] });
+  });
+});
+
+describe('the restore of a backup', () => {
+  it('withdraws the rejects that waited in it, as disarming does', async () => {
+    const rejects = await createRejectFixture();
+    await rejects.waiting();
+    const { store, clock } = rejects;
+    const from = dirname(store.path);
+    const plan = (dataDir: string) => {
+      return { dataDir, exchangeFile: join(dataDir, 'exchange.db'), busyTimeoutMs: 1_000 };
+    };
+    const to = { directory: join(from, 'backups'), keep: 1, program: 'test' };
+    const { backup } = await createBackup({ ...plan(from), ...to }, clock);
+    const dataDir = temporaryFolder();
+    const what = { backup: backup.path, withExchange: false, actor: 'ann', steps: RESTORE_STEPS };
+    const restored = await restoreBackup({ ...plan(dataDir), ...what }, clock);
+    expect(restored).toMatchObject({ disarmed: ['reject-unlucky'], withdrawn: 1 });
+    const opened = await openStore({ path: join(dataDir, 'mirror.db'), busyTimeoutMs: 100 }, clock);
+    const overview = await rejectOverview(opened.store.db, clock.now());
+    expect(overview).toMatchObject({ armed: [], waiting: [] });
+    const { db } = opened.store;
+    expect(await db.selectFrom('reject_entry').select(['state', 'safeguard']).execute()).toEqual([
+      { state: 'withdrawn', safeguard: 'arming' },
+    ]);
+    await opened.store.close();
   });
 });

@@ -5,7 +5,7 @@ import {
   type BacktestOptions,
   backtest,
 } from '../../../src/decisions/simulation/backtest.ts';
-import { formatBacktest } from '../../../src/decisions/simulation/backtest-text.ts';
+import { backtestJson, formatBacktest } from '../../../src/decisions/simulation/backtest-text.ts';
 import { rulesOf } from '../../rules/support.ts';
 import {
   ACCEPT_COVERED,
@@ -237,28 +237,40 @@ describe('a backtest', () => {
     expect(formatBacktest(report)).toContain(line);
   });
 
-  it('tells which single condition kept deliveries from being accepted', async () => {
+  it('tells how many deliveries, and how much money, another limit would let pass', async () => {
     for (const id of [1, 2, 3]) await pack(id, 10 * id);
     await fixture.decide();
-    const when = 'delivery.quantity <= 20';
-    const more = `${when}\n      - delivery.quantity <= 25\n      - order.currency == "DKK"`;
-    const { misses } = await run({
-      rules: rulesOf(limit(15).replace('delivery.quantity <= 15', more)),
-    });
-    expect(misses).toEqual([]);
-    const report = await run({ rules: rulesOf(limit(15)) });
-    expect(report.misses).toEqual([
+    const [accept = ''] = limit(15).split('  - id: hold-large');
+    const twice = accept.replace('<= 15', '<= 15\n      - delivery.quantity <= 18');
+    expect((await run({ rules: rulesOf(twice) })).moves).toEqual([]);
+    const report = await run({ rules: rulesOf(accept) });
+    const pass = (deliveries: number, amount: number, examples: readonly string[]) => {
+      return { deliveries, amounts: { DKK: amount }, examples };
+    };
+    expect(report.moves).toEqual([
       {
         id: 'accept-small',
         line: 8,
         clause: 'delivery.quantity <= 15',
-        deliveries: 2,
-        examples: ['D-2', 'D-3'],
+        steps: [
+          {
+            text: 'with a limit of 20 instead of 15',
+            limit: 20,
+            pass: pass(1, 2000_0000, ['D-2']),
+          },
+          {
+            text: 'with a limit of 30 instead of 15',
+            limit: 30,
+            pass: pass(2, 5000_0000, ['D-2', 'D-3']),
+          },
+        ],
       },
     ]);
     expect(formatBacktest(report)).toContain(
-      'by one condition alone\n   accept-small  line 8 delivery.quantity <= 15  2 deliveries',
+      'another limit would let pass\n   accept-small  line 8 delivery.quantity <= 15\n' +
+        '     with a limit of 20 instead of 15  1 delivery    2000.00 DKK  e.g. D-2',
     );
+    expect(backtestJson(report).moves[0]?.steps[1]?.pass.amounts).toEqual({ DKK: 5000 });
   });
 
   it('reads a long journal page by page, each delivery once', async () => {

@@ -5,6 +5,7 @@ import { ARMED_MS_MAX, ARMED_MS_MIN } from '../../../local-api/rule-routes.ts';
 import { durationWithin, statedReason } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
+import { lookBeforeArming } from './matches.ts';
 
 interface Options {
   readonly reason: string;
@@ -35,8 +36,9 @@ export function rulesArm(context: CliContext): Command {
   return command('arm', 'let a reject rule act, in exactly its present text')
     .description(
       'Asks for tests that prove every clause, a kept backtest of this text (rules backtest\n' +
-        '--save), and matches that somebody has looked at (rules matches --seen). Changing the\n' +
-        'rule, or a list, table or setting it reads, disarms it. Asks the running daemon.',
+        '--save), and matches that somebody has looked at (rules matches --seen); at a terminal\n' +
+        'it shows them one by one. Changing the rule, or a list, table or setting it reads,\n' +
+        'disarms it. Asks the running daemon.',
     )
     .argument('<rule>', 'the id of a reject rule')
     .addOption(
@@ -49,6 +51,7 @@ export function rulesArm(context: CliContext): Command {
       examples([['rules arm reject-closed-season --reason "agreed" --expires 30d', 'a month']]),
     )
     .action(async (rule: string, { reason, expires, json }: Options, self: Command) => {
+      if (json !== true) await lookBeforeArming(context, self, rule);
       const answer = await askRunningDaemon(self, context, {
         path: '/api/rules/arm',
         body: { rule, reason, lastsMs: expires },

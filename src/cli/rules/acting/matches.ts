@@ -31,6 +31,65 @@ function print(output: Output, rule: string, matches: readonly Match[]): void {
   }
 }
 
+/**
+ * Shows the matches one by one and asks about each. Gives those that were looked at; undefined
+ * where nobody sits at a terminal.
+ */
+async function lookAtEach(
+  context: CliContext,
+  rule: string,
+  matches: readonly Match[],
+): Promise<readonly Match[] | undefined> {
+  const seen: Match[] = [];
+  for (const match of matches) {
+    print(context.output, rule, [match]);
+    const typed = await context.ask('Is it right to reject this one? [y/N, q to stop] ');
+    if (typed === undefined) return undefined;
+    const answer = typed.trim().toLowerCase();
+    if (answer === 'q') break;
+    if (answer === 'y' || answer === 'yes') seen.push(match);
+  }
+  return seen;
+}
+
+async function tellSeen(
+  context: CliContext,
+  command: Command,
+  rule: string,
+  matches: readonly Match[],
+): Promise<void> {
+  if (matches.length === 0) return;
+  const decisions = matches.map(({ decisionId }) => decisionId);
+  const answer = await askRunningDaemon(command, context, {
+    path: '/api/rules/seen',
+    body: { rule, decisions },
+    answer: z.object({ seen: z.int() }),
+  });
+  context.output.note(`you have looked at these ${matches.length}: ${answer.seen} in all`);
+}
+
+/** Shows at a terminal the matches that arming still asks for; the daemon refuses without them. */
+export async function lookBeforeArming(
+  context: CliContext,
+  command: Command,
+  rule: string,
+): Promise<void> {
+  const directory = rulesDirectory(command, context, undefined);
+  const matches = await withMirror(command, context, async (db) => {
+    const { rules, settings } = await namedRuleSet(db, directory);
+    const named = rules.find(({ id }) => id === rule);
+    if (!named) return [];
+    const needed = settings.safeguards.reject.matches_seen - (await seenCount(db, named.hash));
+    return needed > 0 ? unseenMatches(db, named.hash, needed) : [];
+  });
+  if (matches.length === 0) return;
+  const question = `${matches.length} matches must be looked at first. Show them? [Y/n] `;
+  const typed = await context.ask(question);
+  if (typed === undefined || /^n/i.test(typed.trim())) return;
+  const seen = await lookAtEach(context, rule, matches);
+  await tellSeen(context, command, rule, seen ?? []);
+}
+
 async function run(
   context: CliContext,
   rule: string,
@@ -47,20 +106,16 @@ async function run(
     return { found: unseen, seen: await seenCount(db, named.hash) };
   });
   const matches = firstRows(context.output, found, limit);
+  const asksEach = options.seen === true && options.json !== true;
+  const looked = asksEach ? await lookAtEach(context, rule, matches) : undefined;
   if (options.json === true) context.output.json({ seen, matches });
   else {
-    print(context.output, rule, matches);
+    // Without a terminal the first one was shown before nobody answered.
+    if (looked === undefined) print(context.output, rule, asksEach ? matches.slice(1) : matches);
     const count = found.length > limit ? `more than ${limit}` : String(found.length);
     context.output.line(`${count} that nobody has looked at yet, ${seen} were looked at`);
   }
-  if (options.seen !== true || matches.length === 0) return;
-  const decisions = matches.map(({ decisionId }) => decisionId);
-  const answer = await askRunningDaemon(command, context, {
-    path: '/api/rules/seen',
-    body: { rule, decisions },
-    answer: z.object({ seen: z.int() }),
-  });
-  context.output.note(`you have looked at these ${matches.length}: ${answer.seen} in all`);
+  if (options.seen === true) await tellSeen(context, command, rule, looked ?? matches);
 }
 
 export function rulesMatches(context: CliContext): Command {
@@ -68,7 +123,8 @@ export function rulesMatches(context: CliContext): Command {
     .summary('show what a rule in shadow mode matched')
     .description(
       'The latest match of each delivery by exactly the present text of the rule that nobody\n' +
-        'has looked at yet. With --seen you say that you have: arming asks for it.',
+        'has looked at yet. With --seen you say that you have: arming asks for it. At a\n' +
+        'terminal it shows one after the other, with what the rule saw, and asks about each.',
     )
     .argument('<rule>', 'the id of a rule')
     .option('--rules <dir>', 'the directory of the rule (default: the configured one)')

@@ -1,6 +1,7 @@
 /** `selvedge rules reload`: the daemon loads its rules and its configuration again. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { RefusedError } from '../../../lib/errors.ts';
 import { remark } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
@@ -9,15 +10,25 @@ import { noteUnread } from '../directory.ts';
 
 const change = z.object({ from: z.string(), to: z.string() });
 
+const counts = z.partialRecord(z.enum(['accept', 'hold', 'reject']), z.int());
+
 const answer = z.object({
   diff: z.object({
     from: z.string(),
     to: z.string(),
     added: z.array(z.string()),
     removed: z.array(z.string()),
-    changed: z.array(z.looseObject({ id: z.string() })),
+    changed: z.array(
+      z.looseObject({
+        id: z.string(),
+        differences: z.array(
+          z.looseObject({ path: z.string(), before: z.unknown(), after: z.unknown() }),
+        ),
+      }),
+    ),
     settings: z.array(z.looseObject({ path: z.string() })),
   }),
+  counts: z.object({ go: counts, come: counts }),
   mode: change,
   directory: change,
   disarmed: z.array(z.string()),
@@ -25,9 +36,42 @@ const answer = z.object({
   unread: z.array(z.string()),
 });
 
+type Answer = z.output<typeof answer>;
+
 const HASH_CHARS = 12;
 
-function print(output: Output, reloaded: z.output<typeof answer>): void {
+function countTexts(of: z.output<typeof counts>, one: string, many: string): readonly string[] {
+  return Object.entries(of).map(([action, count = 0]) =>
+    count === 1 ? `1 ${action} rule ${one}` : `${count} ${action} rules ${many}`,
+  );
+}
+
+function isArrow(path: string): boolean {
+  return path === 'mode' || path === 'action';
+}
+
+/** What goes and what comes, on one line; undefined when all stays as it is. */
+function summaryOf({ diff, counts: { go, come }, mode, directory, disarmed }: Answer) {
+  const turned = diff.changed.flatMap(({ id, differences }) =>
+    differences
+      .filter(({ path }) => isArrow(path))
+      .map(({ before, after }) => `${id}: ${before} → ${after}`),
+  );
+  const changed = diff.changed.length;
+  const parts = [
+    ...countTexts(go, 'goes', 'go'),
+    ...countTexts(come, 'comes', 'come'),
+    ...(changed > 0 ? [`${changed} rule${changed === 1 ? ' changes' : 's change'}`] : []),
+    ...turned,
+    ...(diff.settings.length > 0 ? [diff.settings.map(({ path }) => path).join(', ')] : []),
+    ...(mode.from === mode.to ? [] : [`${mode.from} → ${mode.to}`]),
+    ...(directory.from === directory.to ? [] : [`from ${directory.to}`]),
+    ...(disarmed.length > 0 ? [`disarms ${disarmed.join(', ')}`] : []),
+  ];
+  return parts.length > 0 ? parts.join('; ') : undefined;
+}
+
+function print(output: Output, reloaded: Answer): void {
   const { diff, mode, directory, disarmed, restart, unread } = reloaded;
   const [from, to] = [diff.from, diff.to].map((hash) => hash.slice(0, HASH_CHARS));
   output.line(from === to ? `rules ${to}, as they were` : `rules ${from} -> ${to}`);
@@ -44,21 +88,67 @@ function print(output: Output, reloaded: z.output<typeof answer>): void {
   if (restart.length > 0) output.line(`acts from the next start on: ${restart.join(', ')}`);
 }
 
+/** Asks at a terminal whether the change is wanted; undefined where there is nothing to ask. */
+async function agree(context: CliContext, preview: () => Promise<Answer>) {
+  // The reload names the mistakes, and opens their incident.
+  const previewed = await preview().catch(() => undefined);
+  const summary = previewed && summaryOf(previewed);
+  if (previewed === undefined || summary === undefined) return undefined;
+  const typed = await context.ask(`${summary}\nReload? [y/N] `);
+  if (typed === undefined) return undefined;
+  if (!/^y(es)?$/i.test(typed.trim())) {
+    throw new RefusedError('rules.unconfirmed', 'nothing was reloaded');
+  }
+  return { rules: previewed.diff.to, mode: previewed.mode.to };
+}
+
+interface Options {
+  readonly reason: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
 export function rulesReload(context: CliContext): Command {
   return new Command('reload')
     .summary('reload the rules in the running daemon')
     .description(
       'All of the new rules and the configuration are checked first; with a mistake in them\n' +
-        'nothing changes and the mistakes are shown. SIGHUP does the same\n' +
+        'nothing changes and the mistakes are shown. At a terminal it says what goes and what\n' +
+        'comes, and asks; a script is not asked. SIGHUP does the same, without a question,\n' +
         'for a daemon that has no terminal; it ends one that has, and the demo.',
     )
     .option('--reason <text>', 'why; goes into the audit', remark, '')
-    .option('--json', 'as JSON')
-    .addHelpText('after', examples([['rules reload', 'after an edit that rules check likes']]))
-    .action(async ({ reason, json }: { reason: string; json?: boolean }, command: Command) => {
-      const call = { path: '/api/rules/reload', body: { reason }, answer };
-      const reloaded = await askRunningDaemon(command, context, call);
-      if (json === true) context.output.json(reloaded);
-      else print(context.output, reloaded);
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'only say what goes and what comes')
+    .option('--json', 'as JSON; does not ask')
+    .addHelpText(
+      'after',
+      examples([
+        ['rules reload', 'after an edit that rules check likes'],
+        ['rules reload --dry-run', 'what it would change'],
+      ]),
+    )
+    .action(async ({ reason, yes, dryRun, json }: Options, command: Command) => {
+      const { output } = context;
+      const ask = (more: object) =>
+        askRunningDaemon(command, context, {
+          path: '/api/rules/reload',
+          body: { reason, ...more },
+          answer,
+        });
+      const show = (answered: Answer): void => {
+        if (json === true) output.json(answered);
+        else print(output, answered);
+      };
+      if (dryRun === true) {
+        const previewed = await ask({ dryRun });
+        if (json !== true) output.line(`would change: ${summaryOf(previewed) ?? 'nothing'}`);
+        show(previewed);
+        return;
+      }
+      const isAsked = yes !== true && json !== true;
+      const agreed = isAsked ? await agree(context, () => ask({ dryRun: true })) : undefined;
+      show(await ask({ agreed }));
     });
 }

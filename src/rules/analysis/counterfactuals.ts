@@ -1,0 +1,175 @@
+/**
+ * Finds what would have let a delivery pass, where one condition alone stands in the way: another
+ * limit, another list, or more stock. Each is proved by evaluating the whole set again with it.
+ */
+import { formatDecimal } from '../../lib/money.ts';
+import { contextOf, type EvaluateOptions, type Evaluation, evaluate } from '../evaluate.ts';
+import { completeFacts } from '../facts/derive.ts';
+import type { Facts } from '../facts/plain.ts';
+import type { Clause, Rule, RuleSet } from '../rule.ts';
+import { limitText } from './limit-tests.ts';
+import {
+  currencyAt,
+  type Limit,
+  limitsOf,
+  numbersAt,
+  STEPS,
+  textsAt,
+  withLimit,
+} from './limits.ts';
+
+export interface Counterfactual {
+  readonly rule: string;
+  readonly line: number;
+  readonly condition: string;
+  /** `with a limit of 2500.00 EUR instead of 2000.00 EUR`. */
+  readonly text: string;
+  /** The same without the goods of this delivery. */
+  readonly change: string;
+  /** The limit as it is, and as it would have to be. */
+  readonly was?: number;
+  readonly limit?: number;
+}
+
+export interface Judged {
+  readonly ruleSet: RuleSet;
+  readonly facts: Facts;
+  readonly options: EvaluateOptions;
+  /** The outcome that counts. */
+  readonly which: 'live' | 'shadow';
+}
+
+type Suspect = readonly [Rule, Clause];
+
+/** Conditions of which each stands in the way alone. */
+function suspectsOf({ ruleSet, which }: Judged, evaluation: Evaluation): readonly Suspect[] {
+  const { code, rules: deciding } = evaluation[which];
+  if (code !== 'no_rule' && (code !== 'hold_rule' || deciding.length > 1)) return [];
+  return evaluation.rules.flatMap(({ id, action, clauses }) => {
+    const rule = ruleSet.rules.find((one) => one.id === id);
+    if (!rule) return [];
+    if (code === 'hold_rule') {
+      return deciding.includes(id) ? rule.clauses.map((clause) => [rule, clause] as const) : [];
+    }
+    const stopping = clauses.flatMap(({ value, negated }, at) =>
+      value === !negated ? [] : [rule.clauses[at]],
+    );
+    const [clause] = stopping;
+    return action === 'accept' && stopping.length === 1 && clause ? [[rule, clause]] : [];
+  });
+}
+
+function round(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
+
+type Try = Pick<Counterfactual, 'text' | 'was' | 'limit'> & { readonly put: number | string[] };
+
+/** Values next to those that the fact had, the nearest to the limit first. */
+function numberTries(limit: Limit, judged: Judged): readonly Try[] {
+  if (limit.kind === 'list' || limit.op === '==' || limit.op === '!=') return [];
+  const context = contextOf(judged.ruleSet, judged.facts);
+  const found = numbersAt(limit, context);
+  const was = found[0]?.bound;
+  if (was === undefined || found.some(({ bound }) => bound !== was)) return [];
+  const step = STEPS[limit.kind];
+  const isTime = limit.kind === 'duration' || limit.kind === 'time';
+  const values = found.map(({ value }) => value);
+  const near = [Math.min(...values), Math.max(...values)].flatMap((value) =>
+    isTime ? [Math.floor(value / step) * step, Math.ceil(value / step) * step] : [value],
+  );
+  const all = new Set(near.flatMap((value) => [value - step, value, value + step].map(round)));
+  const currency = currencyAt(limit, context);
+  const shown = (value: number): string =>
+    currency === undefined
+      ? limitText(limit.kind, value)
+      : `${formatDecimal(value, currency)} ${currency}`;
+  return [...all]
+    .filter((value) => value !== was)
+    .sort((a, b) => Math.abs(a - was) - Math.abs(b - was))
+    .map((value) => {
+      const text = `with a limit of ${shown(value)} instead of ${shown(was)}`;
+      return { put: value, was, limit: value, text };
+    });
+}
+
+function listTries(limit: Limit, { ruleSet, facts }: Judged): readonly Try[] {
+  if (limit.kind !== 'list') return [];
+  const { values, listed } = textsAt(limit, contextOf(ruleSet, facts));
+  const here = new Set(listed);
+  const had = new Set(values);
+  const [more, less] = [had.difference(here), had.intersection(here)];
+  const { bound, clause } = limit;
+  const name = clause.text.slice(bound.start, bound.end);
+  return [
+    ...(more.size > 0 ? [{ put: [...had], text: `with ${[...more].join(', ')} in ${name}` }] : []),
+    ...(less.size > 0 ? [{ put: [''], text: `without ${[...less].join(', ')} in ${name}` }] : []),
+  ];
+}
+
+/** The same delivery with stock for all of it; undefined where nothing is missing. */
+function restocked({
+  facts,
+}: Judged): { readonly facts: Facts; readonly text: string } | undefined {
+  const { delivery } = completeFacts(facts);
+  const short = delivery.lines.filter(({ missing }) => (missing ?? 0) > 0);
+  if (short.length === 0) return undefined;
+  const lines = delivery.lines.map((line) =>
+    short.includes(line) ? { ...line, stock_free: line.quantity ?? null, missing: 0 } : line,
+  );
+  const pieces = short.map(({ missing, barcode }) => {
+    return `${missing} more piece${missing === 1 ? '' : 's'} of ${barcode ?? '?'}`;
+  });
+  return {
+    facts: { ...facts, delivery: { ...delivery, lines } },
+    text: `with ${pieces.join(', ')}`,
+  };
+}
+
+function passes({ ruleSet, facts, options, which }: Judged): boolean {
+  return evaluate(ruleSet, facts, { ...options, operands: false })[which].kind === 'accept';
+}
+
+function provedTries(
+  rule: Rule,
+  clause: Clause,
+  judged: Judged,
+): readonly Omit<Counterfactual, 'rule' | 'line' | 'condition'>[] {
+  const { ruleSet } = judged;
+  const limits = limitsOf({ clauses: [clause] }, ruleSet.types);
+  const proved = limits.flatMap((limit) => {
+    const tries = [...numberTries(limit, judged), ...listTries(limit, judged)];
+    const found = tries.find(({ put }) => {
+      const other = withLimit(rule, limit, put);
+      const rules = ruleSet.rules.map((one) => (one === rule && other ? other : one));
+      return other !== undefined && passes({ ...judged, ruleSet: { ...ruleSet, rules } });
+    });
+    if (!found) return [];
+    const { put: _, ...told } = found;
+    return [{ change: told.text, ...told }];
+  });
+  const readsStock = clause.program.reads.some((path) =>
+    /^delivery\.lines\.(missing|stock_free)$/.test(path),
+  );
+  const more = readsStock ? restocked(judged) : undefined;
+  return more && passes({ ...judged, facts: more.facts })
+    ? [...proved, { text: more.text, change: 'with more stock' }]
+    : proved;
+}
+
+/** @param evaluation of exactly this, where it is there already. */
+export function counterfactualsOf(
+  judged: Judged,
+  evaluation: Evaluation = evaluate(judged.ruleSet, judged.facts, judged.options),
+): readonly Counterfactual[] {
+  return suspectsOf(judged, evaluation).flatMap(([rule, clause]) => {
+    const { line, text: condition } = clause;
+    return provedTries(rule, clause, judged).map((told) => {
+      return { rule: rule.id, line, condition, ...told };
+    });
+  });
+}
+
+export function counterfactualText({ rule, line, condition, text }: Counterfactual): string {
+  return `it would be accepted ${text} (${rule}, line ${line}: ${condition})`;
+}
