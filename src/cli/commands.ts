@@ -31,7 +31,7 @@ const COMMANDS: readonly LoneCommand[] = [
     load: async () => (await import('./setup/init.ts')).init,
   },
   {
-    usage: 'run',
+    usage: 'run [options]',
     summary: 'run the daemon',
     load: async () => (await import('./run.ts')).run,
   },

@@ -71,7 +71,7 @@ const LIFE = {
   ...{ packAfter: '100ms', packJitter: 0, splitShare: 0, cancelShare: 0, shipAfter: '1h' },
   ...{ confirmRefundAfter: '100ms', restocksPerMinute: 0, preOrderShare: 0 },
 };
-const WALK_MS_MAX = 30_000;
+const WALK_MS_MAX = 120_000;
 /** Runs of a stream that may end otherwise than complete, and the pause before the next. */
 const RUNS_MAX = 5;
 const AGAIN_MS = 500;
