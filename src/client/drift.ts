@@ -13,6 +13,7 @@ import {
   deliverySchema,
   freightOptionSchema,
   pendingRefundSchema,
+  REFUND_TYPES,
   refundSchema,
   salesOrderSchema,
   seasonSchema,
@@ -163,14 +164,6 @@ const SCHEMAS = {
   refund: refundSchema,
   pendingRefund: pendingRefundSchema,
 } as const;
-
-const REFUND_TYPES = [
-  'claim/credit',
-  'claim/replace',
-  'claim/price_reduction',
-  'return/credit',
-  'price_reduction/credit',
-] as const;
 
 const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
   variant: { variantType: ['size', 'assortment'] },

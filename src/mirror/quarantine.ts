@@ -75,7 +75,7 @@ export async function dropQuarantined(tx: Tx, ids: readonly number[]): Promise<v
   await deleteByKeys(tx, 'quarantine', 'id', ids);
 }
 
-/** Those of the values that the service has in rows which could not be understood, as text. */
+/** Filters the values to those that occur in quarantined rows, as text. */
 export async function quarantinedAmong(
   db: Db | Tx,
   entities: readonly string[],

@@ -7,9 +7,11 @@
  * An amount is a decimal text ("19.95") or a number with at most four decimals. Dates and times do
  * not occur. `reference` may stand in the document or beside it, and identifies it for ever.
  */
+
 import { z } from 'zod';
 import type { NewOrder } from '../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../client/v1/refunds.ts';
+import { REFUND_TYPES } from '../client/v1/schemas.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -113,14 +115,6 @@ const orderSchema = z
       ctx.addIssue({ code: 'custom', path, message: wholeWanted(order.currency ?? '') });
     }
   });
-
-const REFUND_TYPES = [
-  'claim/credit',
-  'claim/replace',
-  'claim/price_reduction',
-  'return/credit',
-  'price_reduction/credit',
-] as const;
 
 const pendingRefundSchema = z
   .strictObject({

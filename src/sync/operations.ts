@@ -22,11 +22,11 @@ export interface OperationsDeps extends AssessDeps {
   /** Streams that are wanted and do not exist at the account's level, each with it. */
   readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
-  /** What the account names otherwise. */
+  /** Names of members at this account. */
   readonly names?: readonly MemberName[];
   /** Something is due. */
   readonly wakeUp: () => void;
-  /** What decisions waited for is over. */
+  /** Called when decisions no longer wait for an accepted change. */
   readonly onAccepted: () => void;
 }
 

@@ -101,7 +101,7 @@ function refusesCertificate(cause: unknown): boolean {
   return OUR_CERTIFICATE.test(errorCode(cause));
 }
 
-/** What to do where no connection came about. */
+/** Hint for a connection that failed. */
 function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
   const cause = failure.cause;
   if (failure.kind === 'connect_timeout') {

@@ -238,6 +238,15 @@ const pendingRefundLineSchema = z.looseObject({
   restock: flag,
 });
 
+/** Kinds of refund that the interface document names. */
+export const REFUND_TYPES = [
+  'claim/credit',
+  'claim/replace',
+  'claim/price_reduction',
+  'return/credit',
+  'price_reduction/credit',
+] as const;
+
 export const pendingRefundSchema = z.looseObject({
   pendingRefundId: z.int(),
   orderId: ofOrder,

@@ -59,7 +59,11 @@ interface Asked {
   readonly now: number;
 }
 
-function limitOf({ ruleSet, freshness }: Asked, stream: 'stock' | 'season'): number | undefined {
+/** Milliseconds that a stream may be old: by the rules, else by the configuration. */
+function limitOf(
+  { ruleSet, freshness }: Pick<Asked, 'ruleSet' | 'freshness'>,
+  stream: 'stock' | 'season',
+): number | undefined {
   const own = ruleSet.settings.safeguards.accept.freshness[stream];
   return own === undefined ? freshness[stream] : parseDuration(own);
 }
@@ -133,8 +137,7 @@ export async function reportStaleStreams(
   );
   const reads = new Set(accepts.flatMap(({ reads: paths }) => paths));
   for (const stream of ['stock', 'season'] as const) {
-    const own = ruleSet.settings.safeguards.accept.freshness[stream];
-    const limitMs = own === undefined ? freshness[stream] : parseDuration(own);
+    const limitMs = limitOf({ ruleSet, freshness }, stream);
     const isRead = (MOVED_BY[stream] ?? []).some((path) => reads.has(path));
     const at = await completeAt(db, stream);
     // Before the first pull another line says what is waited for.

@@ -8,7 +8,7 @@ const NO_COUNTRIES: ReadonlySet<string> = new Set(['EU', 'EZ', 'QO', 'UN', 'XA',
 
 const NAMES = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
 
-/** What is wrong with a code of the right form; undefined where it is known. */
+/** Says why a code of the right form is unknown; undefined where it is known. */
 export function unknownCode(kind: 'country' | 'currency', code: string): string | undefined {
   if (kind === 'currency') {
     if (CURRENCIES.has(code)) return undefined;

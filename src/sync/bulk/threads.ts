@@ -72,7 +72,7 @@ function createWriter(
 ) {
   const name = 'the thread that writes lists';
   const onEnd = (): void => {
-    // It may have died inside a transaction.
+    // The thread may have died inside a transaction.
     handOffOfThread(data.writeHandOff).release();
     releaseCheckpoint(data.writeHandOff);
   };
