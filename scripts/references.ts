@@ -1,7 +1,7 @@
 /**
- * Writes the reference pages of docs/ from the code: `npm run references`. The pages are facts,
- * views, commands, settings and metrics; test/documents/references.test.ts holds that they are
- * current.
+ * Writes the reference pages of docs/ and the JSON Schema of rules from the code: `npm run
+ * references`. The pages are facts, views, commands, settings and metrics;
+ * test/documents/references.test.ts holds that they are current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { createScrubber } from '../src/lib/secret.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../src/ops/metrics/table.ts';
 import { viewsMarkdown } from '../src/report/views.ts';
 import { factsMarkdown } from '../src/rules/facts/docs.ts';
+import { rulesJsonSchema } from '../src/rules/text/schema.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -160,4 +161,6 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 
 if (import.meta.main) {
   for (const [name, text] of await referencePages()) writeFileSync(`${root}docs/${name}`, text);
+  const schema = `${JSON.stringify(rulesJsonSchema(), null, 2)}\n`;
+  writeFileSync(`${root}config/rules/rules.schema.json`, schema);
 }

@@ -94,11 +94,20 @@ async function moreOfOrder(
   { settings }: FactsContext,
   isRead: IsRead,
 ): Promise<Partial<Facts['order']>> {
-  const { account_no: accountNo = null, currency = null, id: orderId, created_at: at } = order;
-  const isAsked = accountNo !== null && isRead('order.similar_within');
+  const {
+    account_no: accountNo = null,
+    currency = null,
+    id: orderId,
+    created_at: createdAt,
+  } = order;
+  const within = async (isRepeated: boolean) =>
+    accountNo === null
+      ? undefined
+      : similarWithin(tx, { accountNo, orderId, createdAt }, { isRepeated });
   const base = settings.base_currency;
   return {
-    ...(isAsked && { similar_within: await similarWithin(tx, { accountNo, orderId }, at) }),
+    ...(isRead('order.similar_within') && { similar_within: await within(false) }),
+    ...(isRead('order.repeated_within') && { repeated_within: await within(true) }),
     ...(base !== undefined && {
       base_currency: base,
       base_rate: baseRate(currency, settings),

@@ -289,6 +289,13 @@ const order = {
       'barcodes and pieces, in the last 30 days; absent when there is none.',
     source: 'order mirror, without canceled orders',
   },
+  repeated_within: {
+    type: 'duration',
+    optional: true,
+    min: 0,
+    about: 'The same, of those only that have the reference of this order too.',
+    source: 'order mirror, without canceled orders',
+  },
   other_pending: {
     type: 'int',
     unit: 'deliveries',

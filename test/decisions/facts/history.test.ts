@@ -128,6 +128,24 @@ describe('an order that is like another one', () => {
     expect(await similar(fixture, 3)).toBe(HOUR);
   });
 
+  it('is a repetition only with the same reference, which is not empty', async () => {
+    const fixture = await createDeciderFixture();
+    const order = (id: number, hour: number, reference: string) =>
+      fixture.order(id, { ...C1, ...at(hour), reference, orderLineItems: lines({ a: 5 }) });
+    await order(1, 5, 'PO 7');
+    await order(2, 6, 'PO 8');
+    await order(3, 7, 'PO 7');
+    await order(4, 8, '');
+    await order(5, 9, '');
+    const repeated = async (id: number) => {
+      await fixture.delivery({ id, order: id });
+      return (await factsOf(fixture, id)).order.repeated_within;
+    };
+    expect(await repeated(2)).toBeNull();
+    expect(await repeated(3)).toBe(2 * HOUR);
+    expect(await repeated(5)).toBeNull();
+  });
+
   it('is none of other pieces, of another account, of a canceled one, or long ago', async () => {
     const fixture = await createDeciderFixture();
     const orderLineItems = lines({ a: 5 });
@@ -264,6 +282,7 @@ describe('costly facts', () => {
     const none = await factsOf(fixture, 1, rulesOf(ACCEPT_SMALL));
     expect([none.customer, none.today, none.stock]).toEqual([null, undefined, undefined]);
     expect(none.order).not.toHaveProperty('similar_within');
+    expect(none.order).not.toHaveProperty('repeated_within');
     const reading = rulesOf(ruleText(['customer.orders_before > 3', 'today.accepted < 9']));
     const some = await factsOf(fixture, 1, reading);
     expect(some.customer).toEqual({ orders_before: 0 });
