@@ -37,7 +37,8 @@ describe('the example rules', () => {
 });
 
 describe('what is generated from the fact table', () => {
-  it('the JSON Schema beside the rules is current (refresh it with: npm run references)', async () => {
+  // `npm run references` writes it.
+  it('the JSON Schema beside the rules is current', async () => {
     const path = join(folder, 'rules.schema.json');
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(rulesJsonSchema());
   });
