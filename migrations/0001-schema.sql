@@ -44,7 +44,28 @@ CREATE TABLE audit (
   action TEXT NOT NULL,
   subject TEXT NOT NULL,
   reason TEXT NOT NULL,
-  detail TEXT NOT NULL
+  detail TEXT NOT NULL,
+  -- How the person was signed in at the console, as in link:12, and from which address.
+  session TEXT,
+  address TEXT
+) STRICT;
+
+-- People and programs that are signed in at the console. Keys are kept as digests only.
+CREATE TABLE console_session (
+  session_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key_hash TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  role TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'approver')),
+  -- By a printed link or a password; a program has a token.
+  way TEXT NOT NULL CHECK (way IN ('link', 'password', 'token')),
+  -- Whether it sees addresses of customers.
+  sees_addresses INTEGER NOT NULL,
+  address TEXT,
+  created_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  ended_by TEXT
 ) STRICT;
 
 -- Things that must not happen and did: a person looks.
@@ -918,6 +939,14 @@ CREATE TABLE hold (
   PRIMARY KEY (order_delivery_id, rule_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX hold_lapsed ON hold (rule_id) WHERE lapsed_at IS NOT NULL;
+
+-- The latest note of a person about a delivery.
+CREATE TABLE delivery_note (
+  order_delivery_id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL,
+  author TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
 
 -- The last word of a person about a delivery. While its lines are as they were then, the rules
 -- leave the delivery alone.

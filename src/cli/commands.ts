@@ -129,6 +129,17 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     },
   },
   {
+    name: 'console',
+    description: 'links, passwords and tokens for the console',
+    commands: {
+      open: async () => (await import('./console/console.ts')).consoleOpen,
+      password: async () => (await import('./console/console.ts')).consolePassword,
+      token: async () => (await import('./console/console.ts')).consoleToken,
+      tokens: async () => (await import('./console/console.ts')).consoleTokens,
+      revoke: async () => (await import('./console/console.ts')).consoleRevoke,
+    },
+  },
+  {
     name: 'orders',
     description: 'send orders of the ERP',
     commands: {

@@ -16,7 +16,7 @@ import {
   whole,
 } from './schema/fields.ts';
 import { intakeSection } from './schema/intake.ts';
-import { listenerSection, localSection } from './schema/listeners.ts';
+import { consoleSection, listenerSection, localSection } from './schema/listeners.ts';
 import { placesApart } from './schema/places.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
@@ -79,6 +79,7 @@ export function createSchema(context: SchemaContext) {
     store: storeSection(fields),
     listener: listenerSection(fields),
     local: localSection(),
+    console: consoleSection(),
     streams: streamsSection(),
     rules: z.strictObject({
       directory: fields.path('/etc/selvedge/rules'),

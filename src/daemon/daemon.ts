@@ -40,6 +40,7 @@ import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { callRoutes } from './commands/call.ts';
+import { type Console, createConsole } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
@@ -82,6 +83,8 @@ export interface Daemon {
   /** Address of the listener for events, once it has started. */
   readonly listenerUrl: Promise<string | undefined>;
   health: Supervisor['health'];
+  /** A link that signs in to the console once; never resolves where the console is off. */
+  readonly consoleLink: Console['link'];
   /** Loads the rules and the configuration again; throws what is wrong with them. */
   readonly reload: Decisions['reload'];
   /** Works until the signal aborts; closes everything before it resolves. */
@@ -130,6 +133,7 @@ function watchSpace({ dataDir, store }: Config, clock: Clock, log: Logger): Spac
 interface Workers {
   readonly workers: readonly Worker[];
   readonly reload: Decisions['reload'];
+  readonly consoleLink: Console['link'];
   readonly listenerUrl: Promise<string | undefined>;
   /** Resolves when both listeners accept, with false or never when one cannot. */
   readonly listening: Promise<boolean>;
@@ -259,8 +263,19 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
   const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
+  const pages = createConsole(config, {
+    ...common,
+    review: decisions.review,
+    outbox: outbox.review,
+  });
   const own = [healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })];
-  const ofRooms = [sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes];
+  const ofRooms = [
+    sync.routes,
+    inbox.routes,
+    ...decisions.routes,
+    ...outbox.routes,
+    ...pages.routes,
+  ];
   const groups = [...own, ...ofRooms, ...erp.groups];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
@@ -268,11 +283,20 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   );
   const renewer = leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease'));
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
-  const receivers = [inbox.refetcher, inbox.listener, ...meters, sync.planner, ...erp.doors, local];
+  const receivers = [
+    inbox.refetcher,
+    inbox.listener,
+    ...meters,
+    sync.planner,
+    ...erp.doors,
+    local,
+    ...pages.workers,
+  ];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
+    consoleLink: pages.link,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
       isOpen = url !== undefined;
       return isOpen;
@@ -318,6 +342,8 @@ async function checkAddresses(config: Config, { sockets }: ServiceManager): Prom
     held.use(await holdAddress(listener.host, listener.port, 'listener.port'));
   }
   held.use(await holdAddress(local.host, local.port, 'local.port'));
+  const { enabled, host, port } = config.console;
+  if (enabled) held.use(await holdAddress(host, port, 'console.port'));
 }
 
 /** A failure to close must not hide why the daemon stopped. */
@@ -370,7 +396,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     stuck: () => pulse.stuck(supervisor.health()),
   };
   const shared = { store, lease, service, traits, rules, space, pulse, watch, pauses };
-  const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
+  const { workers, listenerUrl, listening, reload, consoleLink } = createWorkers(config, deps, {
     ...shared,
     guard,
     clockGuard,
@@ -396,6 +422,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     listenerUrl,
     health: supervisor.health,
     reload,
+    consoleLink,
     async run(signal) {
       tellStart(config, rules, log);
       announce(manager, listening, signal);

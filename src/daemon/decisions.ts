@@ -4,7 +4,7 @@ import { createDecider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
-import { createReview } from '../decisions/review/review.ts';
+import { createReview, type Review } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { reviewRoutes } from '../local-api/decision-routes.ts';
@@ -31,6 +31,7 @@ export interface DecisionsDeps {
 
 export interface Decisions {
   readonly workers: readonly Worker[];
+  readonly review: Review;
   /** Routes of the local API for reviews and rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
@@ -85,6 +86,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: wakeUp });
   return {
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
+    review,
     routes: [reviewRoutes(review), ruleRoutes(operations, { preview: deps.rules.preview, reload })],
     wakeUp,
     reload,

@@ -1,19 +1,9 @@
 /** Routes that retry, cancel and resolve pushes, below `/api/outbox/`. */
 import { z } from 'zod';
 import type { OutboxReview } from '../outbox/review/operations.ts';
+import { OUTBOX_STATES } from '../store/tables.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
-
-export const OUTBOX_STATES = [
-  'queued',
-  'sending',
-  'sent',
-  'confirmed',
-  'refused',
-  'in_doubt',
-  'dead',
-  'canceled',
-] as const;
 
 const outboxId = z.int().min(1);
 const filter = z.strictObject({

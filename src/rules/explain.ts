@@ -33,7 +33,7 @@ function itemText(item: Json): string {
 }
 
 /** Formats a value behind a condition, such as `order.country = DK`. */
-function operandText(operand: Operand): string {
+export function operandText(operand: Operand): string {
   if ('missing' in operand) return `${operand.text} = ? (${operand.missing} is not known)`;
   if ('value' in operand) return `${operand.text} = ${valueText(operand.value)}`;
   const { text, which, count, of, unknown, items } = operand;

@@ -9,6 +9,18 @@ export interface Actor {
   /** A person's name; `file`: somebody made or removed one; `daemon`: what no person asked for. */
   readonly actor: string;
   readonly reason: string;
+  /** How the person was signed in at the console; left out elsewhere. */
+  readonly via?: Via | undefined;
+}
+
+export interface Via {
+  /** As in `link:12`. */
+  readonly session: string;
+  readonly address: string | null;
+}
+
+function viaColumns(via: Via | undefined) {
+  return { session: via?.session ?? null, address: via?.address ?? null };
 }
 
 /** Audit row as `selvedge audit list` shows it. */
@@ -23,10 +35,11 @@ export interface AuditEntry extends Actor {
 
 /** In the transaction of the act, if it has one: nothing is done that stands in no audit. */
 export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Promise<void> {
-  const { actor, reason, action, subject, detail = {} } = entry;
+  const { actor, reason, action, subject, detail = {}, via } = entry;
+  const row = { at, actor, reason, action, subject, detail: JSON.stringify(detail) };
   await db
     .insertInto('audit')
-    .values({ at, actor, reason, action, subject, detail: JSON.stringify(detail) })
+    .values({ ...row, ...viaColumns(via) })
     .execute();
 }
 
@@ -35,10 +48,16 @@ export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Pr
  */
 export async function writeAudits(
   tx: Tx,
-  { actor, reason, action }: Actor & Pick<AuditEntry, 'action'>,
+  { actor, reason, action, via }: Actor & Pick<AuditEntry, 'action'>,
   each: readonly Required<Pick<AuditEntry, 'subject' | 'detail'>>[],
   at: number,
 ): Promise<void> {
   const rows = each.map(({ subject, detail }) => ({ subject, detail: JSON.stringify(detail) }));
-  await insertRows(tx, 'audit', ['subject', 'detail'], rows, { at, actor, action, reason });
+  await insertRows(tx, 'audit', ['subject', 'detail'], rows, {
+    at,
+    actor,
+    action,
+    reason,
+    ...viaColumns(via),
+  });
 }

@@ -158,7 +158,7 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
 
 /** Begins a pause and gives the number of canceled decisions. */
 async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
-  const { target, actor, reason, at } = pause;
+  const { target, actor, reason, via, at } = pause;
   const by = (await readTable(tx)).find((row) => isSame(row, pause));
   if (by) {
     const message = `${labelOf(pause)} is paused already: ${describePause(by)}`;
@@ -168,7 +168,7 @@ async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promi
   const isOfRules = target === 'decisions' || target === 'all';
   const canceled = isOfRules ? await cancelDecided(tx, describePause(pause), at) : 0;
   const act = { action: 'pause', subject: labelOf(pause), detail: { canceled } };
-  await writeAudit(tx, { actor, reason, ...act }, at);
+  await writeAudit(tx, { actor, reason, via, ...act }, at);
   return canceled;
 }
 
@@ -176,7 +176,7 @@ async function end(
   tx: Tx,
   { clock, dataDir }: PausesDeps,
   what: Pausable,
-  { actor, reason }: Actor,
+  { actor, reason, via }: Actor,
 ): Promise<Pause> {
   const rows = await readTable(tx);
   const ended = rows.find((row) => isSame(row, what));
@@ -188,7 +188,7 @@ async function end(
   const { target, name } = what;
   await tx.deleteFrom('pause').where('target', '=', target).where('name', '=', name).execute();
   const act = { action: 'resume', subject: labelOf(what), detail: { ended } };
-  await writeAudit(tx, { actor, reason, ...act }, clock.now());
+  await writeAudit(tx, { actor, reason, via, ...act }, clock.now());
   return ended;
 }
 
@@ -240,9 +240,9 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
       return by && describePause(by);
     },
     mark: () => `${begun} ${FILE_TARGETS.filter((one) => existsSync(pauseFile(dataDir, one)))}`,
-    async pause({ target, name }, { actor, reason }) {
+    async pause({ target, name }, { actor, reason, via }) {
       requireKnown({ target, name }, deps.streams);
-      return pause({ target, name, reason, actor, at: clock.now() });
+      return pause({ target, name, reason, actor, via, at: clock.now() });
     },
     async resume(what, actor) {
       requireKnown(what, deps.streams);

@@ -7,5 +7,5 @@ import type { RecordTables } from './tables/records.ts';
 export interface Tables extends MirrorTables, RecordTables, OutboxTables, IntakeTables {}
 
 export type { MirroredColumns } from './tables/mirror.ts';
-export type { OutboxState } from './tables/outbox.ts';
+export { OUTBOX_STATES, type OutboxState } from './tables/outbox.ts';
 export type { ChangeGuard, DecisionOutcome, PauseTarget, RunOutcome } from './tables/records.ts';

@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { wholeNumber } from '../arguments.ts';
-import { type CliContext, examples } from '../command.ts';
+import { type CliContext, examples, userName } from '../command.ts';
 import { prepareDemoFolder } from './folder.ts';
 import { textWidth, wrap } from './layout.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
@@ -90,6 +90,12 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         }),
         ...(view ? [view.run(daemon.store.db, stop)] : []),
       ];
+      void daemon.consoleLink(userName(), 'approver').then((link) => {
+        const lines = [`console  ${link}`, '         (once; another one: selvedge console open)'];
+        for (const line of lines)
+          if (view) view.say(line);
+          else output.line(line);
+      });
       // When one part fails, the others stop in order before the failure is told.
       for (const part of parts) part.catch((error: unknown) => failed.abort(error));
       await Promise.allSettled(parts);

@@ -74,6 +74,7 @@ export function prepareDemoFolder(
     },
     listener: { port: 0, secrets: [{ secret: secret('webhook-secret', webhookSecret) }] },
     local: { port: 0 },
+    console: { enabled: true, port: 0 },
     rules: { directory: resolve(rulesDirectory), mode: 'live' },
     decisions: { settle: '0s', reconsider: '1m' },
     streams: { stock: { schedule: '* * * * *' }, orders: { schedule: '* * * * *' } },

@@ -1,7 +1,7 @@
 /** How several commands of the outbox name rows. */
 import { Option } from 'commander';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
-import { OUTBOX_STATES } from '../../local-api/outbox-routes.ts';
+import { OUTBOX_STATES } from '../../store/tables.ts';
 
 export interface FilterOptions {
   readonly kind?: string;

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { ContextFields } from './context.ts';
 import {
+  choice,
   duration,
   flag,
   headerName,
@@ -103,4 +104,73 @@ export function localSection() {
     const message = 'must be an address that only this machine can reach';
     ctx.addIssue({ code: 'custom', path: ['host'], message, params: { hint: '127.0.0.1 or ::1' } });
   }, onceSound('host'));
+}
+
+/** Makes a host name of a Host header: `host` or `host:port`, without a path. */
+function isBareOrigin(written: string): boolean {
+  if (!URL.canParse(written)) return false;
+  const { protocol, origin } = new URL(written);
+  return (protocol === 'https:' || protocol === 'http:') && origin === written;
+}
+
+function operatorList() {
+  const operator = z.strictObject({
+    name: text('a short name', 'anna', /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,39}$/u),
+    role: choice('viewer', 'operator', 'approver'),
+    password: text('what "selvedge console password" prints', 'scrypt:32768:…', /^scrypt:\d/),
+    sees: z.array(choice('addresses')).max(1).default([]),
+  });
+  return z.array(operator).max(100).register(z.globalRegistry, {
+    expected: 'a list of up to 100 operators',
+    example: '[{ name: anna, role: operator, password: "scrypt:…" }]',
+    secret: true,
+  });
+}
+
+export function consoleSection() {
+  const section = z.strictObject({
+    enabled: flag(),
+    host: address(),
+    port: whole(0, 65_535),
+    publicUrl: z
+      .string()
+      .refine(isBareOrigin, { error: WRONG_KIND })
+      .register(z.globalRegistry, {
+        expected: 'the address that people type, without a path, or null',
+        example: 'https://selvedge.example.com',
+      })
+      .nullable(),
+    timeZone: z
+      .string()
+      .refine((zone) => Intl.supportedValuesOf('timeZone').includes(zone) || zone === 'UTC', {
+        error: WRONG_KIND,
+      })
+      .register(z.globalRegistry, {
+        expected: 'a time zone, or null for the one of the rules',
+        example: 'Europe/Copenhagen',
+      })
+      .nullable(),
+    operators: operatorList(),
+    sessions: z.strictObject({ last: duration('5m', '30d'), idle: duration('1m', '30d') }),
+  });
+  return section.superRefine(
+    ({ host, publicUrl, operators }, ctx) => {
+      const names = operators.map(({ name }) => name);
+      const twice = names.find((name, index) => names.indexOf(name) !== index);
+      if (twice !== undefined) {
+        ctx.addIssue({ code: 'custom', path: ['operators'], message: `has ${twice} twice` });
+      }
+      if (publicUrl?.startsWith('http:') && !isLoopbackAddress(new URL(publicUrl).hostname)) {
+        const message = 'must be https: passwords and sessions would be readable on the way';
+        const hint = 'put a reverse proxy with TLS in front of it';
+        ctx.addIssue({ code: 'custom', path: ['publicUrl'], message, params: { hint } });
+      }
+      if (!isLoopbackAddress(host) && publicUrl === null) {
+        const message = 'can be reached from other machines, but publicUrl is not set';
+        const hint = 'safer: 127.0.0.1 behind a reverse proxy, whose address is publicUrl';
+        ctx.addIssue({ code: 'custom', path: ['host'], message, params: { hint } });
+      }
+    },
+    onceSound('host', 'publicUrl', 'operators'),
+  );
 }

@@ -10,6 +10,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { formatDuration } from '../../lib/units.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -51,9 +52,18 @@ export interface ReviewRequest extends Actor {
   readonly ifRejectWaits?: boolean | undefined;
   /** For a reject: the delivery numbers that the person typed. */
   readonly confirmed?: readonly string[] | undefined;
+  /** What the person saw; refused where it is not so any more. */
+  readonly seen?: Seen | undefined;
 }
 
-interface Reviewed {
+/** A delivery as a person saw it. */
+export interface Seen {
+  /** Its latest decision; null: none yet. */
+  readonly decisionId: number | null;
+  readonly contentHash: string;
+}
+
+export interface Reviewed {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   readonly decisionId: number;
@@ -64,7 +74,7 @@ interface Reviewed {
 }
 
 /** The answer for each delivery of a bulk request. */
-type ReviewAnswer =
+export type ReviewAnswer =
   | ({ readonly delivery: string; readonly ok: true } & Reviewed)
   | {
       readonly delivery: string;
@@ -88,8 +98,10 @@ export interface Review {
   act(request: ReviewRequest): Promise<Reviewed>;
   /** Acts on each delivery in its own transaction, and answers for each. */
   actOnAll(
-    request: Omit<ReviewRequest, 'delivery'>,
+    request: Omit<ReviewRequest, 'delivery' | 'seen'>,
     deliveries: readonly string[],
+    /** What the person saw of each, in the same order. */
+    seen?: readonly Seen[],
   ): Promise<readonly ReviewAnswer[]>;
 }
 
@@ -135,6 +147,25 @@ function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: strin
   );
 }
 
+/** Of two people who act on the same delivery, the second one hears of the first. */
+async function checkSeen(tx: Tx, { seen }: ReviewRequest, { delivery }: Subject, now: number) {
+  if (seen === undefined) return;
+  const latest = await tx
+    .selectFrom('evaluation as e')
+    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
+    .select(['d.decision_id', 'd.actor', 'd.outcome', 'd.at'])
+    .where('e.order_delivery_id', '=', delivery.order_delivery_id)
+    .executeTakeFirst();
+  const hint = 'look at it again, and then decide';
+  if (latest !== undefined && latest.decision_id !== seen.decisionId) {
+    const by = latest.actor.replace(/^person:/, '').replace(/^daemon$/, 'the rules');
+    const ago = formatDuration(Math.max(0, now - latest.at));
+    refuse('changed', `${by} decided "${latest.outcome}" ${ago} ago`, hint);
+  }
+  if (delivery.content_hash === seen.contentHash) return;
+  refuse('changed', 'the delivery has changed at the service', hint);
+}
+
 async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
   const open = await openPush(tx, orderDeliveryId);
   if (!open) return;
@@ -173,7 +204,7 @@ async function remember(
   decisionId: number,
   at: number,
 ) {
-  const { action, actor, reason, why = null } = request;
+  const { action, actor, reason, why = null, via } = request;
   const { order_delivery_id: id } = subject.delivery;
   if (request.toRules === true) {
     await tx.deleteFrom('review').where('order_delivery_id', '=', id).execute();
@@ -187,7 +218,7 @@ async function remember(
   }
   const act = { action: `delivery.${action}`, subject: `delivery:${id}` };
   const detail = { number: subject.facts.delivery.number, decisionId, why };
-  await writeAudit(tx, { actor, reason, ...act, detail }, at);
+  await writeAudit(tx, { actor, reason, via, ...act, detail }, at);
 }
 
 /** Evaluates the rules, to show their result beside the person's decision. */
@@ -213,6 +244,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
   const { number: deliveryNo } = facts.delivery;
+  await checkSeen(tx, request, judgement.subject, at);
   checkStatus(request, delivery);
   checkConfirmed(request, deliveryNo);
   await checkNoPush(tx, orderDeliveryId);
@@ -257,11 +289,12 @@ export function createReview(deps: ReviewDeps): Review {
   };
   return {
     act: actOnOne,
-    async actOnAll(request, deliveries) {
+    async actOnAll(request, deliveries, seen) {
       const answers: ReviewAnswer[] = [];
-      for (const delivery of deliveries) {
+      for (const [index, delivery] of deliveries.entries()) {
         try {
-          answers.push({ delivery, ok: true, ...(await actOnOne({ ...request, delivery })) });
+          const one = { ...request, delivery, seen: seen?.[index] };
+          answers.push({ delivery, ok: true, ...(await actOnOne(one)) });
         } catch (thrown) {
           answers.push(refusalOf(delivery, thrown));
         }

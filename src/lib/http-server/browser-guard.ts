@@ -8,6 +8,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 export interface BrowserGuardOptions {
   /** Whether cookies authenticate here; without them every route requires its token. */
   readonly hasCookies?: boolean;
+  /** More values of `Host` that lead here, as a reverse proxy passes them on. */
+  readonly hosts?: readonly string[];
 }
 
 /** The host name and addresses that only this machine can reach, as in a `Host` header. */
@@ -53,10 +55,11 @@ function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boo
 
 /** Installs the guard for every route of `app`, also for later ones. */
 export function guardBrowser(app: FastifyInstance, options: BrowserGuardOptions = {}): void {
-  const { hasCookies = true } = options;
+  const { hasCookies = true, hosts = [] } = options;
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
-    if (!isThisMachine(request.headers.host)) {
+    const { host = '' } = request.headers;
+    if (!isThisMachine(host) && !hosts.includes(host.toLowerCase())) {
       return reply.code(421).type('text/plain').send('This host name does not lead here.\n');
     }
     if (!SAFE_METHODS.has(request.method) && !comesFromOwnPage(request, hasCookies)) {

@@ -19,6 +19,8 @@ export interface ListFilter extends RowFilter {
   readonly open?: boolean | undefined;
   readonly reference?: string | undefined;
   readonly outboxId?: number | undefined;
+  /** Only rows with a smaller id: the next page. */
+  readonly before?: number | undefined;
   readonly limit: number;
 }
 
@@ -45,7 +47,8 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     .where(fits(filter))
     .orderBy('outbox_id', 'desc')
     .limit(filter.limit);
-  const { reference, outboxId } = filter;
+  const { reference, outboxId, before } = filter;
+  if (before !== undefined) query = query.where('outbox_id', '<', before);
   if (outboxId !== undefined) query = query.where('outbox_id', '=', outboxId);
   if (filter.open === true) query = query.where('ended_at', 'is', null);
   if (reference !== undefined) {

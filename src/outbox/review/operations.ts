@@ -212,7 +212,11 @@ async function resolveAbsences(
   await requireAbsences(tx, rows, deps);
   const candidates = await lastCandidates(tx, rows);
   const notOurs = ({ outboxId }: ReviewRow) => [...(candidates.get(outboxId) ?? [])];
-  await recordStatement(tx, rows, now, 'not_found', (row) => ({ ...asker, notOurs: notOurs(row) }));
+  await recordStatement(tx, rows, now, 'not_found', (row) => ({
+    actor: asker.actor,
+    reason: asker.reason,
+    notOurs: notOurs(row),
+  }));
   const change = {
     blocked_reason: null,
     in_doubt_since: null,
@@ -277,7 +281,8 @@ async function resolveConfirmed(
       refuse(row, 'resolved', hint);
     }
     await requireUnclaimed(tx, row, made);
-    await recordStatement(tx, [row], now, 'matched', () => ({ ...asker, ...made }));
+    const { actor, reason } = asker;
+    await recordStatement(tx, [row], now, 'matched', () => ({ actor, reason, ...made }));
     const { orderId } = made;
     const change = {
       blocked_reason: null,

@@ -1,15 +1,18 @@
 /** Kysely's view of the outbox: pushes to the service, their attempts, and lookups of them. */
 import type { Generated } from 'kysely';
 
-export type OutboxState =
-  | 'queued'
-  | 'sending'
-  | 'sent'
-  | 'confirmed'
-  | 'refused'
-  | 'in_doubt'
-  | 'dead'
-  | 'canceled';
+export const OUTBOX_STATES = [
+  'queued',
+  'sending',
+  'sent',
+  'confirmed',
+  'refused',
+  'in_doubt',
+  'dead',
+  'canceled',
+] as const;
+
+export type OutboxState = (typeof OUTBOX_STATES)[number];
 
 interface OutboxTable {
   outbox_id: Generated<number>;

@@ -213,6 +213,32 @@ interface AuditTable {
   subject: string;
   reason: string;
   detail: string;
+  session: string | null;
+  address: string | null;
+}
+
+export type ConsoleRole = 'viewer' | 'operator' | 'approver';
+
+interface ConsoleSessionTable {
+  session_id: Generated<number>;
+  key_hash: string;
+  name: string;
+  role: ConsoleRole;
+  way: 'link' | 'password' | 'token';
+  sees_addresses: number;
+  address: string | null;
+  created_at: number;
+  seen_at: number;
+  expires_at: number;
+  ended_at: number | null;
+  ended_by: string | null;
+}
+
+interface DeliveryNoteTable {
+  order_delivery_id: number;
+  text: string;
+  author: string;
+  at: number;
 }
 
 export type PauseTarget = 'pushes' | 'decisions' | 'stream' | 'all';
@@ -345,8 +371,10 @@ export interface RecordTables {
   audit: AuditTable;
   backtest_report: BacktestReportTable;
   change: ChangeTable;
+  console_session: ConsoleSessionTable;
   daemon_state: DaemonStateTable;
   decision: DecisionTable;
+  delivery_note: DeliveryNoteTable;
   evaluation: EvaluationTable;
   event_coverage: EventCoverageView;
   fact_snapshot: FactSnapshotTable;

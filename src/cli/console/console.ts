@@ -1,0 +1,167 @@
+/** `selvedge console …`: links, passwords and tokens for the console. */
+import { Command, Option } from 'commander';
+import { z } from 'zod';
+import { hashPassword } from '../../console/access/password.ts';
+import { ROLES, type Role } from '../../console/access/roles.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { systemRandom } from '../../lib/random.ts';
+import { durationWithin } from '../arguments.ts';
+import { type CliContext, examples, userName } from '../command.ts';
+import { askRunningDaemon } from '../daemon-call.ts';
+
+const DAY_MS = 86_400_000;
+const PASSWORD_CHARS_MIN = 10;
+
+function roleOption(preset: Role): Option {
+  return new Option('--role <role>', 'what it may do').choices(ROLES).default(preset);
+}
+
+const linkAnswer = z.object({ url: z.string(), expiresAt: z.number() });
+
+export function consoleOpen(context: CliContext): Command {
+  return new Command('open')
+    .summary('print a link that signs you in to the console, once')
+    .description(
+      'The link works once and for five minutes. Who has it may decide: pass it on to nobody.\n' +
+        'Asks the running daemon.',
+    )
+    .option('--as <name>', 'who acts then, in journal and audit (default: your user name)')
+    .addOption(roleOption('approver'))
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      examples([
+        ['console open', 'for yourself'],
+        ['console open --as anna --role operator', 'for somebody beside you'],
+      ]),
+    )
+    .action(async (options: { as?: string; role: Role; json?: boolean }, self: Command) => {
+      const { as: name = userName(), role } = options;
+      const found = await askRunningDaemon(self, context, {
+        path: '/api/console/link',
+        body: { name, role, reason: '' },
+        answer: linkAnswer,
+      });
+      if (options.json === true) context.output.json(found);
+      else context.output.line(found.url);
+    });
+}
+
+export function consolePassword(context: CliContext): Command {
+  return new Command('password')
+    .summary('turn a password into what the configuration holds')
+    .description(
+      'Asks for a password and prints its scrypt hash, for console.operators. The password is\n' +
+        'stored nowhere.',
+    )
+    .addHelpText('after', examples([['console password', 'asks, and prints scrypt:…']]))
+    .action(async () => {
+      const password = await context.askSecret('Password: ');
+      if (password === undefined) {
+        throw new UsageError('console.no_terminal', 'a password is typed at a terminal', {
+          hint: 'run it in a terminal',
+        });
+      }
+      if (password.length < PASSWORD_CHARS_MIN) {
+        const message = `a password has at least ${PASSWORD_CHARS_MIN} characters`;
+        throw new UsageError('console.short_password', message);
+      }
+      context.output.line(await hashPassword(password, systemRandom()));
+    });
+}
+
+const tokenAnswer = z.object({
+  token: z.string(),
+  sessionId: z.int(),
+  expiresAt: z.number(),
+  url: z.string(),
+});
+
+export function consoleToken(context: CliContext): Command {
+  return new Command('token')
+    .summary('make a token for a program that uses the read API')
+    .description('Printed once and stored as a digest only. Asks the running daemon.')
+    .argument('<name>', 'what uses it, for the audit')
+    .addOption(roleOption('viewer'))
+    .option(
+      '--expires <duration>',
+      'how long it is good',
+      durationWithin(60_000, 3_660 * DAY_MS),
+      90 * DAY_MS,
+    )
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['console token bi --expires 90d', 'for a BI program']]))
+    .action(
+      async (
+        name: string,
+        options: { role: Role; expires: number; json?: boolean },
+        self: Command,
+      ) => {
+        const found = await askRunningDaemon(self, context, {
+          path: '/api/console/token',
+          body: { name, role: options.role, lastsMs: options.expires, reason: '' },
+          answer: tokenAnswer,
+        });
+        const { output } = context;
+        if (options.json === true) return output.json(found);
+        const until = new Date(found.expiresAt).toISOString();
+        output.note(`${name}, ${options.role}, until ${until}; it is not shown again`);
+        return output.line(found.token);
+      },
+    );
+}
+
+const tokensAnswer = z.object({
+  tokens: z.array(
+    z.object({
+      sessionId: z.int(),
+      name: z.string(),
+      role: z.string(),
+      createdAt: z.number(),
+      seenAt: z.number(),
+      expiresAt: z.number(),
+    }),
+  ),
+});
+
+export function consoleTokens(context: CliContext): Command {
+  return new Command('tokens')
+    .summary('list the tokens of programs')
+    .description('Open ones only. Asks the running daemon.')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['console tokens', 'who may read, and until when']]))
+    .action(async (options: { json?: boolean }, self: Command) => {
+      const { tokens } = await askRunningDaemon(self, context, {
+        path: '/api/console/tokens',
+        body: {},
+        answer: tokensAnswer,
+      });
+      if (options.json === true) return context.output.json(tokens);
+      const text = (at: number) => new Date(at).toISOString();
+      return context.output.table(
+        ['NAME', 'ROLE', 'MADE', 'USED', 'UNTIL'],
+        tokens.map(({ name, role, createdAt, seenAt, expiresAt }) => [
+          ...[name, role, text(createdAt), seenAt === createdAt ? '-' : text(seenAt)],
+          text(expiresAt),
+        ]),
+      );
+    });
+}
+
+export function consoleRevoke(context: CliContext): Command {
+  return new Command('revoke')
+    .summary('end the tokens of a name')
+    .description('They are refused from then on. Asks the running daemon.')
+    .argument('<name>', 'as in: selvedge console tokens')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['console revoke bi', 'at once']]))
+    .action(async (name: string, options: { json?: boolean }, self: Command) => {
+      const found = await askRunningDaemon(self, context, {
+        path: '/api/console/revoke',
+        body: { name, reason: '' },
+        answer: z.object({ ended: z.int() }),
+      });
+      if (options.json === true) context.output.json(found);
+      else context.output.line(`ended: ${found.ended}`);
+    });
+}

@@ -1,0 +1,34 @@
+/** Passwords of named operators, as the configuration has them: `scrypt:<cost>:<salt>:<hash>`. */
+import { scrypt, timingSafeEqual } from 'node:crypto';
+import type { Random } from '../../lib/random.ts';
+
+/** scrypt's N; with blocks of 8 it takes 32 MiB and some 80 ms, off the event loop. */
+const COST = 32_768;
+const BLOCK = 8;
+const BYTES = 32;
+const SALT_BYTES = 16;
+
+export const PASSWORD_HASH = /^scrypt:(\d{4,7}):([\w-]{22}):([\w-]{43})$/;
+
+function derive(password: string, salt: Buffer, cost: number): Promise<Buffer> {
+  const options = { N: cost, r: BLOCK, p: 1, maxmem: 256 * cost * BLOCK };
+  // Two keyboards may write one letter in two ways.
+  const text = password.normalize('NFKC');
+  return new Promise((resolve, reject) => {
+    scrypt(text, salt, BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
+  });
+}
+
+export async function hashPassword(password: string, random: Random): Promise<string> {
+  const salt = random.bytes(SALT_BYTES);
+  const key = await derive(password, salt, COST);
+  return `scrypt:${COST}:${salt.toString('base64url')}:${key.toString('base64url')}`;
+}
+
+/** Takes as long for an unknown name (`hash` undefined) as for a wrong password. */
+export async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
+  const [, cost = String(COST), salt = 'A'.repeat(22), key = 'A'.repeat(43)] =
+    PASSWORD_HASH.exec(hash ?? '') ?? [];
+  const found = await derive(password, Buffer.from(salt, 'base64url'), Number(cost));
+  return timingSafeEqual(found, Buffer.from(key, 'base64url')) && hash !== undefined;
+}

@@ -1,0 +1,33 @@
+/** What each role may do at the console. A role may all that the ones before it may. */
+import { RefusedError } from '../../lib/errors.ts';
+import type { ConsoleRole } from '../../store/tables/records.ts';
+
+export const ROLES = ['viewer', 'operator', 'approver'] as const satisfies readonly ConsoleRole[];
+export type Role = (typeof ROLES)[number];
+
+/** The least role for each act; what is not in it is not offered at the console. */
+const NEEDED = {
+  'delivery.accept': 'operator',
+  'delivery.hold': 'operator',
+  'delivery.release': 'operator',
+  'delivery.note': 'operator',
+  'delivery.reject': 'approver',
+  'outbox.retry': 'operator',
+  'outbox.cancel': 'operator',
+  'outbox.absent': 'approver',
+  'outbox.noted': 'operator',
+  pause: 'operator',
+  resume: 'approver',
+} as const satisfies Readonly<Record<string, Role>>;
+
+export type Act = keyof typeof NEEDED;
+
+export function mayDo(role: Role, act: Act): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(NEEDED[act]);
+}
+
+export function requireRole(role: Role, act: Act): void {
+  if (mayDo(role, act)) return;
+  const message = `a ${role} may not do this (${act})`;
+  throw new RefusedError('console.role', message, { hint: `ask an ${NEEDED[act]}` });
+}

@@ -1,0 +1,161 @@
+/**
+ * Sessions of people and tokens of programs, in one table. Keys are random and kept as digests, so
+ * that nobody who reads the database or a backup can sign in. Sessions survive a restart.
+ */
+import { sha256 } from '../../lib/json.ts';
+import type { Random } from '../../lib/random.ts';
+import { type Actor, type Via, writeAudit } from '../../store/audit.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import type { Role } from './roles.ts';
+
+export type Way = 'link' | 'password' | 'token';
+
+/** Somebody who is signed in. */
+export interface Session {
+  readonly sessionId: number;
+  readonly name: string;
+  readonly role: Role;
+  readonly way: Way;
+  readonly seesAddresses: boolean;
+  readonly seenAt: number;
+}
+
+export interface NewSession {
+  readonly name: string;
+  readonly role: Role;
+  readonly way: Way;
+  readonly seesAddresses: boolean;
+  readonly address: string | null;
+  readonly expiresAt: number;
+}
+
+const KEY_BYTES = 32;
+export const TOKEN_PREFIX = 'selvedge_';
+
+/** Also what a person reads in the audit. */
+export function sessionLabel({ way, sessionId }: Pick<Session, 'way' | 'sessionId'>): string {
+  return `${way}:${sessionId}`;
+}
+
+export function viaOf(session: Session, address: string | null): Via {
+  return { session: sessionLabel(session), address };
+}
+
+/** Stores the session; the key is told once, here. */
+export async function openSession(
+  tx: Tx,
+  given: NewSession,
+  { random, now }: { readonly random: Random; readonly now: number },
+): Promise<{ readonly key: string; readonly sessionId: number }> {
+  const prefix = given.way === 'token' ? TOKEN_PREFIX : '';
+  const key = `${prefix}${random.bytes(KEY_BYTES).toString('base64url')}`;
+  const { name, role, way, address, expiresAt } = given;
+  const { session_id: sessionId } = await tx
+    .insertInto('console_session')
+    .values({
+      ...{ name, role, way, address },
+      key_hash: sha256(key),
+      sees_addresses: given.seesAddresses ? 1 : 0,
+      created_at: now,
+      seen_at: now,
+      expires_at: expiresAt,
+    })
+    .returning('session_id')
+    .executeTakeFirstOrThrow();
+  return { key, sessionId };
+}
+
+/** The open session of a key. One that idled too long is over; a token idles as long as it likes. */
+export async function findSession(
+  db: Db,
+  key: string,
+  { now, idleMs }: { readonly now: number; readonly idleMs: number },
+): Promise<Session | undefined> {
+  const row = await db
+    .selectFrom('console_session')
+    .selectAll()
+    .where('key_hash', '=', sha256(key))
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  if (!row || (row.way !== 'token' && now - row.seen_at > idleMs)) return undefined;
+  const { session_id: sessionId, name, role, way, seen_at: seenAt } = row;
+  return { sessionId, name, role, way, seenAt, seesAddresses: row.sees_addresses === 1 };
+}
+
+export async function touchSession(tx: Tx, sessionId: number, now: number): Promise<void> {
+  await tx
+    .updateTable('console_session')
+    .set({ seen_at: now })
+    .where('session_id', '=', sessionId)
+    .where('seen_at', '<', now)
+    .execute();
+}
+
+/** Ends open sessions: one, all of a name, or those of a way. Returns how many. */
+export async function endSessions(
+  tx: Tx,
+  which: { readonly sessionId: number } | { readonly name: string; readonly ways: readonly Way[] },
+  by: string,
+  now: number,
+): Promise<number> {
+  const open = tx
+    .updateTable('console_session')
+    .set({ ended_at: now, ended_by: by })
+    .where('ended_at', 'is', null);
+  const query =
+    'sessionId' in which
+      ? open.where('session_id', '=', which.sessionId)
+      : open.where('name', '=', which.name).where('way', 'in', which.ways);
+  const { numUpdatedRows } = await query.executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+export interface SessionRow {
+  readonly sessionId: number;
+  readonly name: string;
+  readonly role: Role;
+  readonly way: Way;
+  readonly address: string | null;
+  readonly createdAt: number;
+  readonly seenAt: number;
+  readonly expiresAt: number;
+}
+
+/** Open sessions and tokens, the newest first. */
+export async function listSessions(
+  db: Db,
+  ways: readonly Way[],
+  now: number,
+): Promise<SessionRow[]> {
+  const rows = await db
+    .selectFrom('console_session')
+    .selectAll()
+    .where('way', 'in', ways)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .orderBy('session_id', 'desc')
+    .execute();
+  return rows.map((row) => ({
+    sessionId: row.session_id,
+    name: row.name,
+    role: row.role,
+    way: row.way,
+    address: row.address,
+    createdAt: row.created_at,
+    seenAt: row.seen_at,
+    expiresAt: row.expires_at,
+  }));
+}
+
+/** One audit row about a session: who signed in or out, and how. */
+export async function auditSession(
+  tx: Tx,
+  action: 'console.sign_in' | 'console.sign_out' | 'console.token' | 'console.revoke',
+  actor: Actor,
+  subject: string,
+  detail: object,
+  at: number,
+): Promise<void> {
+  await writeAudit(tx, { ...actor, action, subject, detail }, at);
+}

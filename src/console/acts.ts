@@ -1,0 +1,139 @@
+/**
+ * What the pages ask of the daemon, as messages between the console's thread and the daemon's
+ * loop. Only the daemon writes; the actor is always the session, never a member of the request.
+ */
+import { z } from 'zod';
+import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
+import { RELEASE_REASONS } from '../decisions/review/review.ts';
+import { PAUSE_TARGETS } from '../store/pauses.ts';
+
+const reason = z.string().trim().min(1, 'say why').max(1_000);
+const id = z.coerce.number().int().min(1);
+const optionalText = z
+  .string()
+  .trim()
+  .max(200)
+  .optional()
+  .transform((text) => (text === '' ? undefined : text));
+const amount = z
+  .union([z.literal('').transform(() => undefined), z.coerce.number().min(0)])
+  .optional();
+
+/** What a person acts on, as the page showed it; 0: no decision yet. */
+const seen = z.object({
+  decisionId: z.coerce.number().int().min(0),
+  contentHash: z.string().max(200),
+});
+
+/** The filter of the review list as it stands in an address. */
+export const reviewQuery = z.object({
+  shown: z.enum(SHOWN).default('held'),
+  rule: optionalText,
+  owner: optionalText,
+  country: optionalText,
+  customer: optionalText,
+  season: optionalText,
+  currency: optionalText,
+  min: amount,
+  max: amount,
+  /** Hours since it was packed, at the least. */
+  older: amount,
+  overdue: z
+    .enum(['', '1'])
+    .optional()
+    .transform((flag) => (flag === '1' ? true : undefined)),
+  q: optionalText,
+});
+
+export const reviewListQuery = reviewQuery.extend({
+  sort: z.enum(SORTS).default('waiting'),
+  descending: z
+    .enum(['', '0', '1'])
+    .optional()
+    .transform((flag) => flag === '1'),
+  after: optionalText,
+  limit: z.coerce.number().int().min(1).max(100).default(100),
+});
+
+export type ReviewQuery = z.output<typeof reviewQuery>;
+
+export const reviewAct = seen.extend({
+  reason,
+  why: z.enum(RELEASE_REASONS).optional(),
+  /** For a reject: the delivery number, typed. */
+  confirmed: optionalText,
+});
+export const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
+
+/** Acts on all that fit the filter, if they are still those that the person saw. */
+export const bulkAct = z.object({
+  action: z.enum(BULK_ACTIONS),
+  reason,
+  why: z.enum(RELEASE_REASONS).optional(),
+  expect: z.object({ count: z.coerce.number().int().min(1), digest: z.string().max(64) }),
+  /** For a reject: the delivery numbers, typed, with blanks between. */
+  confirmed: optionalText,
+});
+export const noteAct = z.object({ text: z.string().trim().max(1_000) });
+export const undoAct = z.object({ decisionId: id });
+export const outboxAct = z.object({ reason });
+export const pauseAct = z.object({
+  target: z.enum(PAUSE_TARGETS),
+  name: z.string().max(100).default(''),
+  reason,
+});
+
+export type ReviewAct = z.output<typeof reviewAct>;
+export type BulkAct = z.output<typeof bulkAct>;
+
+export type Wish =
+  | {
+      readonly do: 'review';
+      readonly action: 'accept' | 'hold' | 'release' | 'reject';
+      readonly delivery: number;
+      readonly act: ReviewAct;
+    }
+  | {
+      readonly do: 'bulk';
+      readonly act: BulkAct;
+      /** Those that fit the filter, which are the ones that the person saw. */
+      readonly deliveries: readonly SelectedDelivery[];
+    }
+  | { readonly do: 'note'; readonly delivery: number; readonly text: string }
+  | { readonly do: 'undo'; readonly delivery: number; readonly decisionId: number }
+  | {
+      readonly do: 'outbox';
+      readonly action: 'retry' | 'cancel' | 'absent' | 'noted';
+      readonly outboxId: number;
+      readonly reason: string;
+    }
+  | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>);
+
+/** Somebody who is signed in, with the address that the request came from. */
+export interface Asker {
+  readonly sessionId: number;
+  readonly address: string | null;
+}
+
+export type Question =
+  | { readonly ask: 'beat' }
+  | { readonly ask: 'link'; readonly key: string; readonly address: string | null }
+  | {
+      readonly ask: 'password';
+      readonly name: string;
+      readonly password: string;
+      readonly address: string | null;
+    }
+  | { readonly ask: 'touch'; readonly sessionId: number }
+  | { readonly ask: 'signOut'; readonly by: Asker; readonly everywhere: boolean }
+  | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish };
+
+/** A refusal in words, with the status that a program gets. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+export type Reply = { readonly value: unknown } | { readonly refused: Refusal };

@@ -1,0 +1,53 @@
+/** Style sheet and scripts of the pages; htmx as its package ships it. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+
+const HTMX = join(
+  dirname(createRequire(import.meta.url).resolve('htmx.org/package.json')),
+  'dist/htmx.min.js',
+);
+
+const FILES = {
+  'console.css': [join(import.meta.dirname, 'assets/console.css'), 'text/css; charset=utf-8'],
+  'console.js': [join(import.meta.dirname, 'assets/console.js'), 'text/javascript; charset=utf-8'],
+  'htmx.js': [HTMX, 'text/javascript; charset=utf-8'],
+  'console.svg': [join(import.meta.dirname, 'assets/console.svg'), 'image/svg+xml'],
+} as const;
+
+export type AssetName = keyof typeof FILES;
+
+interface Asset {
+  readonly type: string;
+  readonly content: Buffer;
+  readonly zipped: Buffer;
+  readonly tag: string;
+}
+
+const assets = new Map<string, Asset>();
+for (const [name, [path, type]] of Object.entries(FILES)) {
+  const content = readFileSync(path);
+  const tag = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  assets.set(name, { type, content, tag, zipped: gzipSync(content) });
+}
+
+/** Address of an asset, which changes with its content: browsers keep it for good. */
+export function assetPath(name: AssetName): string {
+  return `/assets/${assets.get(name)?.tag}/${name}`;
+}
+
+export function installAssets(app: FastifyInstance): void {
+  app.get<{ Params: { name: string } }>('/assets/:tag/:name', (request, reply) => {
+    const asset = assets.get(request.params.name);
+    if (!asset) return reply.callNotFound();
+    const takesGzip = String(request.headers['accept-encoding'] ?? '').includes('gzip');
+    reply
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .header('vary', 'accept-encoding');
+    if (takesGzip) reply.header('content-encoding', 'gzip');
+    return reply.type(asset.type).send(takesGzip ? asset.zipped : asset.content);
+  });
+}

@@ -1,0 +1,61 @@
+// Keys and the live count. Everything works without this file.
+const isTyping = (element) => element?.closest('input, textarea, select') !== null;
+const rows = () => [...document.querySelectorAll('tr[data-row]')];
+
+const openRow = (step) => {
+  const all = rows();
+  if (all.length === 0) return;
+  const now = all.findIndex((row) => row.classList.contains('open'));
+  const next = all[Math.min(all.length - 1, Math.max(0, now + step))];
+  next?.querySelector('a[data-open]')?.click();
+  next?.querySelector('a[data-open]')?.focus();
+};
+
+const markRow = (link) => {
+  for (const row of rows()) {
+    const isOpen = row.contains(link);
+    row.classList.toggle('open', isOpen);
+    if (isOpen) row.setAttribute('aria-current', 'true');
+    else row.removeAttribute('aria-current');
+  }
+};
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[data-open]');
+  if (link) markRow(link);
+});
+
+/** The keys of a button work once a reason is given: they lead to its field before. */
+const press = (key) => {
+  const target = document.querySelector(
+    `#detail [data-key="${key}"], main > .columns [data-key="${key}"]`,
+  );
+  if (!target) return false;
+  const reason = target.form?.querySelector('[name="reason"]');
+  if (reason && reason.value === '') reason.focus();
+  else target.click();
+  return true;
+};
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  const acts = {
+    j: () => openRow(1),
+    k: () => openRow(-1),
+    '/': () => document.querySelector('#f-q')?.focus(),
+    z: () => document.querySelector('#done button')?.click(),
+    '?': () => document.querySelector('#keys')?.toggleAttribute('open'),
+  };
+  const act = acts[event.key];
+  if (act) act();
+  else if (!'ahur'.includes(event.key) || !press(event.key)) return;
+  event.preventDefault();
+});
+
+// The forms of a card lead back to the list as it is.
+document.addEventListener('submit', (event) => {
+  const back = event.target.querySelector('[name="back"]');
+  if (back && location.pathname === '/review') back.value = location.pathname + location.search;
+  for (const button of event.target.querySelectorAll('button'))
+    button.setAttribute('aria-busy', 'true');
+});

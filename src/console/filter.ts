@@ -1,0 +1,20 @@
+/** The filter of a page's address as the review list understands it. */
+import type { ReviewFilter } from '../decisions/review/listing.ts';
+import type { ReviewQuery } from './acts.ts';
+
+/** Ids of the rules that each owner has. */
+export type OwnersOfRules = ReadonlyMap<string, readonly string[]>;
+
+const HOUR_MS = 3_600_000;
+
+export function filterOf(
+  { older, owner, ...query }: ReviewQuery,
+  now: number,
+  owners: OwnersOfRules,
+): ReviewFilter {
+  return {
+    ...query,
+    rules: owner === undefined ? undefined : (owners.get(owner) ?? []),
+    packedBefore: older === undefined ? undefined : now - older * HOUR_MS,
+  };
+}

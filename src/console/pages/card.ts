@@ -1,0 +1,183 @@
+/** A delivery beside the list and on its own page: what it is, why it waits, what can be done. */
+import { type Html, html } from '../../lib/html.ts';
+import { compareSizes } from '../../lib/sizes.ts';
+import { mayDo, type Role } from '../access/roles.ts';
+import type { DeliveryView, GridLine } from '../read/delivery.ts';
+import { evidence } from './evidence.ts';
+import { byWhom, money, plural, span, time, whole } from './format.ts';
+
+export interface CardContext {
+  readonly role: Role;
+  readonly timeZone: string;
+  readonly now: number;
+  /** The last reasons of this session's name, the latest first. */
+  readonly reasons: readonly string[];
+  /** Where a form leads back to. */
+  readonly back: string;
+}
+
+const NO_SIZE = '–';
+
+function cellOf(lines: readonly GridLine[]): Html {
+  const packed = lines.every((line) => line.packed !== null)
+    ? lines.reduce((sum, line) => sum + (line.packed ?? 0), 0)
+    : null;
+  const [first] = lines;
+  if (first === undefined) return html`<td></td>`;
+  const short = packed !== null && first.stock !== null && first.stock < packed;
+  const stock = first.stock === null ? '?' : whole(first.stock);
+  return html`<td class="${short && 'short'}">${whole(packed)}<span class="of"> / ${stock}${
+    short && html`<span class="hidden"> short</span>`
+  }</span></td>`;
+}
+
+/** Pieces packed / on hand, by colour and size, a table a style. */
+export function sizeGrid(lines: readonly GridLine[]): Html {
+  const styles = Map.groupBy(lines, ({ style, styleName }) =>
+    [style, styleName].filter(Boolean).join(' '),
+  );
+  const table = ([style, of]: [string, readonly GridLine[]]): Html => {
+    const sizes = [...new Set(of.map(({ size }) => size ?? NO_SIZE))].sort(compareSizes);
+    const colors = Map.groupBy(of, ({ color, barcode }) => color ?? barcode ?? '?');
+    return html`<table class="grid"><caption>${style || 'Not in the lists of variants'}</caption>
+<thead><tr><th scope="col">Colour</th>${sizes.map((size) => html`<th scope="col">${size}</th>`)}
+<th scope="col">Price</th></tr></thead>
+<tbody>${[...colors].map(
+      ([color, row]) =>
+        html`<tr><th scope="row">${color}</th>${sizes.map((size) =>
+          cellOf(row.filter((line) => (line.size ?? NO_SIZE) === size)),
+        )}<td>${[...new Set(row.map(({ price }) => money(price, null)))].join(', ')}</td></tr>`,
+    )}</tbody></table>`;
+  };
+  return html`<div class="grids" tabindex="0" role="group" aria-label="Pieces packed / on hand">
+${[...styles].map(table)}</div><p class="soft">Pieces packed / on hand.</p>`;
+}
+
+function seenFields({ latestDecisionId, contentHash }: DeliveryView): Html {
+  return html`<input type="hidden" name="decisionId" value="${latestDecisionId ?? 0}">
+<input type="hidden" name="contentHash" value="${contentHash}">`;
+}
+
+function reasonField(id: string, reasons: readonly string[]): Html {
+  const chips = reasons.slice(0, 5).map((one) => html`<option value="${one}"></option>`);
+  return html`<label for="${id}">Reason</label>
+<input id="${id}" name="reason" required maxlength="1000" autocomplete="off" list="${id}-last">
+<datalist id="${id}-last">${chips}</datalist>`;
+}
+
+function rejectForm(view: DeliveryView, context: CardContext, path: string): Html {
+  const number = view.card.deliveryNo ?? String(view.card.orderDeliveryId);
+  return html`<details class="reject"><summary data-key="r">Reject…</summary>
+<form method="post" action="${path}/reject" data-act="reject">${seenFields(view)}
+<input type="hidden" name="back" value="${context.back}">
+<p>A reject is final at the service.</p>
+<label for="confirm">Type ${number} to go on</label>
+<input id="confirm" name="confirmed" required autocomplete="off">
+${reasonField('reject-reason', context.reasons)}
+<button class="danger">Reject for good</button></form></details>`;
+}
+
+/** What this person may do about it now; nothing where nothing can be done. */
+function actions(view: DeliveryView, context: CardContext): Html {
+  const { card, latestDecisionId } = view;
+  const { role } = context;
+  const path = `/deliveries/${card.orderDeliveryId}`;
+  if (!mayDo(role, 'delivery.accept')) {
+    return html`<p class="soft">You can read, and not decide: a ${role} may not.</p>`;
+  }
+  if (view.openPush) return html`<p class="soft">Its push is on its way: wait for its end.</p>`;
+  const isPending = card.status === 'pending';
+  const canHold = isPending || card.status === 'accepted';
+  if (!canHold) return html`<p class="soft">It is ${card.status}: that is final.</p>`;
+  const isHeld = card.decisions[0]?.outcome === 'hold';
+  const button = (action: string, text: string, key: string, kind = ''): Html =>
+    html`<button class="${kind}" formaction="${path}/${action}" data-key="${key}">${text}
+<kbd>${key}</kbd></button>`;
+  return html`<form class="actions" method="post" data-act="decide">${seenFields(view)}
+<input type="hidden" name="back" value="${context.back}">
+${reasonField('reason', context.reasons)}
+<div class="buttons">
+${isPending && button('accept', 'Accept', 'a', 'primary')}
+${button('hold', isPending ? 'Hold' : 'Take back', 'h')}
+${isPending && isHeld && latestDecisionId !== null && button('release', 'Give to the rules', 'u')}
+</div></form>
+${isPending && mayDo(role, 'delivery.reject') && rejectForm(view, context, path)}`;
+}
+
+function noteForm({ note, card }: DeliveryView, { role, timeZone, back }: CardContext): Html {
+  const shown =
+    note &&
+    html`<p>${note.text} <span class="soft">${note.author},
+${time(note.at, timeZone)}</span></p>`;
+  const form =
+    mayDo(role, 'delivery.note') &&
+    html`<form class="line" method="post"
+action="/deliveries/${card.orderDeliveryId}/note">
+<input type="hidden" name="back" value="${back}">
+<label for="note">Note</label>
+<input id="note" name="text" maxlength="1000" value="${note?.text ?? ''}" autocomplete="off">
+<button class="small">Keep</button></form>`;
+  return html`<section><h3>Note</h3>${shown}${form}</section>`;
+}
+
+export function facts(view: DeliveryView, { timeZone, now }: CardContext): Html {
+  const { card, value, pieces } = view;
+  const row = (name: string, content: Html | string): Html =>
+    html`<div><dt>${name}</dt><dd>${content}</dd></div>`;
+  const { company, accountNo, country } = card.customer;
+  return html`<dl class="facts">
+${row('Customer', [company, accountNo, country].filter(Boolean).join(' · ') || '?')}
+${row('Order', [card.order.orderNo, card.order.reference].filter(Boolean).join(' · ') || '?')}
+${row('Value', `${money(value, card.currency)}, ${pieces === null ? '?' : plural(pieces, 'piece')}`)}
+${card.season !== null && row('Season', card.season)}
+${row('Packed', html`${time(card.since, timeZone)}, ${span(now - card.since)} ago`)}
+${card.order.comment && row('Comment', card.order.comment)}</dl>`;
+}
+
+function others({ history, siblings }: DeliveryView): Html {
+  return html`${
+    history !== null &&
+    html`<p>This customer in 90 days: ${plural(history.accepted, 'delivery', 'deliveries')} accepted,
+${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
+  }${
+    siblings.length > 0 &&
+    html`<p>Of the same order: ${siblings.map(
+      (one, index) =>
+        html`${index > 0 && ', '}<a href="/deliveries/${one.orderDeliveryId}">${
+          one.deliveryNo ?? String(one.orderDeliveryId)
+        }</a> (${one.status})`,
+    )}</p>`
+  }`;
+}
+
+export function holds({ card }: DeliveryView, timeZone: string): Html | false {
+  const open = card.holds.filter(({ lapsedAt }) => lapsedAt === null);
+  if (open.length === 0) return false;
+  return html`<ul>${open.map(
+    ({ rule, expiresAt, afterwards }) =>
+      html`<li><code>${rule}</code> holds it until ${time(expiresAt, timeZone)}, then: ${afterwards}</li>`,
+  )}</ul>`;
+}
+
+/** Beside the list: all that a decision needs. */
+export function deliveryCardPart(view: DeliveryView, context: CardContext): Html {
+  const { card, missedBy, grid } = view;
+  const [latest] = card.decisions;
+  const number = card.deliveryNo ?? String(card.orderDeliveryId);
+  const state = latest?.outcome === 'hold' && card.status === 'pending' ? 'held' : card.status;
+  return html`<article class="card" data-delivery="${card.orderDeliveryId}">
+<h2><a href="/deliveries/${card.orderDeliveryId}">${number}</a> <b class="state s-${state}">${state}</b></h2>
+${card.review && html`<p>${byWhom(`person:${card.review.actor}`)} decided "${card.review.action}": ${card.review.reason}</p>`}
+${actions(view, context)}
+${facts(view, context)}
+<section><h3>Why</h3>${
+    latest ? evidence(latest, context.timeZone) : html`<p>It was not decided yet.</p>`
+  }
+${missedBy.map((text) => html`<p class="missed">${text}</p>`)}
+${holds(view, context.timeZone)}</section>
+<section><h3>Content</h3>${sizeGrid(grid)}</section>
+${others(view)}
+${noteForm(view, context)}
+<p class="cli"><code>selvedge deliveries accept ${String(card.orderDeliveryId)} --reason "…"</code></p>
+</article>`;
+}

@@ -1,0 +1,72 @@
+/** A delivery on a page of its own: its whole way, every decision, its pushes and events. */
+import { type Html, html } from '../../lib/html.ts';
+import type { DeliveryView } from '../read/delivery.ts';
+import { type CardContext, deliveryCardPart } from './card.ts';
+import { evidence } from './evidence.ts';
+import { byWhom, span, time } from './format.ts';
+
+interface Step {
+  readonly at: number;
+  readonly what: string;
+}
+
+/** Packed, told, decided, sent, answered, in the order in which it happened. */
+function timeline({ card, attempts, events }: DeliveryView): Step[] {
+  const steps: Step[] = [
+    { at: card.since, what: 'packed' },
+    ...events.map((one) => ({ at: one.receivedAt, what: `event ${one.type ?? '?'}` })),
+    ...card.decisions.map((one) => ({
+      at: one.at,
+      what: `${byWhom(one.actor)} decided "${one.outcome}": ${one.reason}`,
+    })),
+    ...attempts.map((one) => ({
+      at: one.startedAt,
+      what: `push ${one.outboxId}, attempt ${one.attempt}: ${one.class ?? 'under way'}${
+        one.httpStatus === null ? '' : ` (HTTP ${one.httpStatus})`
+      }`,
+    })),
+  ];
+  return steps.toSorted((a, b) => a.at - b.at);
+}
+
+function timelinePart(view: DeliveryView, timeZone: string): Html {
+  const steps = timeline(view);
+  const row = ({ at, what }: Step, index: number): Html => {
+    const before = steps[index - 1];
+    const lag = before ? `+${span(at - before.at)}` : '';
+    return html`<tr><td>${time(at, timeZone)}</td><td class="number">${lag}</td><td>${what}</td></tr>`;
+  };
+  return html`<section><h2>Timeline</h2><div class="table" tabindex="0" role="group"
+aria-label="Timeline"><table><thead><tr><th scope="col">Time</th>
+<th scope="col" class="number">After</th><th scope="col">What happened</th></tr></thead>
+<tbody>${steps.map(row)}</tbody></table></div></section>`;
+}
+
+function pushesPart({ card }: DeliveryView): Html | false {
+  const pushes = card.decisions.flatMap(({ push, decisionId }) =>
+    push === null ? [] : [{ ...push, decisionId }],
+  );
+  if (pushes.length === 0) return false;
+  return html`<section><h2>Pushes</h2><ul>${pushes.map(
+    ({ outboxId, state, error, decisionId }) =>
+      html`<li><a href="/outbox/${outboxId}">push ${outboxId}</a> of decision ${String(decisionId)}:
+<b class="state s-${state}">${state}</b> ${error}</li>`,
+  )}</ul></section>`;
+}
+
+export function deliveryPage(view: DeliveryView, context: CardContext): Html {
+  const { card, tracking } = view;
+  const earlier = card.decisions.slice(1);
+  return html`<h1>Delivery ${card.deliveryNo ?? String(card.orderDeliveryId)}</h1>
+<div class="columns"><div>${deliveryCardPart(view, context)}</div><div>
+${timelinePart(view, context.timeZone)}
+${pushesPart(view)}
+${tracking.length > 0 && html`<section><h2>Tracking</h2><p>${tracking.join(', ')}</p></section>`}
+${
+  earlier.length > 0 &&
+  html`<section><h2>Earlier decisions</h2>${earlier.map(
+    (one) => html`<details><summary>${one.outcome} by ${byWhom(one.actor)},
+${time(one.at, context.timeZone)}</summary>${evidence(one, context.timeZone)}</details>`,
+  )}</section>`
+}</div></div>`;
+}

@@ -1,0 +1,44 @@
+/** Why a delivery was decided as it was: the deciding rules with their clauses and values. */
+
+import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
+import { type Html, html } from '../../lib/html.ts';
+import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
+import { operandText } from '../../rules/explain.ts';
+import { byWhom, time } from './format.ts';
+
+/** What a clause says for its rule, in a word and a sign, so that colour alone tells nothing. */
+function verdict({ value, negated }: ClauseResult): readonly [sign: string, word: string] {
+  if (value === 'unknown') return ['?', 'not known'];
+  return value === negated ? ['✗', 'no'] : ['✓', 'yes'];
+}
+
+function clauseRow(clause: ClauseResult): Html {
+  const [sign, word] = verdict(clause);
+  return html`<li class="clause"><span class="verdict v-${word.replace(' ', '-')}">${sign}
+<span class="hidden">${word}</span></span>
+<div><code>${clause.negated && 'unless '}${clause.text}</code>
+${clause.operands.map((operand) => html`<div class="values">${operandText(operand)}</div>`)}</div></li>`;
+}
+
+export function ruleBlock(rule: RuleResult): Html {
+  const owner = rule.owner === undefined ? '' : ` · ask ${rule.owner}`;
+  return html`<section class="rule"><h4>${rule.title}</h4>
+<p class="soft"><code>${rule.id}</code> · ${rule.action}${owner}</p>
+${rule.message !== undefined && html`<p>${rule.message}</p>`}
+<ul class="clauses">${rule.clauses.map(clauseRow)}</ul></section>`;
+}
+
+/** The rules that decided first; the others behind a fold. */
+export function evidence(decision: DecisionRecord, timeZone: string): Html {
+  const { live, rules } = decision.evaluation;
+  const decided = rules.filter(({ id }) => live.rules.includes(id));
+  const others = rules.filter(({ id }) => !live.rules.includes(id));
+  return html`<p><b class="state s-${decision.outcome}">${decision.outcome}</b> by
+${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${decision.reason}</p>
+${decided.map(ruleBlock)}
+${
+  others.length > 0 &&
+  html`<details><summary>${String(others.length)} rules that did not decide</summary>
+${others.map(ruleBlock)}</details>`
+}`;
+}

@@ -1,0 +1,65 @@
+/** Numbers, amounts and times as people read them. */
+import { type Html, html } from '../../lib/html.ts';
+import { formatDuration } from '../../lib/units.ts';
+
+const LOCALE = 'en-GB';
+const WHOLE = new Intl.NumberFormat(LOCALE);
+const DECIMAL = new Intl.NumberFormat(LOCALE, {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 4,
+});
+
+export function whole(count: number | null): string {
+  return count === null ? '?' : WHOLE.format(count);
+}
+
+/** `2,356.92 EUR`; `?` where a price is missing. */
+export function money(value: number | null, currency: string | null): string {
+  const amount = value === null ? '?' : DECIMAL.format(value);
+  return currency === null ? amount : `${amount} ${currency}`;
+}
+
+const zones = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = zones.get(timeZone);
+  if (known) return known;
+  const made = new Intl.DateTimeFormat(LOCALE, {
+    timeZone,
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+  zones.set(timeZone, made);
+  return made;
+}
+
+/** A point in time in the console's zone. */
+export function time(at: number | null, timeZone: string): Html | null {
+  if (at === null) return null;
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}">${formatOf(timeZone).format(at)}</time>`;
+}
+
+/** How long ago or until then, rounded: `4 min`. */
+export function span(ms: number): string {
+  const rounded = ms < 60_000 ? Math.round(ms / 1_000) * 1_000 : Math.round(ms / 60_000) * 60_000;
+  return formatDuration(
+    Math.max(0, rounded > 86_400_000 ? Math.round(rounded / 3_600_000) * 3_600_000 : rounded),
+  );
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${WHOLE.format(count)} ${count === 1 ? one : many}`;
+}
+
+/** Name of a person or a part behind a decision. */
+export function byWhom(actor: string | null): string {
+  if (actor === null) return '';
+  if (actor === 'daemon') return 'the rules';
+  if (actor === 'external') return 'somebody at the service';
+  return actor.replace(/^person:/, '');
+}

@@ -1,0 +1,114 @@
+/** What all pages share: head, tabs, who is signed in, warnings and the footer. */
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import type { Session } from '../access/sessions.ts';
+import { assetPath } from '../assets.ts';
+
+export const TABS = [
+  ['/', 'Overview'],
+  ['/review', 'Review'],
+  ['/outbox', 'Outbox'],
+] as const;
+export type Tab = (typeof TABS)[number][0];
+
+export interface Frame {
+  readonly title: string;
+  readonly tab: Tab | undefined;
+  readonly session: Session;
+  readonly instance: string;
+  readonly version: string;
+  readonly timeZone: string;
+  /** Command that shows or does the same. */
+  readonly cli: string;
+  /** Numbers behind tabs; 0 is not shown. */
+  readonly counts: Partial<Readonly<Record<Tab, number>>>;
+  /** What is wrong with the whole: pauses, a daemon that does not answer. */
+  readonly warnings: readonly string[];
+  /** What was just done, with a way back where there is one. */
+  readonly done?: Html | undefined;
+}
+
+/** htmx must not add styles of its own, which the policy of the pages refuses. */
+const HTMX_CONFIG = JSON.stringify({ includeIndicatorCSS: false });
+
+function head(title: string): Html {
+  return html`<head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="htmx-config" content="${HTMX_CONFIG}">
+<title>${title}</title>
+<link rel="icon" href="${assetPath('console.svg')}">
+<link rel="stylesheet" href="${assetPath('console.css')}">
+<script src="${assetPath('htmx.js')}" defer></script>
+<script src="${assetPath('console.js')}" defer></script></head>`;
+}
+
+/** A page for those who are not signed in, and for refusals. */
+export function noticePage(title: string, text: string): Html {
+  return html`<!doctype html><html lang="en">${head(`${title} · Selvedge`)}
+<body class="outside"><main class="card"><h1>${title}</h1><p>${text}</p>
+<p><a href="/">To the start</a></p></main></body></html>`;
+}
+
+export interface SignIn {
+  /** Of a printed link. */
+  readonly key: string | undefined;
+  readonly hasPasswords: boolean;
+  readonly name?: string;
+  readonly problem?: string;
+}
+
+export function signInPage({ key, hasPasswords, name = '', problem }: SignIn): Html {
+  const byLink =
+    key !== undefined &&
+    html`<form method="post" action="/sign-in/link">
+<input type="hidden" name="key" value="${key}">
+<button class="primary">Sign in with this link</button>
+<p class="soft">It works once.</p></form>`;
+  const byPassword =
+    hasPasswords &&
+    html`<form method="post" action="/sign-in/password">
+<label for="name">Name</label>
+<input id="name" name="name" value="${name}" autocomplete="username" required>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required>
+<button class="primary">Sign in</button></form>`;
+  const neither =
+    !byLink &&
+    !byPassword &&
+    html`<p>Ask for a link: on the host of Selvedge,
+<code>selvedge console open</code> prints one.</p>`;
+  return html`<!doctype html><html lang="en">${head('Sign in · Selvedge')}
+<body class="outside"><main class="card"><h1>Sign in to Selvedge</h1>
+${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
+${byLink}${byPassword}${neither}</main></body></html>`;
+}
+
+function tabs({ tab, counts }: Frame): Html {
+  const link = ([path, name]: (typeof TABS)[number]): Html => {
+    const count = counts[path] ?? 0;
+    return html`<a href="${path}"${tab === path && html` aria-current="page"`}>${name}${
+      count > 0 && html` <span class="count">${count}</span>`
+    }</a>`;
+  };
+  return html`<nav aria-label="Pages">${TABS.map(link)}</nav>`;
+}
+
+export function framed(frame: Frame, body: HtmlValue): Html {
+  const { session, warnings, done, instance, version, timeZone, cli } = frame;
+  const how = session.way === 'link' ? ' by link' : '';
+  return html`<!doctype html><html lang="en">${head(`${frame.title} · ${instance} · Selvedge`)}
+<body><a class="skip" href="#main">To the content</a>
+<header class="top"><a class="brand" href="/">Selvedge <span class="soft">${instance}</span></a>
+${tabs(frame)}
+<div class="who"><span>${session.name} · ${session.role}${how}</span>
+<form method="post" action="/sign-out"><button class="small">Sign out</button></form></div></header>
+${
+  warnings.length > 0 &&
+  html`<div class="band" role="alert">${warnings.map((text) => html`<p>${text}</p>`)}</div>`
+}
+<div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
+<main id="main">${body}</main>
+<footer><span>Selvedge ${version}</span><span>Times: ${timeZone}</span>
+<span>The same on the host: <code>${cli}</code></span>
+<form method="post" action="/sign-out/everywhere"><button class="small">Sign out everywhere</button>
+</form></footer></body></html>`;
+}

@@ -1,0 +1,157 @@
+/** What is on its way to the service: the list, and one row with both sides. */
+import { type Html, html } from '../../lib/html.ts';
+import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
+import { describeLost } from '../../outbox/watch/lost.ts';
+import { type Act, mayDo, type Role } from '../access/roles.ts';
+import { plural, span, time } from './format.ts';
+import { withQuery } from './review.ts';
+
+/** An unknown outcome is a state of its own, and no failure. */
+export function stateWord(state: string): string {
+  return state === 'in_doubt' ? 'outcome unknown' : state;
+}
+
+export interface OutboxListView {
+  readonly rows: readonly OutboxRow[];
+  readonly next: string | null;
+  readonly query: URLSearchParams;
+  readonly kinds: readonly string[];
+  readonly states: readonly string[];
+  readonly now: number;
+}
+
+function choice(name: string, label: string, all: readonly string[], query: URLSearchParams): Html {
+  const chosen = query.get(name) ?? '';
+  return html`<div><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}">
+<option value="">all</option>${all.map(
+    (one) =>
+      html`<option value="${one}"${one === chosen && html` selected`}>${stateWord(one)}</option>`,
+  )}</select></div>`;
+}
+
+function why({ blockedReason, lost, lastError }: OutboxRow): string {
+  return blockedReason ?? (lost && describeLost(lost)) ?? lastError ?? '';
+}
+
+export function outboxPage(view: OutboxListView): Html {
+  const { rows, query, next, now } = view;
+  const row = (one: OutboxRow): Html => html`<tr>
+<td><a href="/outbox/${one.outboxId}">${one.outboxId}</a></td><td>${one.kind}</td>
+<td>${one.reference}</td><td><b class="state s-${one.state}">${stateWord(one.state)}</b>${
+    one.blockedReason !== null && ' needs you'
+  }</td><td class="number">${span(now - one.createdAt)}</td><td class="number">${one.attempts}</td>
+<td>${why(one)}</td></tr>`;
+  return html`<h1>Outbox</h1>
+<form class="filters" method="get" action="/outbox" role="search" aria-label="Filter pushes">
+${choice('kind', 'Kind', view.kinds, query)}${choice('state', 'State', view.states, query)}
+<div><label for="f-reference">Reference</label>
+<input id="f-reference" name="reference" value="${query.get('reference') ?? ''}"></div>
+<div><label><input type="checkbox" name="attention" value="1"${
+    query.get('attention') === '1' && html` checked`
+  }> needs you</label></div>
+<div><label><input type="checkbox" name="open" value="1"${
+    query.get('open') === '1' && html` checked`
+  }> not ended</label></div>
+<div class="buttons"><button>Filter</button> <a class="button" href="/outbox">Clear</a></div></form>
+<p>${plural(rows.length, 'push', 'pushes')} on this page ·
+<a href="${withQuery('/outbox.csv', query, { before: '' })}">CSV</a></p>
+${
+  rows.length === 0
+    ? html`<p class="empty">Nothing fits.</p>`
+    : html`<div class="table" tabindex="0" role="group" aria-label="Pushes"><table><thead><tr>
+<th scope="col">Push</th><th scope="col">Kind</th><th scope="col">Reference</th>
+<th scope="col">State</th><th scope="col" class="number">Age</th><th scope="col" class="number">Tries</th>
+<th scope="col">Why</th></tr></thead><tbody>${rows.map(row)}</tbody></table></div>`
+}
+${next !== null && html`<p><a class="button" href="${withQuery('/outbox', query, { before: next })}">Next page</a></p>`}`;
+}
+
+function act(
+  card: OutboxCard,
+  role: Role,
+  action: string,
+  text: string,
+  what: string,
+): Html | false {
+  const need: Readonly<Record<string, Act>> = {
+    retry: 'outbox.retry',
+    cancel: 'outbox.cancel',
+    absent: 'outbox.absent',
+    noted: 'outbox.noted',
+  };
+  const act = need[action];
+  if (act === undefined || !mayDo(role, act)) return false;
+  const id = `reason-${action}`;
+  return html`<form class="line" method="post" action="/outbox/${card.outboxId}/${action}">
+<p>${what}</p><label for="${id}">Reason</label>
+<input id="${id}" name="reason" required maxlength="1000" autocomplete="off">
+<button>${text}</button></form>`;
+}
+
+/** Acts that make sense in the row's state. */
+function acts(card: OutboxCard, role: Role): readonly (Html | false)[] {
+  const { state, blockedReason } = card;
+  const needs = blockedReason !== null;
+  const canRetry = state === 'dead' || state === 'queued' || (state === 'in_doubt' && needs);
+  const canCancel = state === 'queued' || state === 'dead' || (state === 'in_doubt' && needs);
+  return [
+    canRetry && act(card, role, 'retry', 'Try again', 'Sends or looks it up again at once.'),
+    state === 'in_doubt' &&
+      needs &&
+      act(
+        card,
+        role,
+        'absent',
+        'It is not there',
+        'You looked at the service: it has no such thing. It is sent again.',
+      ),
+    canCancel && act(card, role, 'cancel', 'Cancel', 'It is never sent.'),
+  ];
+}
+
+function sides({ document, candidates }: OutboxCard): Html {
+  return html`<div class="columns"><section><h2>Ours</h2><pre tabindex="0">${JSON.stringify(
+    document,
+    undefined,
+    2,
+  )}</pre></section><section><h2>At the service</h2>${
+    candidates.length === 0
+      ? html`<p class="empty">Nothing there is known to be it.</p>`
+      : candidates.map(
+          (one) => html`<h3>Order ${String(one.orderId)} ${one.orderNo}</h3>
+${one.differences.map((difference) => html`<p class="problem">≠ ${difference}</p>`)}
+<table><thead><tr><th scope="col">Barcode</th><th scope="col" class="number">Pieces</th></tr></thead>
+<tbody>${one.lines.map(
+            (line) =>
+              html`<tr><td>${line.barcode}</td><td class="number">${line.quantity ?? '?'}</td></tr>`,
+          )}</tbody></table>`,
+        )
+  }</section></div>`;
+}
+
+export function outboxItemPage(card: OutboxCard, role: Role, timeZone: string): Html {
+  const possible = acts(card, role).filter((one) => one !== false);
+  return html`<h1>Push ${String(card.outboxId)}: ${card.kind} ${card.reference}</h1>
+<p><b class="state s-${card.state}">${stateWord(card.state)}</b>, made ${time(card.createdAt, timeZone)}.
+${card.blockedReason !== null && html`<b>Needs you:</b> ${card.blockedReason}.`} ${card.lastError}</p>
+<p>Next: ${card.nextAction}</p>
+${possible.length > 0 && html`<section><h2>What you can do</h2>${possible}</section>`}
+${card.problems.map(
+  ({ severity, path, message }) => html`<p class="problem">${severity} ${path}: ${message}</p>`,
+)}
+${sides(card)}
+<h2>Attempts</h2><div class="table" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr>
+<th scope="col">Attempt</th><th scope="col">From</th><th scope="col">Class</th><th scope="col">HTTP</th>
+<th scope="col">Answer</th></tr></thead><tbody>${card.attemptLog.map(
+    (one) => html`<tr><td>${String(one.attempt)}</td><td>${time(one.startedAt, timeZone)}</td>
+<td>${one.class ?? 'under way'}</td><td>${one.httpStatus}</td><td>${one.answer}</td></tr>`,
+  )}</tbody></table></div>
+<h2>Evidence</h2><div class="table" tabindex="0" role="group" aria-label="Evidence"><table><thead><tr>
+<th scope="col">Looked up</th><th scope="col">By</th><th scope="col">Outcome</th>
+<th scope="col">Detail</th></tr></thead><tbody>${card.evidence.map(
+    (one) =>
+      html`<tr><td>${time(one.at, timeZone)}</td><td>${one.source}</td><td>${one.outcome}${
+        one.complete ? '' : ' (not all was seen)'
+      }</td><td><code>${JSON.stringify(one.detail)}</code></td></tr>`,
+  )}</tbody></table></div>`;
+}

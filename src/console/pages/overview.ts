@@ -1,0 +1,128 @@
+/** The first screen: healthy, fresh, what needs me, in this order. */
+import { type Html, html } from '../../lib/html.ts';
+import type { StreamStatus } from '../../ops/status.ts';
+import type { OverviewData } from '../read/overview.ts';
+import type { RulesShown } from '../rules.ts';
+import { decisionsChart } from './chart.ts';
+import { plural, span, time, whole } from './format.ts';
+
+export interface OverviewView {
+  readonly data: OverviewData;
+  readonly rules: RulesShown;
+  readonly now: number;
+  readonly timeZone: string;
+}
+
+interface Tile {
+  readonly name: string;
+  readonly value: string;
+  readonly detail: string;
+  readonly state: 'good' | 'look' | 'bad';
+  readonly href: string;
+}
+
+function lookIf(needed: boolean): Tile['state'] {
+  return needed ? 'look' : 'good';
+}
+
+function stockTile({ data }: OverviewView): Tile {
+  const stock = data.status.streams.find(({ stream }) => stream === 'stock');
+  const age = stock?.ageMs ?? null;
+  return {
+    name: 'Stock',
+    value: age === null ? 'never read' : `${span(age)} old`,
+    detail: stock?.stale === true ? 'older than it may be' : 'fresh enough',
+    state: age === null || stock?.stale === true ? 'bad' : 'good',
+    href: '/index.json',
+  };
+}
+
+function tilesOf(view: OverviewView): Tile[] {
+  const { data, now, rules } = view;
+  const { held, underWay, unknownOutcomes, status } = data;
+  const lag = status.events.lastAgeMs;
+  const late = status.relay?.missed ?? 0;
+  const since = (at: number | null): string => (at === null ? '' : `, oldest ${span(now - at)}`);
+  return [
+    {
+      name: 'Held',
+      value: whole(held.count),
+      detail: held.count === 0 ? 'nothing waits for you' : `wait for you${since(held.oldestAt)}`,
+      state: status.holdsOverdue > 0 ? 'bad' : lookIf(held.count > 0),
+      href: '/review',
+    },
+    stockTile(view),
+    {
+      name: 'Pushes',
+      value: whole(underWay.count),
+      detail: `under way${since(underWay.oldestAt)}`,
+      state: 'good',
+      href: '/outbox?open=1',
+    },
+    {
+      name: 'Unknown outcomes',
+      value: whole(unknownOutcomes),
+      detail: 'nobody knows yet whether they took effect',
+      state: unknownOutcomes > 0 ? 'look' : 'good',
+      href: '/outbox?state=in_doubt',
+    },
+    {
+      name: 'Events',
+      value: lag === null ? 'none yet' : `${span(lag)} ago`,
+      detail: late > 0 ? `${late} missed` : 'none missed',
+      state: late > 0 ? 'look' : 'good',
+      href: '/index.json',
+    },
+    {
+      name: 'Incidents',
+      value: whole(status.openIncidents),
+      detail: Object.keys(status.incidents).join(', ') || 'nothing is wrong',
+      state: status.openIncidents > 0 ? 'look' : 'good',
+      href: '/index.json',
+    },
+    {
+      name: 'Rules',
+      value: rules.hash?.slice(0, 8) ?? 'none',
+      detail: `${plural(rules.titles.size, 'rule')} in force`,
+      state: rules.titles.size > 0 ? 'good' : 'bad',
+      href: '/index.json',
+    },
+  ];
+}
+
+function needsPart({ data, rules, timeZone }: OverviewView): Html {
+  if (data.needs.length === 0) return html`<p class="empty">Nothing needs you now.</p>`;
+  return html`<div class="table" tabindex="0" role="group" aria-label="Needs you"><table><thead><tr>
+<th scope="col" class="number">How many</th><th scope="col">What</th><th scope="col">Newest</th>
+</tr></thead><tbody>${data.needs.map(
+    ({ what, count, newestAt, href }) => html`<tr><td class="number">${whole(count)}</td>
+<td><a href="${href}">${rules.titles.get(what) ?? what}</a></td><td>${time(newestAt, timeZone)}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+function stateOf({ stale, running, lastError }: StreamStatus): Html | string {
+  if (stale) return html`<b class="state s-overdue">too old</b> ${lastError}`;
+  return running ? 'is read now' : 'fresh';
+}
+
+function streamsPart({ data }: OverviewView): Html {
+  return html`<div class="table" tabindex="0" role="group" aria-label="Streams"><table><thead><tr>
+<th scope="col">Stream</th><th scope="col" class="number">Rows</th><th scope="col" class="number">Age</th>
+<th scope="col">State</th></tr></thead><tbody>${data.status.streams
+    .filter(({ off }) => !off)
+    .map(
+      (one) => html`<tr><td>${one.stream}</td><td class="number">${whole(one.rows)}</td>
+<td class="number">${one.ageMs === null ? '-' : span(one.ageMs)}</td><td>${stateOf(one)}</td></tr>`,
+    )}</tbody></table></div>`;
+}
+
+export function overviewPage(view: OverviewView): Html {
+  const tile = ({ name, value, detail, state, href }: Tile): Html =>
+    html`<a class="tile t-${state}" href="${href}"><span>${name}</span><b>${value}</b>
+<span class="soft">${detail}</span></a>`;
+  return html`<h1>Overview</h1>
+<div class="tiles">${tilesOf(view).map(tile)}</div>
+<h2>Needs you</h2>${needsPart(view)}
+<h2>Decisions of the last 24 hours</h2>${decisionsChart(view.data.hours, view.now, view.timeZone)}
+<h2>Streams</h2>${streamsPart(view)}`;
+}

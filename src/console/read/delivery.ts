@@ -1,0 +1,200 @@
+/** One delivery with everything a person decides by, and what became of it. */
+import { sql } from 'kysely';
+import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
+import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
+import { type DeliveryNote, noteOf } from '../../decisions/review/note.ts';
+import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
+import { decimalOf } from '../../lib/money.ts';
+import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
+import type { Db } from '../../store/store.ts';
+
+/** A line with its place in a size grid. */
+export interface GridLine {
+  readonly barcode: string | null;
+  readonly style: string | null;
+  readonly styleName: string | null;
+  readonly color: string | null;
+  readonly size: string | null;
+  readonly packed: number | null;
+  readonly price: number | null;
+  /** Pieces on hand; null where the stock does not list it. */
+  readonly stock: number | null;
+}
+
+/** Deliveries of the account in the last 90 days. */
+export interface AccountHistory {
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly held: number;
+}
+
+export interface Sibling {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly status: string;
+}
+
+export interface Attempt {
+  readonly outboxId: number;
+  readonly attempt: number;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  readonly class: string | null;
+  readonly httpStatus: number | null;
+}
+
+export interface DeliveryView {
+  readonly card: DeliveryCard;
+  readonly value: number | null;
+  readonly pieces: number | null;
+  readonly grid: readonly GridLine[];
+  readonly history: AccountHistory | null;
+  readonly siblings: readonly Sibling[];
+  readonly note: DeliveryNote | null;
+  /** What would have let the latest decision accept, as sentences. */
+  readonly missedBy: readonly string[];
+  readonly attempts: readonly Attempt[];
+  readonly events: readonly { readonly type: string | null; readonly receivedAt: number }[];
+  readonly latestDecisionId: number | null;
+  readonly contentHash: string;
+  /** The push of the latest decision is under way, so nothing else can be decided now. */
+  readonly openPush: boolean;
+  readonly tracking: readonly string[];
+}
+
+const HISTORY_MS = 90 * 86_400_000;
+
+interface RawLine {
+  readonly barcode: string | null;
+  readonly packed: number | null;
+  readonly price: number | null;
+  readonly style_no: string | null;
+  readonly style_name: string | null;
+  readonly color_name: string | null;
+  readonly size: string | null;
+  readonly stock: number | null;
+}
+
+async function gridOf(db: Db, id: number): Promise<GridLine[]> {
+  const { rows } = await sql<RawLine>`select l.barcode, l.fulfilled_quantity packed, l.price,
+      coalesce(v.style_no, s.style_no) style_no, coalesce(v.style_name, s.style_name) style_name,
+      coalesce(v.color_name, s.color_name) color_name, coalesce(v.size, s.size) size,
+      iif(v.deleted_at is null, v.quantity, null) stock
+    from delivery_line l
+    left join stock_variant_row v on v.barcode = l.barcode
+    left join season_variant_row s on s.rowid = (select min(x.rowid) from season_variant_row x
+      where x.barcode = l.barcode and v.barcode is null)
+    where l.order_delivery_id = ${id} order by l.line_no`.execute(db);
+  return rows.map((row) => ({
+    barcode: row.barcode,
+    style: row.style_no,
+    styleName: row.style_name,
+    color: row.color_name,
+    size: row.size,
+    packed: row.packed,
+    price: row.price === null ? null : decimalOf(row.price),
+    stock: row.stock,
+  }));
+}
+
+async function historyOf(db: Db, accountNo: string | null, now: number) {
+  if (accountNo === null) return null;
+  const { rows } = await sql<{ name: string; count: number }>`
+    select iif(d.status = 'pending', iif(n.outcome = 'hold', 'held', 'open'), d.status) name,
+      count(*) count
+    from sales_order o join delivery d on d.order_id = o.order_id
+    left join evaluation e on e.order_delivery_id = d.order_delivery_id
+    left join decision n on n.decision_id = e.decision_id
+    where o.account_no = ${accountNo} and d.deleted_at is null
+      and coalesce(d.created_at, d.first_seen_at) > ${now - HISTORY_MS}
+    group by 1`.execute(db);
+  const count = (name: string) => Number(rows.find((row) => row.name === name)?.count ?? 0);
+  return { accepted: count('accepted'), rejected: count('rejected'), held: count('held') };
+}
+
+async function siblingsOf(db: Db, orderId: number, id: number): Promise<Sibling[]> {
+  const rows = await db
+    .selectFrom('delivery')
+    .select(['order_delivery_id as orderDeliveryId', 'delivery_no as deliveryNo', 'status'])
+    .where('order_id', '=', orderId)
+    .where('order_delivery_id', '!=', id)
+    .where('deleted_at', 'is', null)
+    .orderBy('order_delivery_id')
+    .limit(20)
+    .execute();
+  return rows;
+}
+
+async function attemptsOf(db: Db, id: number): Promise<Attempt[]> {
+  const rows = await db
+    .selectFrom('outbox_attempt as a')
+    .innerJoin('outbox as o', 'o.outbox_id', 'a.outbox_id')
+    .select(['a.outbox_id', 'a.attempt', 'a.started_at', 'a.ended_at', 'a.class', 'a.http_status'])
+    .where('o.order_delivery_id', '=', id)
+    .orderBy('a.started_at')
+    .limit(100)
+    .execute();
+  return rows.map((row) => ({
+    outboxId: row.outbox_id,
+    attempt: row.attempt,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    class: row.class,
+    httpStatus: row.http_status,
+  }));
+}
+
+async function eventsOf(db: Db, orderId: number) {
+  const rows = await db
+    .selectFrom('webhook_event')
+    .select(['type', 'received_at as receivedAt'])
+    .where('order_id', '=', orderId)
+    .orderBy('received_at')
+    .limit(100)
+    .execute();
+  return rows;
+}
+
+const OPEN_PUSHES = new Set(['queued', 'sending', 'sent', 'in_doubt']);
+
+function textsOf(found: readonly Counterfactual[] | undefined): readonly string[] {
+  return (found ?? []).map(counterfactualText);
+}
+
+function trackingOf(text: string): string[] {
+  const numbers: unknown = JSON.parse(text);
+  return Array.isArray(numbers) ? numbers.map(String) : [];
+}
+
+/** By id or number; throws when there is none. */
+export async function deliveryView(db: Db, named: string, now: number): Promise<DeliveryView> {
+  const id = await deliveryIdOf(db, named);
+  const card = await deliveryCard(db, `id:${id}`);
+  const row = await db
+    .selectFrom('delivery')
+    .select(['content_hash', 'tracking_numbers'])
+    .where('order_delivery_id', '=', id)
+    .executeTakeFirstOrThrow();
+  const [latest] = card.decisions;
+  const ids = latest ? [latest.decisionId] : [];
+  const missed = latest?.outcome === 'accept' ? new Map() : await pastCounterfactuals(db, ids);
+  const grid = await gridOf(db, id);
+  const isWhole = grid.every(({ packed, price }) => packed !== null && price !== null);
+  const sum = (of: (line: GridLine) => number) => grid.reduce((all, line) => all + of(line), 0);
+  return {
+    card,
+    value: isWhole ? sum(({ packed, price }) => (packed ?? 0) * (price ?? 0)) : null,
+    pieces: grid.every(({ packed }) => packed !== null) ? sum(({ packed }) => packed ?? 0) : null,
+    grid,
+    history: await historyOf(db, card.customer.accountNo, now),
+    siblings: await siblingsOf(db, card.order.orderId, id),
+    note: await noteOf(db, id),
+    missedBy: textsOf(latest && missed.get(latest.decisionId)),
+    attempts: await attemptsOf(db, id),
+    events: await eventsOf(db, card.order.orderId),
+    latestDecisionId: latest?.decisionId ?? null,
+    contentHash: row.content_hash,
+    openPush: latest?.push ? OPEN_PUSHES.has(latest.push.state) : false,
+    tracking: trackingOf(row.tracking_numbers),
+  };
+}

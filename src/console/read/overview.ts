@@ -1,0 +1,100 @@
+/** The first screen: healthy, fresh, what needs a person. */
+import { sql } from 'kysely';
+import { readStatus, type Status } from '../../ops/status.ts';
+import type { Db } from '../../store/store.ts';
+
+export interface Need {
+  readonly what: string;
+  readonly count: number;
+  readonly newestAt: number | null;
+  /** Address of the rows. */
+  readonly href: string;
+}
+
+export interface OverviewData {
+  readonly status: Status;
+  readonly held: { readonly count: number; readonly oldestAt: number | null };
+  readonly underWay: { readonly count: number; readonly oldestAt: number | null };
+  readonly unknownOutcomes: number;
+  readonly needs: readonly Need[];
+  /** Decisions of each hour by outcome, the last 24 hours. */
+  readonly hours: readonly {
+    readonly hour: number;
+    readonly outcome: string;
+    readonly count: number;
+  }[];
+}
+
+interface Counted {
+  readonly count: number;
+  readonly oldest: number | null;
+}
+
+const HOUR_MS = 3_600_000;
+
+async function heldOf(db: Db) {
+  const { rows } = await sql<Counted>`select count(*) count,
+      min(coalesce(d.created_at, d.first_seen_at)) oldest
+    from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
+    join decision n on n.decision_id = e.decision_id
+    where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold'`.execute(db);
+  return { count: Number(rows[0]?.count ?? 0), oldestAt: rows[0]?.oldest ?? null };
+}
+
+async function underWayOf(db: Db) {
+  const { rows } = await sql<Counted>`select count(*) count, min(created_at) oldest
+    from outbox where ended_at is null`.execute(db);
+  return { count: Number(rows[0]?.count ?? 0), oldestAt: rows[0]?.oldest ?? null };
+}
+
+/** Held deliveries by the rule that holds them. */
+async function heldByRule(db: Db): Promise<Need[]> {
+  const { rows } = await sql<{ rule: string; count: number; newest: number }>`
+    select r.value rule, count(*) count, max(n.at) newest
+    from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
+    join decision n on n.decision_id = e.decision_id, json_each(n.rules) r
+    where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold'
+    group by 1 order by 3 desc`.execute(db);
+  return rows.map(({ rule, count, newest }) => ({
+    what: rule,
+    count: Number(count),
+    newestAt: newest,
+    href: `/review?${new URLSearchParams({ rule })}`,
+  }));
+}
+
+async function attentionByKind(db: Db): Promise<Need[]> {
+  const { rows } = await sql<{ kind: string; state: string; count: number; newest: number }>`
+    select kind, state, count(*) count, max(created_at) newest from outbox
+    where blocked_reason is not null or state = 'dead' group by 1, 2 order by 4 desc`.execute(db);
+  return rows.map(({ kind, state, count, newest }) => ({
+    what: `${kind} ${state === 'in_doubt' ? 'with an unknown outcome' : state}`,
+    count: Number(count),
+    newestAt: newest,
+    href: `/outbox?${new URLSearchParams({ kind, attention: '1' })}`,
+  }));
+}
+
+async function hoursOf(db: Db, now: number) {
+  const since = Math.floor(now / HOUR_MS) * HOUR_MS - 23 * HOUR_MS;
+  const { rows } = await sql<{ hour: number; outcome: string; count: number }>`
+    select at - at % ${sql.lit(HOUR_MS)} hour, outcome, count(*) count from decision
+    where at >= ${since} group by 1, 2 order by 1`.execute(db);
+  return rows.map(({ hour, outcome, count }) => ({ hour, outcome, count: Number(count) }));
+}
+
+export async function readOverview(
+  db: Db,
+  now: number,
+  freshnessMs: Readonly<Record<string, number>>,
+): Promise<OverviewData> {
+  const status = await readStatus(db, now, freshnessMs);
+  return {
+    status,
+    held: await heldOf(db),
+    underWay: await underWayOf(db),
+    unknownOutcomes: status.outbox.in_doubt ?? 0,
+    needs: [...(await heldByRule(db)), ...(await attentionByKind(db))],
+    hours: await hoursOf(db, now),
+  };
+}

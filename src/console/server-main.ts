@@ -1,0 +1,66 @@
+/**
+ * The console's thread: serves pages from a read-only connection, so that the daemon's loop never
+ * waits for one, and asks the daemon by messages.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../lib/clock.ts';
+import { listenOn } from '../lib/http-server.ts';
+import { createLogger } from '../lib/log.ts';
+import { createScrubber } from '../lib/secret.ts';
+import { openReadOnlyStore } from '../store/store.ts';
+import type { Question, Reply } from './acts.ts';
+import { createConsoleApp } from './server.ts';
+import type { FromThread, ThreadSettings, ToThread } from './thread.ts';
+
+const BEAT_MS = 5_000;
+
+const port = parentPort;
+if (!port) throw new TypeError('this file is the start of a thread');
+const { store: options, listen, settings }: ThreadSettings = workerData;
+const clock = systemClock();
+const post = (message: FromThread): void => port.postMessage(message);
+
+const waiting = new Map<number, (reply: Reply) => void>();
+let lastId = 0;
+let daemonSeenAt = clock.now();
+const stopping = new AbortController();
+
+function ask(question: Question): Promise<Reply> {
+  lastId += 1;
+  const id = lastId;
+  post({ id, question });
+  return new Promise((resolve) => waiting.set(id, resolve));
+}
+
+port.on('message', (message: ToThread) => {
+  if ('stop' in message) {
+    stopping.abort();
+    return;
+  }
+  daemonSeenAt = clock.now();
+  waiting.get(message.id)?.(message.reply);
+  waiting.delete(message.id);
+});
+
+async function beat(): Promise<void> {
+  while (!stopping.signal.aborted) {
+    void ask({ ask: 'beat' });
+    await clock.sleep(BEAT_MS, stopping.signal).catch(() => undefined);
+  }
+}
+
+const store = await openReadOnlyStore(options);
+const log = createLogger({
+  level: 'warn',
+  format: 'json',
+  scrubber: createScrubber(),
+  write: (line) => post({ line }),
+});
+const deps = { db: store.db, clock, log, settings, ask, daemonSeenAt: () => daemonSeenAt };
+const app = createConsoleApp(deps);
+const { url } = await listenOn(app, listen.host, listen.port, 'console.port');
+post({ listening: url });
+await beat();
+await app.close();
+await store.close();
+port.close();

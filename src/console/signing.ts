@@ -1,0 +1,99 @@
+/** Signing in by a printed link or with a password, and signing out. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { noticePage, signInPage } from './pages/frame.ts';
+import { askFor, type ConsoleDeps, RefusedHere } from './server.ts';
+import { sendPage } from './show.ts';
+
+/** Behind https no other host, path or plain connection can set or read it. */
+export function cookieName(publicUrl: string | null): string {
+  return publicUrl?.startsWith('https:') ? '__Host-selvedge' : 'selvedge';
+}
+
+export interface SessionKey {
+  readonly key: string;
+  readonly isBearer: boolean;
+}
+
+/** A token goes before a cookie. */
+export function sessionKeyOf({ headers }: FastifyRequest, cookie: string): SessionKey | undefined {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const [, key] = /^Bearer (\S{1,200})$/.exec(authorization) ?? [];
+    return key === undefined ? undefined : { key, isBearer: true };
+  }
+  const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
+  const key = pairs.find(([name]) => name === cookie)?.[1];
+  return key ? { key, isBearer: false } : undefined;
+}
+
+/** Address of the person: what the reverse proxy on this machine says, else the peer. */
+export function addressOf(
+  { ip, headers }: FastifyRequest,
+  publicUrl: string | null,
+): string | null {
+  const isProxied = publicUrl !== null && /^(?:127\.|::1$|::ffff:127\.)/.test(ip);
+  const forwarded = headers['x-forwarded-for'];
+  if (!isProxied || typeof forwarded !== 'string') return ip;
+  return forwarded.split(',').at(-1)?.trim().slice(0, 60) || ip;
+}
+
+const opened = z.object({ key: z.string(), expiresAt: z.number() });
+
+function setCookie(
+  reply: FastifyReply,
+  { settings, clock }: ConsoleDeps,
+  key: string,
+  expiresAt: number,
+): FastifyReply {
+  const { publicUrl } = settings;
+  const secure = publicUrl?.startsWith('https:') ? '; Secure' : '';
+  const seconds = Math.max(0, Math.floor((expiresAt - clock.now()) / 1_000));
+  const cookie = `${cookieName(publicUrl)}=${key}; Path=/; HttpOnly; SameSite=Strict`;
+  return reply.header('set-cookie', `${cookie}${secure}; Max-Age=${seconds}`);
+}
+
+const linkQuery = z.object({ key: z.string().max(200).optional() });
+const linkBody = z.object({ key: z.string().min(1).max(200) });
+const passwordBody = z.object({
+  name: z.string().trim().min(1).max(100),
+  password: z.string().min(1).max(1_000),
+});
+
+export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
+  const { settings } = deps;
+  const enter = (reply: FastifyReply, value: unknown): FastifyReply => {
+    const { key, expiresAt } = opened.parse(value);
+    return setCookie(reply, deps, key, expiresAt).code(303).header('location', '/').send();
+  };
+  // A link preview only reads: the link is spent by the button.
+  app.get('/sign-in', (request, reply) => {
+    const { key } = linkQuery.parse(request.query);
+    return sendPage(reply, signInPage({ key, hasPasswords: settings.hasPasswords }));
+  });
+  app.post('/sign-in/link', async (request, reply) => {
+    const { key } = linkBody.parse(request.body);
+    const address = addressOf(request, settings.publicUrl);
+    return enter(reply, await askFor(deps, { ask: 'link', key, address }));
+  });
+  app.post('/sign-in/password', async (request, reply) => {
+    const { name, password } = passwordBody.parse(request.body);
+    const address = addressOf(request, settings.publicUrl);
+    try {
+      return enter(reply, await askFor(deps, { ask: 'password', name, password, address }));
+    } catch (error) {
+      if (!(error instanceof RefusedHere)) throw error;
+      const { status, message, hint } = error.refusal;
+      const problem = [message, hint].filter(Boolean).join(': ');
+      const page = { key: undefined, hasPasswords: settings.hasPasswords, name, problem };
+      return sendPage(reply.code(status), signInPage(page));
+    }
+  });
+  app.get('/signed-out', (_request, reply) =>
+    sendPage(reply, noticePage('Signed out', 'To come back, sign in again.')),
+  );
+  app.addHook('onSend', async (_request, reply) => {
+    // A page that a proxy or a browser kept would show one person's data to another.
+    if (reply.getHeader('cache-control') === undefined) reply.header('cache-control', 'no-store');
+  });
+}

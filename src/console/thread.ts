@@ -1,0 +1,92 @@
+/** Runs the console's thread beside the daemon: starts it, answers it, and ends it. */
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../lib/clock.ts';
+import { RetryLaterError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { StoreOptions } from '../store/store.ts';
+import type { Question, Reply } from './acts.ts';
+import type { ConsoleSettings } from './server.ts';
+
+export interface ThreadSettings {
+  readonly store: StoreOptions;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly settings: ConsoleSettings;
+}
+
+export type FromThread =
+  | { readonly id: number; readonly question: Question }
+  | { readonly listening: string }
+  | { readonly line: string };
+
+export type ToThread = { readonly id: number; readonly reply: Reply } | { readonly stop: true };
+
+const HEAP_MIB_MAX = 256;
+const STOP_MS_MAX = 7_000;
+
+/** `.ts` in a checkout, `.js` in the package. */
+function program(): URL {
+  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./server-main.${suffix}`, import.meta.url);
+}
+
+export interface ConsoleThread {
+  /** Address of the pages, while they are served. */
+  readonly url: () => string | undefined;
+  /** The first time that they are. */
+  readonly listening: Promise<string>;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createConsoleThread(
+  data: ThreadSettings,
+  desk: (question: Question) => Promise<Reply>,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+): ConsoleThread {
+  let url: string | undefined;
+  const first = Promise.withResolvers<string>();
+  return {
+    url: () => url,
+    listening: first.promise,
+    async run(signal) {
+      const worker = new Worker(program(), {
+        workerData: data,
+        resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
+      });
+      const send = (message: ToThread): void => worker.postMessage(message);
+      worker.on('message', (message: FromThread) => {
+        if ('listening' in message) {
+          url = message.listening;
+          first.resolve(url);
+          log.info({ url }, 'console listens');
+        } else if ('line' in message) log.warn({ thread: message.line.trimEnd() }, 'console');
+        else {
+          const { id, question } = message;
+          void desk(question).then((reply) => send({ id, reply }));
+        }
+      });
+      const over = new AbortController();
+      const stop = (): void => {
+        send({ stop: true });
+        // A thread that is busy with a page ends at the latest then.
+        clock.sleep(STOP_MS_MAX, over.signal).then(
+          () => void worker.terminate(),
+          () => undefined,
+        );
+      };
+      signal.addEventListener('abort', stop, { once: true });
+      try {
+        await new Promise<void>((resolve, reject) => {
+          worker.on('error', reject);
+          worker.on('exit', (code) => {
+            if (signal.aborted) resolve();
+            else reject(new RetryLaterError('console.ended', `its thread ended with code ${code}`));
+          });
+        });
+      } finally {
+        url = undefined;
+        over.abort();
+        signal.removeEventListener('abort', stop);
+      }
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** The console as the configuration describes it: its thread, its desk, its ways in. */
+import type { Config } from '../config/schema.ts';
+import { createGate, signInUrl } from '../console/access/gate.ts';
+import type { Role } from '../console/access/roles.ts';
+import { createDesk } from '../console/desk.ts';
+import { createConsoleThread } from '../console/thread.ts';
+import type { Review } from '../decisions/review/review.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Random } from '../lib/random.ts';
+import type { RouteGroup } from '../local-api/api.ts';
+import { consoleRoutes } from '../local-api/console-routes.ts';
+import { freshnessOf } from '../ops/status.ts';
+import { version } from '../ops/version.ts';
+import type { OutboxReview } from '../outbox/review/operations.ts';
+import type { Pauses } from '../store/pauses.ts';
+import { type Store, storeOptions } from '../store/store.ts';
+import type { Worker } from './supervisor.ts';
+
+export interface ConsoleParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly review: Review;
+  readonly outbox: OutboxReview;
+  readonly pauses: Pauses;
+}
+
+export interface Console {
+  /** None where it is switched off. */
+  readonly workers: readonly Worker[];
+  readonly routes: readonly RouteGroup[];
+  /** A link that signs in once, as soon as pages are served. */
+  link(name: string, role: Role): Promise<string>;
+}
+
+export function createConsole(config: Config, parts: ConsoleParts): Console {
+  const { enabled, host, port, publicUrl, timeZone, operators, sessions } = config.console;
+  const { store, clock, random } = parts;
+  const log = parts.log.child({ room: 'console' });
+  const gate = createGate({ store, clock, random, operators, sessionMs: sessions.last });
+  const { review, outbox, pauses } = parts;
+  const sessionIdleMs = sessions.idle;
+  const desk = createDesk({ store, clock, log, gate, review, outbox, pauses, sessionIdleMs });
+  const settings = {
+    instance: config.instance,
+    version: version(),
+    publicUrl,
+    timeZone,
+    sessionIdleMs,
+    hasPasswords: operators.length > 0,
+    freshnessMs: freshnessOf(config),
+  };
+  const data = { store: storeOptions(config), listen: { host, port }, settings };
+  const thread = createConsoleThread(data, desk, { clock, log });
+  const url = () => (thread.url() === undefined ? undefined : (publicUrl ?? thread.url()));
+  const worker: Worker = {
+    name: 'console',
+    async run(signal) {
+      await gate.endForeign();
+      await thread.run(signal);
+    },
+  };
+  return {
+    async link(name, role) {
+      const base = publicUrl ?? (await thread.listening);
+      return signInUrl(base, gate.mintLink(name, role).key);
+    },
+    workers: enabled ? [worker] : [],
+    routes: [consoleRoutes({ store, clock, gate, url })],
+  };
+}

@@ -1,0 +1,376 @@
+/**
+ * The list that people decide by: deliveries with customer, country, value, season and what holds
+ * them; filtered, sorted and in pages. Serves the console, the read API and the command line.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { sha256 } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
+import type { Db, Tx } from '../../store/store.ts';
+
+export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
+export type Sort = (typeof SORTS)[number];
+
+/** Choices that are deliveries' states or the latest decision about a pending one. */
+export const SHOWN = ['held', 'undecided', 'pending', 'accepted', 'rejected', 'canceled'] as const;
+export type Shown = (typeof SHOWN)[number];
+
+export interface ReviewFilter {
+  readonly shown: Shown;
+  /** Id of a rule that decides. */
+  readonly rule?: string | undefined;
+  /** The rules of an owner: any of them decides. */
+  readonly rules?: readonly string[] | undefined;
+  readonly country?: string | undefined;
+  /** Account number. */
+  readonly customer?: string | undefined;
+  readonly season?: string | undefined;
+  readonly currency?: string | undefined;
+  /** Value, in the currency of the order. */
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+  /** Packed before then, in epoch milliseconds. */
+  readonly packedBefore?: number | undefined;
+  /** Only those whose hold has lasted its time. */
+  readonly overdue?: boolean | undefined;
+  /** A part of the delivery's, the order's or the customer's number or name, or its reference. */
+  readonly q?: string | undefined;
+}
+
+export interface Page {
+  readonly sort: Sort;
+  readonly descending: boolean;
+  /** {@link ReviewPage.next} of the page before. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface ReviewRow {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly orderId: number;
+  readonly orderNo: string | null;
+  readonly reference: string | null;
+  readonly status: string;
+  readonly accountNo: string | null;
+  readonly customer: string | null;
+  readonly country: string | null;
+  readonly season: string | null;
+  readonly currency: string | null;
+  readonly pieces: number | null;
+  /** Decimal; null where a line has no price. */
+  readonly value: number | null;
+  /** When it was packed, or first seen here; epoch milliseconds. */
+  readonly packedAt: number;
+  readonly outcome: string | null;
+  readonly reason: string | null;
+  readonly rules: readonly string[];
+  /** `daemon`, `external` or `person:<name>`. */
+  readonly decidedBy: string | null;
+  readonly decidedAt: number | null;
+  /** When its hold ends; null when none does by itself. */
+  readonly deadline: number | null;
+  readonly overdue: boolean;
+  readonly note: string | null;
+  /** What a person saw, for {@link Seen}. */
+  readonly decisionId: number | null;
+  readonly contentHash: string;
+}
+
+export interface ReviewPage {
+  readonly rows: readonly ReviewRow[];
+  /** Where the next page begins; null: this is the last one. */
+  readonly next: string | null;
+}
+
+const PACKED_AT = sql<number>`coalesce(d.created_at, d.first_seen_at)`;
+
+const SEASON = sql<string | null>`o.season_name`;
+
+/** Ten-thousandths; null where a line has no price or no quantity. */
+const VALUE = sql<number | null>`(select iif(count(*) = count(l.price * l.fulfilled_quantity),
+  sum(l.price * l.fulfilled_quantity), null) from delivery_line l
+  where l.order_delivery_id = d.order_delivery_id)`;
+
+const PIECES = sql<number | null>`(select sum(l.fulfilled_quantity) from delivery_line l
+  where l.order_delivery_id = d.order_delivery_id)`;
+
+/** Cheap where the order says it, which nearly all do. */
+const CURRENCY = sql<string | null>`case when trim(o.currency) <> '' then o.currency else
+  (select c.currency from order_currency c where c.order_id = d.order_id) end`;
+
+const DEADLINE = sql<number | null>`(select min(h.expires_at) from hold h
+  where h.order_delivery_id = d.order_delivery_id and h.lapsed_at is null)`;
+
+const OVERDUE = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
+  and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
+
+const FROM = sql`delivery d
+  left join sales_order o on o.order_id = d.order_id
+  left join evaluation e on e.order_delivery_id = d.order_delivery_id
+  left join decision n on n.decision_id = e.decision_id`;
+
+/** What each sort compares; texts as people look them up. */
+const SORT_BY: Readonly<Record<Sort, RawBuilder<string | number | null>>> = {
+  waiting: PACKED_AT,
+  deadline: sql`coalesce(${DEADLINE}, 9e15)`,
+  value: sql`coalesce(${VALUE}, -1)`,
+  pieces: sql`coalesce(${PIECES}, -1)`,
+  customer: sql`coalesce(lower(o.company), '')`,
+  number: sql`d.order_delivery_id`,
+};
+
+const WHERE_SHOWN: Readonly<Record<Shown, RawBuilder<boolean>>> = {
+  held: sql`d.status = 'pending' and n.outcome = 'hold'`,
+  undecided: sql`d.status = 'pending' and coalesce(n.outcome, 'no_rule') <> 'hold'`,
+  pending: sql`d.status = 'pending'`,
+  accepted: sql`d.status = 'accepted'`,
+  rejected: sql`d.status = 'rejected'`,
+  canceled: sql`d.status = 'canceled'`,
+};
+
+/** Makes a text of a person literal for LIKE. */
+function containing(q: string): string {
+  return `%${q.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+}
+
+function decidedBy(rules: readonly string[]) {
+  return sql<boolean>`exists (select 1 from json_each(n.rules) r
+    where r.value in (${sql.join(rules.length > 0 ? rules : [''])}))`;
+}
+
+function searched(q: string) {
+  const like = (column: string) => sql`${sql.ref(column)} like ${containing(q)} escape '\\'`;
+  const columns = ['d.delivery_no', 'o.company', 'o.account_no', 'd.reference', 'd.order_no'];
+  const texts = sql.join(columns.map(like), sql` or `);
+  return sql<boolean>`(d.order_delivery_id = ${Number(/^\d{1,15}$/.exec(q)?.[0] ?? -1)}
+    or ${texts})`;
+}
+
+function conditions(filter: ReviewFilter): RawBuilder<boolean> {
+  const { rule, rules, country, customer, season, currency, min, max, packedBefore, q } = filter;
+  const all: RawBuilder<boolean>[] = [sql`d.deleted_at is null`, WHERE_SHOWN[filter.shown]];
+  if (rule !== undefined) all.push(decidedBy([rule]));
+  if (rules !== undefined) all.push(decidedBy(rules));
+  if (country !== undefined) all.push(sql`o.country_code = ${country}`);
+  if (customer !== undefined) all.push(sql`o.account_no = ${customer}`);
+  if (season !== undefined) all.push(sql`${SEASON} = ${season}`);
+  if (currency !== undefined) all.push(sql`${CURRENCY} = ${currency}`);
+  if (min !== undefined) all.push(sql`${VALUE} >= ${Math.round(min * 10_000)}`);
+  if (max !== undefined) all.push(sql`${VALUE} <= ${Math.round(max * 10_000)}`);
+  if (packedBefore !== undefined) all.push(sql`${PACKED_AT} < ${packedBefore}`);
+  if (filter.overdue === true) all.push(sql`${OVERDUE}`);
+  if (q !== undefined && q !== '') all.push(searched(q));
+  return sql.join(all, sql` and `);
+}
+
+interface Place {
+  readonly value: string | number;
+  readonly id: number;
+}
+
+function placeOf(after: string): Place | undefined {
+  try {
+    const place: unknown = JSON.parse(Buffer.from(after, 'base64url').toString());
+    if (!Array.isArray(place)) return undefined;
+    const [value, id]: unknown[] = place;
+    const isValue = typeof value === 'string' || typeof value === 'number';
+    return isValue && Number.isSafeInteger(id) ? { value, id: Number(id) } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a text can be {@link ReviewPage.next}. */
+export function isPlace(after: string): boolean {
+  return placeOf(after) !== undefined;
+}
+
+interface Found {
+  readonly id: number;
+  readonly place: string | number;
+}
+
+/** Ids of one page, and one more when there are more. */
+async function idsOf(db: Db, filter: ReviewFilter, page: Page): Promise<readonly Found[]> {
+  const by = SORT_BY[page.sort];
+  const place = page.after === undefined ? undefined : placeOf(page.after);
+  const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+  const start = place ? sql`where (place, id) ${beyond} (${place.value}, ${place.id})` : sql``;
+  const { rows } = await sql<Found>`select id, place from (
+      select d.order_delivery_id id, ${by} place from ${FROM} where ${conditions(filter)}
+    ) ${start} order by place ${order}, id ${order} limit ${page.limit + 1}`.execute(db);
+  return rows;
+}
+
+interface Raw {
+  readonly order_delivery_id: number;
+  readonly delivery_no: string | null;
+  readonly order_id: number;
+  readonly order_no: string | null;
+  readonly reference: string | null;
+  readonly status: string;
+  readonly account_no: string | null;
+  readonly company: string | null;
+  readonly country_code: string | null;
+  readonly season: string | null;
+  readonly currency: string | null;
+  readonly pieces: number | null;
+  readonly value: number | null;
+  readonly packed_at: number;
+  readonly outcome: string | null;
+  readonly reason: string | null;
+  readonly rules: string | null;
+  readonly actor: string | null;
+  readonly at: number | null;
+  readonly deadline: number | null;
+  readonly overdue: number;
+  readonly note: string | null;
+  readonly decision_id: number | null;
+  readonly content_hash: string;
+}
+
+function rowOf(raw: Raw): ReviewRow {
+  return {
+    orderDeliveryId: raw.order_delivery_id,
+    deliveryNo: raw.delivery_no,
+    orderId: raw.order_id,
+    orderNo: raw.order_no,
+    reference: raw.reference,
+    status: raw.status,
+    accountNo: raw.account_no,
+    customer: raw.company,
+    country: raw.country_code,
+    season: raw.season,
+    currency: raw.currency,
+    pieces: raw.pieces,
+    value: raw.value === null ? null : decimalOf(raw.value),
+    packedAt: raw.packed_at,
+    outcome: raw.outcome,
+    reason: raw.reason,
+    rules: raw.rules === null ? [] : JSON.parse(raw.rules),
+    decidedBy: raw.actor,
+    decidedAt: raw.at,
+    deadline: raw.deadline,
+    overdue: raw.overdue === 1,
+    note: raw.note,
+    decisionId: raw.decision_id,
+    contentHash: raw.content_hash,
+  };
+}
+
+async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await sql<Raw>`select d.order_delivery_id, d.delivery_no, d.order_id,
+      d.order_no, coalesce(o.reference, d.reference) reference, d.status, o.account_no, o.company,
+      o.country_code, ${SEASON} season, ${CURRENCY} currency, ${PIECES} pieces, ${VALUE} value,
+      ${PACKED_AT} packed_at, n.outcome, n.reason, n.rules, n.actor, n.at, ${DEADLINE} deadline,
+      ${OVERDUE} overdue, e.decision_id, d.content_hash,
+      (select t.text from delivery_note t where t.order_delivery_id = d.order_delivery_id) note
+    from ${FROM} where d.order_delivery_id in (${sql.join(ids)})`.execute(db);
+  const byId = new Map(rows.map((row) => [row.order_delivery_id, rowOf(row)]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+export async function listForReview(db: Db, filter: ReviewFilter, page: Page): Promise<ReviewPage> {
+  const found = await idsOf(db, filter, page);
+  const shown = found.slice(0, page.limit);
+  const last = found.length > page.limit ? shown.at(-1) : undefined;
+  const next = last && Buffer.from(JSON.stringify([last.place, last.id])).toString('base64url');
+  return {
+    rows: await rowsOf(
+      db,
+      shown.map(({ id }) => id),
+    ),
+    next: next ?? null,
+  };
+}
+
+export interface Facet {
+  readonly name: string;
+  readonly count: number;
+}
+
+export interface Facets {
+  readonly count: number;
+  readonly rule: readonly Facet[];
+  readonly country: readonly Facet[];
+  readonly season: readonly Facet[];
+  readonly currency: readonly Facet[];
+}
+
+const FACETS = ['rule', 'country', 'season', 'currency'] as const;
+
+/** How many fit the filter, and how many of them each rule, country, season and currency has. */
+export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets> {
+  const { rows } = await sql<{ of: string; name: string | null; count: number }>`
+    with found as materialized (select n.rules rules, o.country_code country, ${SEASON} season,
+      nullif(trim(o.currency), '') currency from ${FROM} where ${conditions(filter)})
+    select 'all' as 'of', null as name, count(*) as count from found
+    union all select 'rule', value, count(*) from found, json_each(found.rules) group by value
+    union all select 'country', country, count(*) from found group by country
+    union all select 'season', season, count(*) from found group by season
+    union all select 'currency', currency, count(*) from found group by currency`.execute(db);
+  const facet = (of: (typeof FACETS)[number]): Facet[] =>
+    rows
+      .flatMap((row) => (row.of === of && row.name !== null ? [row] : []))
+      .map(({ name, count }) => ({ name: String(name), count: Number(count) }))
+      .toSorted((a, b) => b.count - a.count || a.name.localeCompare(b.name));
+  return {
+    count: Number(rows.find((row) => row.of === 'all')?.count ?? 0),
+    rule: facet('rule'),
+    country: facet('country'),
+    season: facet('season'),
+    currency: facet('currency'),
+  };
+}
+
+export interface SelectedDelivery {
+  readonly orderDeliveryId: number;
+  readonly decisionId: number | null;
+  readonly contentHash: string;
+}
+
+/** All that fit a filter, as a person saw them: how many, with a digest of their contents. */
+export interface ReviewSelection {
+  readonly count: number;
+  readonly digest: string;
+  /** By currency; null where a price is missing. */
+  readonly sums: readonly { readonly currency: string | null; readonly value: number | null }[];
+  readonly customers: number;
+  readonly deliveries: readonly SelectedDelivery[];
+}
+
+/** Deliveries of one bulk act; more nobody looks at. */
+export const BULK_MAX = 500;
+
+interface SelectedRow {
+  readonly id: number;
+  readonly decision_id: number | null;
+  readonly content_hash: string;
+  readonly account_no: string | null;
+  readonly currency: string | null;
+  readonly value: number | null;
+}
+
+export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promise<ReviewSelection> {
+  const { rows } = await sql<SelectedRow>`select d.order_delivery_id id, e.decision_id,
+      d.content_hash, o.account_no, ${CURRENCY} currency, ${VALUE} value
+    from ${FROM} where ${conditions(filter)} order by 1`.execute(db);
+  const byCurrency = Map.groupBy(rows, ({ currency }) => currency);
+  return {
+    count: rows.length,
+    digest: sha256(rows.map((row) => `${row.id} ${row.content_hash}`).join('\n')).slice(0, 16),
+    sums: [...byCurrency].map(([currency, of]) => ({
+      currency,
+      value: of.every(({ value }) => value !== null)
+        ? decimalOf(of.reduce((sum, { value }) => sum + (value ?? 0), 0))
+        : null,
+    })),
+    customers: new Set(rows.map((row) => row.account_no)).size,
+    deliveries: rows.map((row) => ({
+      orderDeliveryId: row.id,
+      decisionId: row.decision_id,
+      contentHash: row.content_hash,
+    })),
+  };
+}

@@ -1,0 +1,67 @@
+/** Routes behind `selvedge console`, below `/api/console/`: links and tokens. */
+import { z } from 'zod';
+import { type Gate, signInUrl } from '../console/access/gate.ts';
+import { ROLES } from '../console/access/roles.ts';
+import { listSessions } from '../console/access/sessions.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import type { Store } from '../store/store.ts';
+import { actorFields } from './actor.ts';
+import type { RouteGroup } from './api.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface ConsoleRouteDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly gate: Gate;
+  /** Address of the pages, while they are served. */
+  readonly url: () => string | undefined;
+}
+
+const name = z.string().trim().min(1).max(40);
+const linkBody = z.strictObject({ ...actorFields, name, role: z.enum(ROLES) });
+const tokenBody = z.strictObject({
+  ...actorFields,
+  name,
+  role: z.enum(ROLES),
+  lastsMs: z
+    .int()
+    .min(60_000)
+    .max(3_660 * DAY_MS),
+});
+const revokeBody = z.strictObject({ ...actorFields, name });
+
+export function consoleRoutes({ store, clock, gate, url }: ConsoleRouteDeps): RouteGroup {
+  const address = (): string => {
+    const found = url();
+    if (found !== undefined) return found;
+    throw new RefusedError('console.off', 'the console does not run', {
+      hint: 'set console.enabled: true, and restart the daemon',
+    });
+  };
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/console/link', async ({ body }) => {
+        const wanted = linkBody.parse(body);
+        const base = address();
+        const { key, expiresAt } = gate.mintLink(wanted.name, wanted.role);
+        return { url: signInUrl(base, key), expiresAt };
+      });
+      app.post('/api/console/token', async ({ body }) => {
+        const { lastsMs, name: of, role, ...by } = tokenBody.parse(body);
+        const expiresAt = clock.now() + lastsMs;
+        const { token, sessionId } = await gate.createToken({ name: of, role, expiresAt }, by);
+        return { token, sessionId, expiresAt, url: address() };
+      });
+      app.post('/api/console/tokens', async () => ({
+        tokens: await listSessions(store.db, ['token'], clock.now()),
+      }));
+      app.post('/api/console/revoke', async ({ body }) => {
+        const { name: of, ...by } = revokeBody.parse(body);
+        return { ended: await gate.revokeTokens(of, by) };
+      });
+    },
+  };
+}
