@@ -1,0 +1,166 @@
+/** Who gets in to the console, and who does not. */
+
+import { request } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { hashPassword } from '../../src/console/access/password.ts';
+import { seededRandom } from '../../src/lib/random.ts';
+import { auditOf, caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
+
+const PASSWORD = 'a long enough phrase';
+
+async function withOperator(role = 'operator') {
+  const password = await hashPassword(PASSWORD, seededRandom(3));
+  const operators = [{ name: 'anna', role, password, sees: [] }];
+  return startConsole({ held: 1, settings: [{ path: 'console.operators', value: operators }] });
+}
+
+describe('a printed link', () => {
+  it('signs in once, by its button and not by being looked at', async () => {
+    const house = await startConsole({ held: 0 });
+    const link = new URL(await house.daemon.consoleLink('anna', 'operator'));
+    const key = link.searchParams.get('key') ?? '';
+    const visitor = caller(house.url);
+    const page = await visitor.get(`${link.pathname}${link.search}`);
+    expect([page.status, page.headers.get('set-cookie')]).toEqual([200, null]);
+    const first = await visitor.form('/sign-in/link', { key });
+    expect(first.headers.get('set-cookie')).toMatch(
+      /^selvedge=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43\d\d\d$/,
+    );
+    expect(await visitor.form('/sign-in/link', { key })).toMatchObject({ status: 410 });
+    expect(await auditOf(house, 'console.sign_in')).toMatchObject([{ actor: 'anna' }]);
+  });
+
+  it('gives a key that the visitor did not choose', async () => {
+    const house = await startConsole({ held: 0 });
+    const key = new URL(await house.daemon.consoleLink('anna', 'viewer')).searchParams.get('key');
+    const fixed = caller(house.url, { cookie: `selvedge=${'f'.repeat(43)}` });
+    const answer = await fixed.form('/sign-in/link', { key: key ?? '' });
+    expect(cookieIn(answer)).not.toContain('ffff');
+    expect(await fixed.get('/')).toMatchObject({ status: 303 });
+  });
+});
+
+describe('a name and a password', () => {
+  it('sign in, with the role of the configuration', async () => {
+    const house = await withOperator();
+    const visitor = caller(house.url);
+    const answer = await visitor.form('/sign-in/password', { name: 'anna', password: PASSWORD });
+    expect(answer.status).toBe(303);
+    const anna = caller(house.url, { cookie: cookieIn(answer) });
+    expect((await anna.get('/')).text).toContain('anna · operator');
+  });
+
+  it('are refused in the same words whatever is wrong, five times a minute', async () => {
+    const house = await withOperator();
+    const visitor = caller(house.url);
+    const attempt = (name: string) =>
+      visitor.form('/sign-in/password', { name, password: 'a wrong phrase' });
+    const [wrong, unknown] = [await attempt('anna'), await attempt('nobody')];
+    const problem = /role="alert">([^<]+)</;
+    expect([wrong.status, unknown.status]).toEqual([401, 401]);
+    expect(problem.exec(wrong.text)?.[1]).toBe(problem.exec(unknown.text)?.[1]);
+    for (let tries = 2; tries <= 5; tries += 1) await attempt('anna');
+    expect((await attempt('anna')).status).toBe(429);
+    const right = await visitor.form('/sign-in/password', { name: 'anna', password: PASSWORD });
+    expect(right.status).toBe(429);
+  });
+
+  it('see no comment of a customer unless the configuration says so', async () => {
+    const house = await withOperator('viewer');
+    const answer = await caller(house.url).form('/sign-in/password', {
+      name: 'anna',
+      password: PASSWORD,
+    });
+    const anna = caller(house.url, { cookie: cookieIn(answer) });
+    const [row] = await seenRows(anna);
+    const view = await anna.get(`/deliveries/${row?.orderDeliveryId}.json`);
+    expect(view.json).toMatchObject({ card: { order: { comment: null } } });
+  });
+});
+
+describe('a session', () => {
+  it('ends with a sign-out, and everywhere with the other one', async () => {
+    const house = await startConsole({ held: 0 });
+    const [one, two] = [
+      await signIn(house, 'anna', 'viewer'),
+      await signIn(house, 'anna', 'viewer'),
+    ];
+    await one.form('/sign-out', {});
+    expect([(await one.get('/')).status, (await two.get('/')).status]).toEqual([303, 200]);
+    const three = await signIn(house, 'anna', 'viewer');
+    await three.form('/sign-out/everywhere', {});
+    expect([(await two.get('/')).status, (await three.get('/')).status]).toEqual([303, 303]);
+  });
+
+  it('that has ended changes nothing, and says so', async () => {
+    const house = await startConsole({ held: 1 });
+    const anna = await signIn(house, 'anna', 'approver');
+    const [row] = await seenRows(anna);
+    await anna.form('/sign-out', {});
+    const answer = await anna.form(`/deliveries/${row?.orderDeliveryId}/accept`, { reason: 'x' });
+    expect([answer.status, answer.text.includes('nothing was done')]).toEqual([401, true]);
+  });
+});
+
+describe('requests of other sites', () => {
+  it('are refused: by host name, by origin, by what the browser says of them', async () => {
+    const house = await startConsole({ held: 0 });
+    const anna = await signIn(house, 'anna', 'approver');
+    const post = async (headers: Record<string, string>) => {
+      const { statusCode, body } = await request(`${house.url}/pause`, {
+        method: 'POST',
+        headers: {
+          cookie: anna.cookie,
+          'content-type': 'application/x-www-form-urlencoded',
+          ...headers,
+        },
+        body: 'target=all&reason=x',
+      });
+      await body.dump();
+      return statusCode;
+    };
+    expect(await post({ host: 'evil.example', origin: 'http://evil.example' })).toBe(421);
+    expect(await post({ origin: 'http://evil.example' })).toBe(403);
+    expect(await post({ 'sec-fetch-site': 'cross-site', origin: house.url })).toBe(403);
+    expect(await post({ 'sec-fetch-site': 'same-site' })).toBe(403);
+    expect(await post({})).toBe(403);
+    expect(await auditOf(house, 'pause')).toEqual([]);
+  });
+
+  it('cannot use a cookie as a token, which no browser guard looks at', async () => {
+    const house = await startConsole({ held: 0 });
+    const anna = await signIn(house, 'anna', 'approver');
+    const key = anna.cookie.replace(/^selvedge=/, '');
+    const thief = caller(house.url, { authorization: `Bearer ${key}` });
+    expect(await thief.json('/pause', { target: 'all', reason: 'x' })).toMatchObject({
+      status: 401,
+    });
+  });
+});
+
+describe('the pages', () => {
+  it('come with a strict policy and are kept by nobody', async () => {
+    const house = await startConsole({ held: 0 });
+    const anna = await signIn(house, 'anna', 'viewer');
+    const { headers, text } = await anna.get('/');
+    expect(headers.get('content-security-policy')).toContain(
+      "default-src 'none'; script-src 'self'",
+    );
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(text.match(/<h1>/g)).toHaveLength(1);
+    expect(text).not.toMatch(/ style=| on\w+=/);
+  });
+
+  it('lead to the sign-in where nobody is signed in, and refuse programs in JSON', async () => {
+    const house = await startConsole({ held: 0 });
+    const visitor = caller(house.url);
+    for (const path of ['/', '/review', '/deliveries/1', '/outbox', '/outbox/1', '/nowhere']) {
+      const { status } = await visitor.get(path);
+      expect([path, status]).toEqual([path, path === '/nowhere' ? 404 : 303]);
+    }
+    for (const path of ['/index.json', '/review.json', '/review.csv', '/outbox.json']) {
+      const { status, json } = await visitor.get(path);
+      expect([path, status, json]).toMatchObject([path, 401, { code: 'console.no_session' }]);
+    }
+  });
+});

@@ -1,0 +1,154 @@
+/** The console in a real browser, used as the people who decide use it. */
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Role } from '../../src/console/access/roles.ts';
+import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { auditOf, type ConsoleHouse, heldIds, startConsole } from './support.ts';
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+});
+
+interface Visit {
+  readonly page: Page;
+  /** Must be empty at the end. */
+  readonly complaints: readonly string[];
+}
+
+async function visit(
+  house: ConsoleHouse,
+  name: string,
+  role: Role,
+  scripts = true,
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width: 1300, height: 900 },
+    javaScriptEnabled: scripts,
+  });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const complaints = watchPage(page, house.url);
+  await page.goto(await house.daemon.consoleLink(name, role));
+  await page.getByRole('button', { name: 'Sign in with this link' }).click();
+  await page.waitForURL(`${house.url}/`);
+  return { page, complaints };
+}
+
+/** With SCREENSHOTS set to a folder, keeps a picture of the page for a person to look at. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+async function isDone(page: Page, text: string): Promise<void> {
+  await page.locator('#done', { hasText: text }).waitFor();
+}
+
+/** Opens the first delivery of the list beside it. */
+async function openFirst(page: Page): Promise<string> {
+  const link = page.locator('a[data-open]').first();
+  const number = (await link.textContent()) ?? '';
+  await link.click();
+  await page.locator('#detail article h2', { hasText: number }).waitFor();
+  return number;
+}
+
+describe('the console in a browser', () => {
+  it('lets a person filter, read why, accept with a reason, hold, and undo', async () => {
+    const house = await startConsole({ held: 3 });
+    const { page, complaints } = await visit(house, 'anna', 'operator');
+    await picture(page, 'overview');
+    await page.getByRole('link', { name: /^Review/ }).click();
+    await page.getByLabel('Rule').selectOption('hold-all');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.waitForURL('**/review?**rule=hold-all**');
+    const number = await openFirst(page);
+    await page.getByText('Somebody looks at each delivery').last().waitFor();
+    await page.getByText('delivery.quantity > 0').waitFor();
+    await picture(page, 'review');
+    await page.locator('#detail').getByLabel('Reason').fill('price agreed');
+    await page.getByRole('button', { name: /^Accept/ }).click();
+    await isDone(page, `${number} is accepted.`);
+    expect(new URL(page.url()).searchParams.get('rule')).toBe('hold-all');
+    const other = await openFirst(page);
+    await page.locator('#detail').getByLabel('Reason').fill('ask Jutta');
+    await page.getByRole('button', { name: /^Hold/ }).click();
+    await isDone(page, `${other} is held.`);
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await isDone(page, 'Undone');
+    expect(await auditOf(house, 'delivery.accept')).toMatchObject([{ reason: 'price agreed' }]);
+    expect(await auditOf(house, 'delivery.hold')).toMatchObject([{ reason: 'ask Jutta' }]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('is used with the keyboard alone', async () => {
+    const house = await startConsole({ held: 2 });
+    const { page, complaints } = await visit(house, 'anna', 'operator');
+    await page.goto(`${house.url}/review`);
+    await page.keyboard.press('j');
+    await page.locator('#detail article').waitFor();
+    await page.keyboard.press('a');
+    await page.keyboard.type('looked at it');
+    await page.keyboard.press('Enter');
+    await isDone(page, 'is accepted.');
+    expect(await auditOf(house, 'delivery.accept')).toMatchObject([{ reason: 'looked at it' }]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('takes the same decisions without scripts', async () => {
+    const house = await startConsole({ held: 3 });
+    const { page } = await visit(house, 'carl', 'approver', false);
+    await page.getByRole('link', { name: /^Review/ }).click();
+    const number = await openFirst(page);
+    await page.getByText('Reject…').click();
+    const form = page.locator('form[data-act="reject"]');
+    await form.getByLabel(`Type ${number} to go on`).fill(number);
+    await form.getByLabel('Reason').fill('ordered twice');
+    await form.getByRole('button', { name: 'Reject for good' }).click();
+    await isDone(page, `${number} is rejected.`);
+    await page.goto(`${house.url}/review`);
+    await page.getByText('Decide all 2…').click();
+    await page.locator('form[data-act="bulk"]').getByLabel('Reason').fill('all checked');
+    await page.getByRole('button', { name: 'Accept all' }).click();
+    await isDone(page, '2 accepted.');
+    expect(await heldIds(house.daemon)).toEqual([]);
+  });
+
+  it('is no wider than a telephone where people decide', async () => {
+    const house = await startConsole({ held: 1 });
+    const { page } = await visit(house, 'anna', 'operator');
+    await page.setViewportSize({ width: 390, height: 800 });
+    const [id] = await heldIds(house.daemon);
+    for (const path of ['/', '/review', `/review?open=${id}`, `/deliveries/${id}`]) {
+      await page.goto(`${house.url}${path}`);
+      await picture(page, `narrow${path.replaceAll(/[^a-z]/g, '-')}`);
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      expect([path, overflow]).toEqual([path, 0]);
+    }
+  });
+
+  it('shows what the service and people write as text', async () => {
+    const house = await startConsole({ held: 1 });
+    const { daemon } = house;
+    const evil = '<img src=x onerror="fetch(1)"><script>document.title=1</script>';
+    await daemon.store.transaction(async (tx) => {
+      await tx.updateTable('sales_order').set({ company: evil, comment: evil }).execute();
+    });
+    const { page, complaints } = await visit(house, 'anna', 'operator');
+    const [id] = await heldIds(daemon);
+    await page.goto(`${house.url}/review?open=${id}`);
+    expect(await page.getByText(evil).count()).toBeGreaterThan(1);
+    expect(await page.locator('img').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+});
