@@ -159,6 +159,11 @@ export function addressProblem(written: string): string | undefined {
   return 'must begin with https:// (http:// is for this machine only)';
 }
 
+/** A host's name, without port. */
+export function hostName() {
+  return text("a host's name, without port", 'metrics.example.com', /^(?!-)[A-Za-z0-9.-]{1,253}$/);
+}
+
 /** Address of a proxy: nothing after the port; user and password are settings of their own. */
 export function proxyUrl() {
   return z
