@@ -162,7 +162,8 @@ function createCare(
 ) {
   const { level, timeZone } = config.service.v1;
   const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
-  const common = { store, clock, lease, service, meter, space, checkpoints };
+  const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
+  const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
   const health = createHealth(config, { ...common, ...watch, isOpen });
   const notifications = createNotifications(config, {
     ...{ store, clock, log, scrubber },
