@@ -1,6 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
 import { channelsOf } from '../../src/ops/notify/notifier.ts';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryFolder } from '../support/store.ts';
 import { configIn, ENV, HOOK_SECRET, MINIMAL, problemsIn, writeSecret } from './support.ts';
 
 const WEBHOOK = `{ webhook: { url: https://hooks.example.com/x, secret: { env: HOOK } } }`;
@@ -73,4 +77,19 @@ notify:
     expect(config.notify.heartbeat).toBeInstanceOf(Secret);
     expect(JSON.stringify(config)).not.toContain('canary');
   });
+});
+
+it('is shown in an example that is right', () => {
+  const example = readFileSync(join(repositoryRoot, 'docs/examples/notify.yaml'), 'utf8');
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'mail-password'), 'canary-password');
+  writeFileSync(join(folder, 'notify-secret'), HOOK_SECRET);
+  writeFileSync(join(folder, 'heartbeat-url'), 'https://watch.example.com/canary');
+  const { config } = configIn(`${MINIMAL}\n${example}`, {
+    env: { ...ENV, CREDENTIALS_DIRECTORY: folder },
+  });
+  expect(channelsOf(config).map(({ name, digestMs }) => [name, digestMs])).toEqual([
+    ['office', 900_000],
+    ['on-call', 300_000],
+  ]);
 });

@@ -92,8 +92,8 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
         : `the rule ${cause} is not armed any more: it rejects nothing`,
     look: ({ cause }) =>
       cause === 'reject_breaker'
-        ? 'selvedge rules queue; then: selvedge resume rejects'
-        : `selvedge audit list --subject rule:${cause}`,
+        ? 'selvedge rules queue'
+        : 'selvedge audit list --action rules.disarm',
   },
 };
 

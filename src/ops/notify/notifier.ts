@@ -26,7 +26,7 @@ export interface NotifierDeps extends DigestDeps, Omit<SendDeps, 'signal'> {
   readonly scrub: Scrubber['scrub'];
 }
 
-const LOOK_MS = 15_000;
+const LOOK_MS = 30_000;
 const RETRY_MS_MIN = 60_000;
 const RETRY_MS_MAX = 3_600_000;
 const GIVE_UP_MS = 86_400_000;
