@@ -169,7 +169,7 @@ interface TransportStats {
 }
 
 /** Time from the start of a request to the head of its answer, or to its failure. */
-export interface Answered {
+interface Answered {
   readonly priority: Priority;
   /** `2xx` to `5xx`; `none`: no answer came. */
   readonly answer: string;

@@ -25,7 +25,7 @@ const BODY = z.object({
   }),
 });
 
-export interface Heard extends z.output<typeof BODY> {
+interface Heard extends z.output<typeof BODY> {
   readonly id: string;
 }
 

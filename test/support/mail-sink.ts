@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-export interface Mail {
+interface Mail {
   readonly from: string;
   readonly to: readonly string[];
   /** As it came, headers and text. */

@@ -39,7 +39,7 @@ function shown(value: string | Secret): string {
 }
 
 /** Aborts with the daemon, or after a time. */
-export async function withDeadline<T>(
+async function withDeadline<T>(
   { clock, signal }: Pick<SendDeps, 'clock' | 'signal'>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

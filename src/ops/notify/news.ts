@@ -22,7 +22,7 @@ export interface News {
   readonly oldest: readonly Thing[];
 }
 
-export interface Thing {
+interface Thing {
   /** A delivery, a push or a run, by its event; null: the cause says all. */
   readonly id: number | null;
   /** Epoch ms. */

@@ -33,7 +33,7 @@ const GIVE_UP_MS = 86_400_000;
 /** Fewer failures pass by themselves. */
 const FAILURES_TOLD = 3;
 
-export const NOTIFY_FAILED = { kind: 'notify_failed', entity: 'channel' } as const;
+const NOTIFY_FAILED = { kind: 'notify_failed', entity: 'channel' } as const;
 
 const MESSAGE: z.ZodType<Message> = z.object({
   subject: z.string(),

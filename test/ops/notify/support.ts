@@ -18,7 +18,7 @@ export const SECRET = `whsec_${Buffer.from('canary-notify-canary-not').toString(
 export const EVERYTHING = ['held', 'overdue', 'unknown_outcome', 'suspicious_run', 'disarmed'];
 export const MINUTE = 60_000;
 /** Monday, 10:00 in Copenhagen. */
-export const START = Date.UTC(2026, 0, 5, 9);
+const START = Date.UTC(2026, 0, 5, 9);
 
 const ACCOUNT = [
   { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
