@@ -19,9 +19,10 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     sync: 'absence stream_state sync_run',
     inbox: 'webhook_event',
     decisions:
-      'arming backtest_report decision delivery_note evaluation fact_snapshot hold match_seen reject_entry ' +
-      'review rule_set',
+      'arming backtest_report decision delivery_note evaluation fact_snapshot hold match_seen ' +
+      'reject_entry review rule_set',
     console: 'console_session',
+    ops: 'notification notification_told',
     outbox:
       'intake intake_file intake_file_document intake_key outbox outbox_attempt outbox_candidate ' +
       'outbox_evidence outbox_lost outbox_revision outbox_transition reference_spelling',

@@ -44,6 +44,7 @@ import { type Console, createConsole } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
+import { createNotifications } from './notify.ts';
 import { createOutbox } from './outbox.ts';
 import { pausesOf } from './pauses.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
@@ -155,21 +156,30 @@ interface WorkerParts {
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
 }
 
-/** Creates the workers that watch the others: housekeeping, status, unknown members. */
+/** Creates the workers that watch the others: housekeeping, status, messages to people. */
 function createCare(
   config: Config,
-  { clock, log }: DaemonDeps,
-  { store, lease, service, space, watch }: WorkerParts,
+  { clock, log, scrubber }: DaemonDeps,
+  { store, lease, service, space, watch, rules, pulse }: WorkerParts,
   { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.v1;
   const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
-  const common = { store, clock, lease, service, meter, space, checkpoints };
+  const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
+  const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
+  const health = createHealth(config, { ...common, ...watch, isOpen });
+  const notifications = createNotifications(config, {
+    ...{ store, clock, log, scrubber },
+    timeZone: () => rules.current().ruleSet.settings.timezone,
+    isWell: () => health.ill().length === 0,
+  });
   return {
     causes: createCauseWatch({ store, clock, log: log.child({ room: 'causes' }), timeZone }),
     keeper,
-    health: createHealth(config, { ...common, ...watch, isOpen }),
+    renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
+    tellers: notifications.workers,
+    routes: [healthRoutes(health), notifications.routes],
     // A level without events loses none.
     meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
@@ -204,7 +214,7 @@ function all(...steps: readonly (() => void)[]): () => void {
 }
 
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
-  const { store, lease, service, rules, space, pulse, socket } = parts;
+  const { store, service, rules, space, pulse, socket } = parts;
   const { pauses, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const { grouped, ...reading } = createReading(config, parts, clock);
@@ -262,13 +272,14 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   pauses.onChanged(all(sync.wakeUp, decisions.wakeUp, outbox.wakeUp));
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
-  const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
+  const cared = createCare(config, deps, parts, inbox, () => isOpen);
+  const { causes, keeper, meters, tellers, routes, renewer } = cared;
   const pages = createConsole(config, {
     ...common,
     review: decisions.review,
     outbox: outbox.review,
   });
-  const own = [healthRoutes(health), pauseRoutes(pauses), callRoutes({ store, service, clock })];
+  const own = [...routes, pauseRoutes(pauses), callRoutes({ store, service, clock })];
   const ofRooms = [
     sync.routes,
     inbox.routes,
@@ -281,7 +292,6 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
-  const renewer = leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease'));
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
   const receivers = [
     inbox.refetcher,
@@ -293,7 +303,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...pages.workers,
   ];
   return {
-    workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers],
+    workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
     consoleLink: pages.link,

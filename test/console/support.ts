@@ -11,6 +11,7 @@ import {
   testConfig,
   until,
 } from '../support/house.ts';
+import type { AtEnd } from '../support/store.ts';
 
 /** Everything waits for a person. */
 export const HOLD_ALL = `
@@ -43,7 +44,7 @@ export interface ConsoleParts {
   readonly held?: number;
   readonly rules?: string;
   readonly settings?: readonly { readonly path: string; readonly value: unknown }[];
-  readonly atEnd?: (task: () => unknown) => void;
+  readonly atEnd?: AtEnd;
 }
 
 /** A house with deliveries that are held. */
