@@ -171,7 +171,7 @@ function createCare(
   const health = createHealth(config, { ...common, ...watch, isOpen });
   const notifications = createNotifications(config, {
     ...{ store, clock, log, scrubber },
-    timeZone: () => rules.current().ruleSet.settings.timezone,
+    timeZone: () => config.console.timeZone ?? rules.current().ruleSet.settings.timezone,
     isWell: () => health.ill().length === 0,
   });
   return {
