@@ -90,6 +90,30 @@ describe('a decision table', () => {
     expect(outcome(csv, asked)).toBe(expected);
   });
 
+  it('falls back past a row of its first two keys that its third one does not fit', () => {
+    const settings = SETTINGS.replace('[country, group]', '[country, group, city]');
+    const rules = RULES.replace('.group]', '.group][order.city]');
+    const loaded = loadRules([
+      { path: 'settings.yaml', text: settings },
+      { path: 'rules.yaml', text: rules },
+      {
+        path: 'limits.csv',
+        text: 'country,group,city,limit,first day,last day\nDK,A,Aarhus,1,,\n*,*,Oslo,9,,\n',
+      },
+    ]);
+    if (!('ruleSet' in loaded)) throw new Error(JSON.stringify(loaded.problems));
+    const of = (city: string) => ({
+      order: { country: 'DK', currency: 'DKK', city },
+      delivery: { amount: 5 },
+      customer: { extra: { group: 'A' } },
+    });
+    const value = (city: string) =>
+      evaluate(loaded.ruleSet, factsOfTest(of(city))).rules.map((rule) => rule.value);
+    expect(value('Oslo')).toEqual([true]);
+    expect(value('Aarhus')).toEqual([false]);
+    expect(value('Bergen')).toEqual(['unknown']);
+  });
+
   it('leaves a rule unknown where it has neither a row nor a default', () => {
     expect(outcome(`${HEADER}DK;A;100;;\n`, { country: 'FR', amount: 1 })).toBe('unknown');
   });

@@ -1,0 +1,32 @@
+/**
+ * The long version of `test/rules/independent.test.ts`: random rule sets, and what a reader of the
+ * manual says about each.
+ *
+ *   npm run campaign -- rules [--sets 20000] [--first 1]
+ *
+ * Prints each disagreement with the whole set and the delivery; exits 1 when there is one.
+ */
+import { parseArgs } from 'node:util';
+import { wholeNumber } from '../../../src/cli/arguments.ts';
+import { compareSets } from './compare.ts';
+
+const { values } = parseArgs({
+  options: {
+    sets: { type: 'string', default: '20000' },
+    first: { type: 'string', default: '1' },
+  },
+});
+const number = wholeNumber();
+const figures = compareSets(number(values.first), number(values.sets));
+
+const counts = (of: Readonly<Record<string, number>>): string =>
+  Object.entries(of)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+
+for (const one of figures.disagreements) process.stdout.write(`${one}\n\n`);
+process.stdout.write(
+  `${figures.sets} sets, ${figures.deliveries} deliveries (${counts(figures.outcomes)}; rules: ` +
+    `${counts(figures.values)}): ${figures.disagreements.length} disagreements\n`,
+);
+if (figures.disagreements.length > 0) process.exitCode = 1;
