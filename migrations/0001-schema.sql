@@ -833,7 +833,9 @@ WHERE last_duplicate_at IS NOT NULL;
 CREATE TABLE rule_set (
   hash TEXT PRIMARY KEY,
   first_used_at INTEGER NOT NULL,
-  files TEXT NOT NULL
+  files TEXT NOT NULL,
+  -- Its first evaluation in the journal, deflated: what the others repeat of it is not stored again.
+  words BLOB
 ) STRICT, WITHOUT ROWID;
 
 -- Facts that decisions were made on, by their digest.
@@ -859,8 +861,14 @@ CREATE TABLE decision (
   reason TEXT NOT NULL,
   rules TEXT NOT NULL,
   shadow TEXT NOT NULL,
-  -- Every rule with its clauses and operand values, as explained to people.
-  evaluation TEXT NOT NULL,
+  -- Outcome of the live rules, whatever became of it.
+  said TEXT NOT NULL,
+  -- Hashes of the reject rules that matched, and of the hold rules whose time was up.
+  matched TEXT NOT NULL,
+  lapsed TEXT NOT NULL,
+  -- Every rule with its clauses and operand values, as explained to people: JSON, deflated with the
+  -- words of the rule set as its dictionary. The hash is over the JSON.
+  evaluation BLOB NOT NULL,
   previous_hash TEXT NOT NULL,
   hash TEXT NOT NULL UNIQUE
 ) STRICT;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
+import { decisionsOf } from '../../src/decisions/review/deliveries.ts';
 import { createDeciderFixture, type DeciderFixture } from './support.ts';
 
 async function houseWith(deliveries: number): Promise<DeciderFixture> {
@@ -41,6 +42,8 @@ describe('the decision journal', () => {
       "update fact_snapshot set facts = x'00' where digest = " +
         '(select facts_digest from decision where decision_id = 2)',
     ],
+    ['a changed evaluation', "update decision set evaluation = x'00' where decision_id = 2"],
+    ['other matches', 'update decision set matched = \'["x"]\' where decision_id = 2'],
     [
       'lost facts',
       'delete from fact_snapshot where digest = ' +
@@ -56,6 +59,21 @@ describe('the decision journal', () => {
     const fixture = await houseWith(3);
     await tamper(fixture, 'delete from decision where decision_id = 2');
     expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 3 });
+  });
+
+  it('shows changed words of a rule set at the first entry by it', async () => {
+    const fixture = await houseWith(3);
+    await tamper(fixture, 'update rule_set set words = null');
+    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 0, brokenAt: 1 });
+  });
+
+  it('stores of an evaluation only what others by its rules do not say', async () => {
+    const { db } = (await houseWith(2)).store;
+    const rows = await db.selectFrom('decision').select('evaluation').execute();
+    const [latest] = await decisionsOf(db, 2);
+    const whole = JSON.stringify(latest?.evaluation).length;
+    expect(rows.every(({ evaluation }) => evaluation.length * 5 < whole)).toBe(true);
+    expect(latest?.evaluation).toMatchObject({ live: { kind: 'accept' } });
   });
 
   it('keeps the facts of a decision and the text of its rules', async () => {

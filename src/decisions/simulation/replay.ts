@@ -15,6 +15,7 @@ import type { Outcome, RuleResult } from '../../rules/combine.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
+import { storedEvaluation } from '../evaluations.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
@@ -95,9 +96,11 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
 
 async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
   const row = await db
-    .selectFrom('decision')
-    .selectAll()
-    .where('decision_id', '=', decisionId)
+    .selectFrom('decision as n')
+    .leftJoin('rule_set as s', 's.hash', 'n.rule_set_hash')
+    .selectAll('n')
+    .select('s.words')
+    .where('n.decision_id', '=', decisionId)
     .executeTakeFirst();
   if (!row) {
     throw new SelvedgeError('decisions.unknown', `there is no decision ${decisionId}`, {
@@ -109,7 +112,7 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
     const message = `decision ${decisionId} has no replay: its facts are gone`;
     throw new SelvedgeError('decisions.no_replay', message);
   }
-  const recorded: Evaluation = JSON.parse(row.evaluation);
+  const recorded = storedEvaluation(row);
   const ruleSet = await ruleSets(row.rule_set_hash);
   const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
   const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
