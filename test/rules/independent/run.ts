@@ -1,19 +1,22 @@
 /**
  * The long version of `test/rules/independent.test.ts`: random rule sets, and what a reader of the
- * manual says about each.
+ * manual says about each; then of `test/decisions/accept/independent.test.ts`, days of accepts under
+ * random limits.
  *
- *   npm run campaign -- rules [--sets 20000] [--first 1]
+ *   npm run campaign -- rules [--sets 20000] [--first 1] [--days 200]
  *
  * Prints each disagreement with the whole set and the delivery; exits 1 when there is one.
  */
 import { parseArgs } from 'node:util';
 import { wholeNumber } from '../../../src/cli/arguments.ts';
+import { runLongVersion } from '../../support/long-version.ts';
 import { compareSets } from './compare.ts';
 
 const { values } = parseArgs({
   options: {
     sets: { type: 'string', default: '20000' },
     first: { type: 'string', default: '1' },
+    days: { type: 'string', default: '200' },
   },
 });
 const number = wholeNumber();
@@ -30,3 +33,7 @@ process.stdout.write(
     `${counts(figures.values)}): ${figures.disagreements.length} disagreements\n`,
 );
 if (figures.disagreements.length > 0) process.exitCode = 1;
+if (number(values.days) > 0) {
+  const seeds = `1-${number(values.days)}`;
+  runLongVersion('test/decisions/accept/independent.test.ts', { SELVEDGE_ACCEPT_SEEDS: seeds });
+}
