@@ -12,6 +12,8 @@ import type { ReadTable, TableFile, TableRow } from './text/settings-schema.ts';
 export const DEFAULT_KEY = '*';
 
 const NAMES_MAX = 5;
+/** A number with more of them may be read as another one. */
+const DIGITS_MAX = 15;
 
 interface Reader {
   readonly file: string;
@@ -60,8 +62,11 @@ function parseValue(reader: Reader, line: number, cell: string): TableRow['value
     const hint = 'write 15000 for fifteen thousand, 15.0 or 15,0 for fifteen';
     report(reader, line, `${cell} may be a thousand or a fraction`, { hint });
   }
-  const number = /^-?\d+([.,]\d+)?$/.test(cell) ? cell.replace(',', '.') : undefined;
-  return number === undefined ? cell : Number(number);
+  if (!/^-?\d+([.,]\d+)?$/.test(cell)) return cell;
+  if (cell.replaceAll(/\D/g, '').length > DIGITS_MAX) {
+    report(reader, line, `${cell} has more than ${DIGITS_MAX} digits`, { hint: 'write fewer' });
+  }
+  return Number(cell.replace(',', '.'));
 }
 
 /** A day as 2026-12-24 or, as spreadsheets show it, 24.12.2026 or 24/12/2026 with the day first. */

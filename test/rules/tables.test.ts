@@ -147,6 +147,11 @@ describe('a decision table', () => {
       `${HEADER}DK;A;15.000;;\n`,
       /15\.000 may be a thousand or a fraction/,
     ],
+    [
+      'a number with more digits than can be told apart',
+      `${HEADER}DK;A;12345678901234567,5;;\n`,
+      /csv:2 12345678901234567,5 has more than 15 digits/,
+    ],
     ['a value that is missing', `${HEADER}DK;A;;;\n`, /csv:2 the row has no value/],
     ['a day that is none', `${HEADER}DK;A;1;2026-02-30;\n`, /2026-02-30 is no day/],
     [
