@@ -1,9 +1,9 @@
 /**
  * The long version of `test/rules/independent.test.ts`: random rule sets, and what a reader of the
- * manual says about each; then of `test/decisions/accept/independent.test.ts`, days of accepts under
- * random limits.
+ * manual says about each; then of the same two below `test/decisions/`: facts of random orders and
+ * accounts, and days of accepts under random limits.
  *
- *   npm run campaign -- rules [--sets 20000] [--first 1] [--days 200]
+ *   npm run campaign -- rules [--sets 20000] [--first 1] [--worlds 200]
  *
  * Prints each disagreement with the whole set and the delivery; exits 1 when there is one.
  */
@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: {
     sets: { type: 'string', default: '20000' },
     first: { type: 'string', default: '1' },
-    days: { type: 'string', default: '200' },
+    worlds: { type: 'string', default: '200' },
   },
 });
 const number = wholeNumber();
@@ -33,7 +33,8 @@ process.stdout.write(
     `${counts(figures.values)}): ${figures.disagreements.length} disagreements\n`,
 );
 if (figures.disagreements.length > 0) process.exitCode = 1;
-if (number(values.days) > 0) {
-  const seeds = `1-${number(values.days)}`;
+if (number(values.worlds) > 0) {
+  const seeds = `1-${number(values.worlds)}`;
+  runLongVersion('test/decisions/facts/independent.test.ts', { SELVEDGE_FACTS_SEEDS: seeds });
   runLongVersion('test/decisions/accept/independent.test.ts', { SELVEDGE_ACCEPT_SEEDS: seeds });
 }
