@@ -1,6 +1,6 @@
 /**
- * Evaluations as the journal stores them. Nearly all of one is what each evaluation by the same rule
- * set says, so the set's first one is the dictionary of the others.
+ * Evaluations as the journal stores them. Nearly all of one is what each evaluation by the same
+ * rule set says, so the set's first one is the dictionary of the others.
  */
 import { deflateSync, inflateSync } from 'node:zlib';
 import type { Evaluation } from '../rules/evaluate.ts';

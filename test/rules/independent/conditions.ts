@@ -108,8 +108,10 @@ export function write(condition: Condition): string {
     case 'or':
       return between('||', condition.sides, 1);
     // Relations do not follow each other.
-    case 'relation':
-      return `${written(condition.sides[0], 4)} ${condition.sign} ${written(condition.sides[1], 4)}`;
+    case 'relation': {
+      const [left, right] = condition.sides.map((side) => written(side, 4));
+      return `${left} ${condition.sign} ${right}`;
+    }
     case 'sum':
       return between(condition.sign, condition.sides, closeness(condition));
   }
