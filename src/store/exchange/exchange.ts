@@ -76,10 +76,12 @@ const LOCK_MS = 5;
 const INSPECT_MS = 2_000;
 
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
+const NEW_FILE_HINT =
+  'stop the daemon, move it away, start: a new one is made; keep the old one, because what waits ' +
+  'in it is nowhere else and must be handed in again';
 const OTHER_HINT =
   'it is of another program, or of another version: run that one, name another file in ' +
-  'intake.database, or stop the daemon, move it away, start: a new one is made; keep the old ' +
-  'one, because what waits in it is nowhere else and must be handed in again';
+  `intake.database, or ${NEW_FILE_HINT}`;
 const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
 const PRAGMAS: Readonly<Record<string, number>> = {
@@ -150,15 +152,33 @@ function createCaller(path: string, database: Database.Database, clock: Clock) {
   };
 }
 
-/** The objects of our tables, one text each. A trigger may spell its table as it likes. */
-function schemaOf(database: Database.Database): Map<string, string> {
+type Schema = ReadonlyMap<string, string>;
+
+/**
+ * The objects of our tables, one text each. A trigger may spell its table as it likes. A table that
+ * was renamed and got its name back has names in quotes, which say the same.
+ */
+function schemaOf(database: Database.Database): Schema {
   const rows = database
     .prepare<[string], { name: string; sql: string }>(
       `select name, sql from sqlite_schema
        where sql is not null and lower(tbl_name) in (select value from json_each(?))`,
     )
     .all(JSON.stringify(OWN_TABLES));
-  return new Map(rows.map(({ name, sql }) => [name, sql]));
+  return new Map(rows.map(({ name, sql }) => [name, sql.replaceAll(/"(\w+)"/g, '$1')]));
+}
+
+/** What leads out: a name given back, foreign objects dropped, else a new file. */
+function wayOut(different: readonly string[], expected: Schema, found: Schema): string {
+  const gone = OWN_TABLES.filter((name) => !found.has(name));
+  if (gone.length > 0) {
+    const names = gone.join(', ');
+    return `give ${names} its name back (ALTER TABLE … RENAME TO …); else ${NEW_FILE_HINT}`;
+  }
+  if (different.every((name) => !expected.has(name))) {
+    return 'drop them: the ERP may have tables of its own, but no triggers and indexes of ours';
+  }
+  return NEW_FILE_HINT;
 }
 
 /** A foreign trigger on our tables could change what a document says, or stop receipts. */
@@ -173,9 +193,7 @@ function checkSchema(database: Database.Database, clock: Clock): void {
   throw new RetryLaterError(
     'exchange.schema_changed',
     `${database.name}: somebody changed ${different.join(', ')}`,
-    {
-      hint: 'drop foreign triggers and indexes of our tables; the ERP may have tables of its own',
-    },
+    { hint: wayOut(different, expected, found) },
   );
 }
 
