@@ -76,6 +76,38 @@ BEGIN
   SELECT RAISE(ABORT, 'receipt: a row stays until it is final');
 END;
 
+-- ---- What became of packed deliveries ------------------------------------------------------
+
+-- A row for each decision that is so at the service, or was refused there; numbers only grow.
+-- Written by the daemon once; the ERP may delete what it has read.
+CREATE TABLE outcome (
+  outcome_id INTEGER PRIMARY KEY,
+  -- The number of the decision in the daemon's journal.
+  decision_id INTEGER NOT NULL,
+  order_delivery_id INTEGER NOT NULL,
+  delivery_no TEXT,
+  order_id INTEGER NOT NULL,
+  order_no TEXT,
+  -- The reference of the order, which the ERP gave it if it came from there.
+  reference TEXT,
+  -- accept, hold, reject, or release (a person left it to the rules again).
+  outcome TEXT NOT NULL,
+  -- confirmed, or refused: the service did not take it.
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  -- A JSON array of the rules that decided.
+  rules TEXT NOT NULL,
+  -- daemon: the rules; external: somebody in the service; else a person here.
+  decided_by TEXT NOT NULL,
+  -- Why the service refused it.
+  problem TEXT,
+  decided_at TEXT NOT NULL,
+  ended_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX outcome_delivery ON outcome (order_delivery_id);
+CREATE INDEX outcome_reference ON outcome (reference);
+CREATE INDEX outcome_ended ON outcome (ended_at);
+
 -- ---- What the ERP knows about its customers ------------------------------------------------
 
 -- Insert, update and delete as you like; the daemon takes the changes over within a second.

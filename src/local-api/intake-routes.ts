@@ -1,5 +1,6 @@
 /**
- * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`.
+ * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`,
+ * and `/api/outcomes` of deliveries.
  * Each program has a token of its own from the configuration, which opens nothing else here. The
  * answer to a hand-in is its receipt, whatever came of it:
  *
@@ -25,6 +26,7 @@ import {
   readEnvelope,
 } from '../outbox/intake/envelope.ts';
 import { type Intake, invalid, type SubmitResult } from '../outbox/intake/intake.ts';
+import { outcomesAfter } from '../outbox/intake/outcomes.ts';
 import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
@@ -135,6 +137,27 @@ async function submit(
 const idParams = z.object({ id: z.string().regex(/^\d{1,15}$/) });
 const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
 
+const OUTCOMES_MAX = 500;
+const outcomesQuery = z.strictObject({
+  after: z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .default('0'),
+});
+
+/** What became of deliveries, by the numbers that a program has read up to. */
+function installOutcomes(app: FastifyInstance, { store }: IntakeRouteDeps): void {
+  app.get('/api/outcomes', async (request, reply) => {
+    const query = outcomesQuery.safeParse(request.query);
+    if (!query.success) {
+      const message = 'ask with ?after=…, the outcomeId of the last one that you have; 0 at first';
+      return refuse(reply, 400, 'bad_request', message);
+    }
+    const after = Number(query.data.after);
+    return reply.send({ outcomes: await outcomesAfter(store.db, after, OUTCOMES_MAX) });
+  });
+}
+
 function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
   const { db } = deps.store;
   const none = 'nothing like it was handed in';
@@ -205,6 +228,7 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
         return submit(deps, request, reply, read.envelope);
       });
       installReading(app, deps);
+      installOutcomes(app, deps);
     },
   };
 }

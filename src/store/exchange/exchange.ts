@@ -3,8 +3,8 @@
  * because distributions still ship SQLite versions whose write-ahead log can be damaged by two
  * writers at once; and it is not the mirror, so that nothing a foreign program does can harm that.
  *
- * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt` and
- * `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for it
+ * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`, `outcome`
+ * and `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for it
  * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
  * later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
@@ -32,6 +32,8 @@ import {
   documentPart,
   forgetter,
   type HandedIn,
+  type OutcomeRow,
+  outcomeWriter,
   type ReceiptRow,
   receiptWriter,
   waitingReader,
@@ -48,6 +50,8 @@ export interface Exchange extends Disposable {
   waiting(after: number, rows: number, chars: number): HandedIn[];
   /** Writes the receipts, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
+  /** Writes what became of deliveries, all or none; a row of the same number is replaced. */
+  writeOutcomes(outcomes: readonly OutcomeRow[]): void;
   openDocuments(): number[];
   /**
    * Cuts receipts off from documents above this number, which the mirror does not know (any more);
@@ -57,7 +61,7 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
-  /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
+  /** Deletes at most `rows` documents and outcomes each that were final before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
 
@@ -98,6 +102,7 @@ const PRAGMAS: Readonly<Record<string, number>> = {
 const OWN_TABLES = [
   'intake',
   'receipt',
+  'outcome',
   'erp_customer',
   'erp_customer_change',
   'erp_customer_problem',
@@ -328,6 +333,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const customers = customerPart(database);
   const waiting = waitingReader(database);
   const writeReceipts = receiptWriter(database);
+  const writeOutcomes = outcomeWriter(database);
   const forget = forgetter(database);
   const documents = documentPart(database);
   return {
@@ -347,6 +353,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
       }),
     waiting: (after, rows, chars) => run(() => waiting(after, rows, chars)),
     writeReceipts: (receipts) => run(() => writeReceipts(receipts)),
+    writeOutcomes: (outcomes) => run(() => writeOutcomes(outcomes)),
     openDocuments: () => run(documents.openDocuments),
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),

@@ -177,6 +177,32 @@ describe('the SQL door', () => {
     await bothShown(doors);
   });
 
+  it('shows what became of deliveries, and all of it again in a new file', async () => {
+    const doors = await openDoors();
+    await doors.store.db
+      .insertInto('decision')
+      .values({
+        ...{
+          order_delivery_id: 7,
+          order_id: 5,
+          at: systemClock().now(),
+          trigger: 'event',
+          actor: 'daemon',
+        },
+        ...{ rule_set_hash: 'h', facts_digest: 'd', mode: 'live', outcome: 'hold', reason: 'big' },
+        ...{ rules: '["hold-big"]', shadow: '{}', evaluation: '{}', previous_hash: 'p', hash: 'h' },
+      })
+      .execute();
+    const query = 'SELECT outcome_id, order_delivery_id, outcome, state, reason FROM outcome';
+    const shown = () => until('the outcome', () => doors.sql(query) || undefined);
+    expect(await shown()).toBe('1|7|hold|confirmed|big');
+    await doors.stop();
+    rmSync(doors.path);
+    doors.start();
+    await until('the file', () => existsSync(doors.path) || undefined);
+    expect(await shown()).toBe('1|7|hold|confirmed|big');
+  });
+
   it('shows all of them again also where somebody has emptied the file', async () => {
     const doors = await doorsWithoutFile();
     // As a client that opens what is not there, or `cp /dev/null`, leaves it.
