@@ -1,6 +1,7 @@
 /**
- * The views that people build reports on: a public contract. From this one table come
- * `docs/views.md` and the descriptions in Datasette; a test holds it against the database.
+ * The views that people build reports on, and those that the ERP reads: a public contract. From
+ * these tables come `docs/views.md` and the descriptions in Datasette; a test holds them against
+ * the databases.
  */
 
 const TIME = 'ISO 8601, UTC';
@@ -403,6 +404,37 @@ export const VIEWS: readonly ViewSpec[] = [
   },
 ];
 
+/** Of exchange.db. */
+export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
+  {
+    name: 'v_document',
+    about:
+      'In `exchange.db`, for the ERP: each document once, by kind and reference, with the receipt ' +
+      'that counts: one that waits, else that of the document under way or at the service, else ' +
+      'the last.',
+    columns: {
+      kind: 'order, pending_refund, refund_status or style',
+      reference: "reference that the ERP gave; letters' case makes no difference",
+      state: 'as in `receipt`',
+      final: '1: the state does not change any more by itself',
+      document_id: 'number of the document; null while it waits or when it was refused at once',
+      intake_id: 'row of `intake`; null for a document of another channel',
+      order_id: 'id of the order in the service, once known',
+      order_no: 'its number, once known',
+      deliveries: 'JSON array of {orderDeliveryId, deliveryNo, status}',
+      pending_refund_id: 'what it made of a pending refund',
+      refund_id: 'the refund that this became',
+      problems: 'JSON array of {path, message}',
+      next_step: 'what to do next',
+      receipts: 'receipts that this reference has',
+      handed_in_at: `when (${TIME})`,
+      changed_at: `when it last changed (${TIME})`,
+      ended_at: `when it reached its end (${TIME})`,
+    },
+    example: "SELECT state, final, order_no, next_step FROM v_document WHERE reference = 'SO-1001'",
+  },
+];
+
 const HEAD = `# Views
 
 What reports are built on. These names and columns are a public contract: a change to them stands in
@@ -413,7 +445,7 @@ to read the mirror by SQL, and what lies below the views, is said in [reporting.
 
 /** `docs/views.md`. */
 export function viewsMarkdown(): string {
-  const parts = VIEWS.map(({ name, about, columns, example }) => {
+  const parts = [...VIEWS, ...EXCHANGE_VIEWS].map(({ name, about, columns, example }) => {
     const rows = Object.entries(columns).map(([column, says]) => `| \`${column}\` | ${says} |`);
     return [
       `\n## ${name}\n`,

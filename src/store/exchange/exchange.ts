@@ -108,6 +108,8 @@ const OWN_TABLES = [
   'erp_customer_problem',
 ];
 
+const OWN_VIEWS = ['v_document'];
+
 function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
@@ -169,7 +171,7 @@ function schemaOf(database: Database.Database): Schema {
       `select name, sql from sqlite_schema
        where sql is not null and lower(tbl_name) in (select value from json_each(?))`,
     )
-    .all(JSON.stringify(OWN_TABLES));
+    .all(JSON.stringify([...OWN_TABLES, ...OWN_VIEWS]));
   return new Map(rows.map(({ name, sql }) => [name, sql.replaceAll(/"(\w+)"/g, '$1')]));
 }
 

@@ -1,11 +1,14 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { writeRestored } from '../../../src/store/state.ts';
+import { foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
+import { repositoryRoot } from '../../support/source.ts';
 import { type Doors, delivered, endDocument, openDoors, order } from './support.ts';
 
 function insert(reference: string, payload: unknown, kind = 'order'): string {
@@ -128,6 +131,41 @@ describe('the SQL door', () => {
       },
     ]);
     expect(await receiptOf(doors, 1)).toMatchObject({ state: 'queued' });
+  });
+
+  it('shows each document once, as a program in C# asks for it', async () => {
+    const doors = await openDoors();
+    const example = readFileSync(join(repositoryRoot, 'docs/examples/erp-client.cs'), 'utf8');
+    const [, query = ''] = /CommandText = """\n(.*?)""";/s.exec(example) ?? [];
+    expect(query).toContain('FROM v_document');
+    const ask = (reference: string): string =>
+      foreignSql(doors.path, query, { parameters: { reference } }).trim();
+    const shows = (reference: string, state: string) =>
+      until(`${reference} to be ${state}`, () => ask(reference).startsWith(state) || undefined);
+
+    doors.sql(insert('SO-1', order()));
+    await shows('SO-1', 'queued|0|');
+    await endDocument(doors.store, 1, 'confirmed', { result: '{"orderId":7,"orderNo":"N-7"}' });
+    await shows('SO-1', 'confirmed|1|N-7|');
+    // Another document under the reference is refused, and says nothing about the first one.
+    doors.sql(insert('so-1', order(2)));
+    expect(await receiptOf(doors, 2)).toMatchObject({ state: 'refused' });
+    for (const reference of ['SO-1', 'so-1']) {
+      expect(ask(reference)).toMatch(/^confirmed\|1\|N-7\|/);
+      expect(ask(reference).split('\n')).toHaveLength(1);
+    }
+
+    doors.sql(insert('SO-2', { lines: [] }));
+    await shows('SO-2', 'refused|1|');
+    // What waits is not final, whatever was refused before.
+    await doors.stop();
+    doors.sql(insert('SO-2', order()));
+    expect(ask('SO-2')).toMatch(/^waiting\|0\|/);
+    doors.start();
+    await shows('SO-2', 'queued|0|');
+    doors.sql(insert('SO-2', { lines: 1 }));
+    expect(await receiptOf(doors, 5)).toMatchObject({ state: 'refused' });
+    expect(ask('SO-2')).toMatch(/^queued\|0\|/);
   });
 
   it('names every mistake of a document, and leaves its reference free', async () => {
