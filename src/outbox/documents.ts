@@ -213,7 +213,8 @@ function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readon
   const first = path[0];
   const section: unknown =
     typeof first === 'string' ? Reflect.get(SCHEMAS[kind].shape, first) : SCHEMAS[kind];
-  return memberNames(section);
+  const names = memberNames(section);
+  return path.length === 0 ? [...names, 'payload'] : names;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -236,6 +237,27 @@ export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   return `must have at most ${issue.maximum} ${unit}`;
 }
 
+const FOUND_CHARS_MAX = 60;
+
+/** Personal data are not repeated: problems are kept with receipts. */
+const PERSONAL = /^shippingAddress\.(?!countryCode$)/;
+
+/** The value that was found, where it is short enough to be recognized by. */
+function foundText({ code, input, path }: z.core.$ZodIssue): string {
+  if (input === undefined || input === '' || PERSONAL.test(pathText(path))) return '';
+  if (typeof input === 'object' && input !== null) {
+    if (code !== 'invalid_type') return '';
+    return Array.isArray(input) ? '; found a list' : '; found a JSON object';
+  }
+  const json = JSON.stringify(input) ?? '';
+  return json.length > FOUND_CHARS_MAX ? '' : `; found ${json}`;
+}
+
+function nearText(word: unknown, known: Iterable<string>): string {
+  const near = typeof word === 'string' ? nearestName(word, known) : undefined;
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
 /** Lists each mistake with its path; `namesAt` returns the names that may stand there. */
 export function problemsOf(
   error: z.core.$ZodError,
@@ -243,12 +265,13 @@ export function problemsOf(
 ): Problem[] {
   return error.issues.flatMap((issue): Problem[] => {
     if (issue.code !== 'unrecognized_keys') {
-      return [{ path: pathText(issue.path), message: issue.message }];
+      const known = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+      const near = nearText(issue.input, known);
+      return [{ path: pathText(issue.path), message: issue.message + foundText(issue) + near }];
     }
     return issue.keys.map((key) => {
-      const near = nearestName(key, namesAt(issue.path));
-      const hint = near === undefined ? '' : `; did you mean ${near}?`;
-      return { path: pathText([...issue.path, key]), message: `is not known here${hint}` };
+      const near = nearText(key, namesAt(issue.path));
+      return { path: pathText([...issue.path, key]), message: `is not known here${near}` };
     });
   });
 }
@@ -266,7 +289,7 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   if (!isJsonObject(payload)) {
     return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
   }
-  const parsed = SCHEMAS[kind].safeParse(payload, { error: wording });
+  const parsed = SCHEMAS[kind].safeParse(payload, { error: wording, reportInput: true });
   if (!parsed.success) {
     return { ok: false, problems: problemsOf(parsed.error, (path) => documentNames(kind, path)) };
   }

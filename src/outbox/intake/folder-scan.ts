@@ -214,7 +214,7 @@ export function readEntries(text: string): FileEntry[] {
     if (problems.length > 0) return broken(line, problems);
     const read = readEnvelope(value);
     if ('problems' in read) return broken(line, read.problems, value);
-    const { kind, reference } = read.envelope;
+    const { kind, reference } = headSchema.parse(value);
     return { line, kind, reference, envelope: read.envelope, problems: [] };
   });
 }
