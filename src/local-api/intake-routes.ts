@@ -11,7 +11,6 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import { requestProblem } from '../lib/http-server.ts';
@@ -30,6 +29,7 @@ import { outcomesAfter } from '../outbox/intake/outcomes.ts';
 import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
+import { findQuery, idParams, keyHeader, outcomesQuery } from './openapi/schemas.ts';
 
 export interface IntakeRouteDeps {
   readonly store: Store;
@@ -44,11 +44,6 @@ const KINDS: Readonly<Record<string, string>> = {
   '/api/orders': 'order',
   '/api/pending-refunds': 'pending_refund',
 };
-
-const keyHeader = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,200}$/)
-  .optional();
 
 const REFUSED_WITH = { invalid: 422, conflict: 409, key_reused: 409 } as const;
 
@@ -134,16 +129,7 @@ async function submit(
     : refuse(reply, 500, 'failed', 'see the log of the daemon');
 }
 
-const idParams = z.object({ id: z.string().regex(/^\d{1,15}$/) });
-const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
-
 const OUTCOMES_MAX = 500;
-const outcomesQuery = z.strictObject({
-  after: z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .default('0'),
-});
 
 /** What became of deliveries, by the numbers that a program has read up to. */
 function installOutcomes(app: FastifyInstance, { store }: IntakeRouteDeps): void {

@@ -39,6 +39,7 @@ export function unitsOf(amount: string | number): number {
 const amount = z
   .union([z.string(), z.number()], { error: AMOUNT_WANTED })
   .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
+  .meta({ description: 'An amount with at most four decimals, such as "19.95" or 19.95' })
   .transform((written) => formatAmount(unitsOf(written)));
 
 // Control characters are refused: people at the service would see them.
@@ -171,14 +172,15 @@ const styleSchema = z
     }
   });
 
-const SCHEMAS = {
+/** The schema of each kind. */
+export const DOCUMENT_SCHEMAS = {
   order: orderSchema,
   pending_refund: pendingRefundSchema,
   refund_status: refundStatusSchema,
   style: styleSchema,
 } as const;
 
-export type DocumentKind = keyof typeof SCHEMAS;
+export type DocumentKind = keyof typeof DOCUMENT_SCHEMAS;
 export type OrderDocument = z.output<typeof orderSchema>;
 export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
 export type RefundStatusDocument = z.output<typeof refundStatusSchema>;
@@ -192,7 +194,7 @@ export const DOCUMENT_KINDS = [
 ] as const satisfies readonly DocumentKind[];
 
 export function isDocumentKind(kind: string): kind is DocumentKind {
-  return Object.hasOwn(SCHEMAS, kind);
+  return Object.hasOwn(DOCUMENT_SCHEMAS, kind);
 }
 
 export function pathText(path: readonly PropertyKey[]): string {
@@ -212,7 +214,9 @@ function memberNames(schema: unknown): readonly string[] {
 function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
   const first = path[0];
   const section: unknown =
-    typeof first === 'string' ? Reflect.get(SCHEMAS[kind].shape, first) : SCHEMAS[kind];
+    typeof first === 'string'
+      ? Reflect.get(DOCUMENT_SCHEMAS[kind].shape, first)
+      : DOCUMENT_SCHEMAS[kind];
   const names = memberNames(section);
   return path.length === 0 ? [...names, 'payload'] : names;
 }
@@ -289,7 +293,7 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   if (!isJsonObject(payload)) {
     return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
   }
-  const parsed = SCHEMAS[kind].safeParse(payload, { error: wording, reportInput: true });
+  const parsed = DOCUMENT_SCHEMAS[kind].safeParse(payload, { error: wording, reportInput: true });
   if (!parsed.success) {
     return { ok: false, problems: problemsOf(parsed.error, (path) => documentNames(kind, path)) };
   }
