@@ -55,8 +55,8 @@ CREATE INDEX receipt_ended ON receipt (ended_at) WHERE final = 1;
 -- then the document that is under way or at the service, then the last word.
 CREATE VIEW v_document AS
 SELECT
-  r.kind, r.reference, r.state, r.final, r.document_id, r.intake_id, r.order_id, r.order_no,
-  r.deliveries, r.pending_refund_id, r.refund_id, r.problems, r.next_step,
+  r.kind, r.reference, r.state, r.final, r.order_id, r.order_no, r.deliveries,
+  r.pending_refund_id, r.refund_id, r.problems, r.next_step, r.document_id, r.intake_id,
   (SELECT count(*) FROM receipt a WHERE a.reference = r.reference AND a.kind = r.kind) AS receipts,
   r.handed_in_at, r.changed_at, r.ended_at
 FROM receipt r

@@ -404,7 +404,29 @@ export const VIEWS: readonly ViewSpec[] = [
   },
 ];
 
-/** Of exchange.db. */
+const RECEIPT = {
+  kind: 'order, pending_refund, refund_status or style',
+  reference: "reference that the ERP gave; letters' case makes no difference",
+  state: 'see [erp-integration.md](erp-integration.md#what-becomes-of-a-document)',
+  final: '1: the state does not change any more by itself',
+  order_id: 'id of the order in the service, once known',
+  order_no: 'its number, once known',
+  deliveries: 'JSON array of {orderDeliveryId, deliveryNo, status}, as the service answered',
+  pending_refund_id: 'what the service made of a pending refund',
+  refund_id: 'the refund that followed, once the service confirmed it',
+  problems:
+    'JSON array of {path, message}; warnings have "severity": "warning"; for a reference that is ' +
+    'taken, `conflict` has both documents',
+  next_step: 'what to do next',
+} as const;
+
+const RECEIPT_TIMES = {
+  handed_in_at: `when (${TIME})`,
+  changed_at: `when it last changed (${TIME})`,
+  ended_at: `when it reached its end (${TIME})`,
+} as const;
+
+/** Of exchange.db: a view, and two tables that the ERP reads. */
 export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_document',
@@ -413,25 +435,49 @@ export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
       'that counts: one that waits, else that of the document under way or at the service, else ' +
       'the last.',
     columns: {
-      kind: 'order, pending_refund, refund_status or style',
-      reference: "reference that the ERP gave; letters' case makes no difference",
-      state: 'as in `receipt`',
-      final: '1: the state does not change any more by itself',
-      document_id: 'number of the document; null while it waits or when it was refused at once',
+      ...RECEIPT,
+      document_id: 'number of the document; null while it waits, or when it was refused at once',
       intake_id: 'row of `intake`; null for a document of another channel',
-      order_id: 'id of the order in the service, once known',
-      order_no: 'its number, once known',
-      deliveries: 'JSON array of {orderDeliveryId, deliveryNo, status}',
-      pending_refund_id: 'what it made of a pending refund',
-      refund_id: 'the refund that this became',
-      problems: 'JSON array of {path, message}',
-      next_step: 'what to do next',
       receipts: 'receipts that this reference has',
-      handed_in_at: `when (${TIME})`,
-      changed_at: `when it last changed (${TIME})`,
-      ended_at: `when it reached its end (${TIME})`,
+      ...RECEIPT_TIMES,
     },
     example: "SELECT state, final, order_no, next_step FROM v_document WHERE reference = 'SO-1001'",
+  },
+  {
+    name: 'receipt',
+    about: 'In `exchange.db`: one row for each row of `intake`, or document of another channel.',
+    columns: {
+      receipt_id: 'number',
+      intake_id: 'row of `intake`; null for a document of another channel',
+      document_id: 'number of the document; null while it waits, or when it was refused at once',
+      ...RECEIPT,
+      ...RECEIPT_TIMES,
+    },
+    example: 'SELECT state, problems FROM receipt WHERE intake_id = 1',
+  },
+  {
+    name: 'outcome',
+    about:
+      'In `exchange.db`: what was decided about packed deliveries and is so at the service, or was ' +
+      'refused there. Not what was only tried (observe, shadow), planned or called off.',
+    columns: {
+      outcome_id: 'number, growing',
+      decision_id: 'number of the decision in the journal',
+      order_delivery_id: 'id of the delivery in the service',
+      delivery_no: 'number that people see',
+      order_id: 'id of its order',
+      order_no: 'number of its order',
+      reference: 'reference of its order',
+      outcome: 'accept, hold, reject, or release (left to the rules again)',
+      state: 'confirmed; refused: it was not carried out',
+      reason: 'why, in words',
+      rules: 'JSON array of the rules that decided',
+      decided_by: 'daemon (the rules), external (somebody in the service), or who',
+      problem: 'why it was not carried out',
+      decided_at: `when (${TIME})`,
+      ended_at: `when it was so at the service (${TIME})`,
+    },
+    example: 'SELECT * FROM outcome WHERE outcome_id > 0 ORDER BY outcome_id',
   },
 ];
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXCHANGE_VIEWS, VIEWS } from '../../src/report/views.ts';
 import { openExchange } from '../../src/store/exchange/exchange.ts';
-import { foreignRows, foreignSql, openInOldSqlite } from '../support/foreign-sql.ts';
+import { foreignRows, openInOldSqlite } from '../support/foreign-sql.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
@@ -38,11 +38,10 @@ describe('the views', () => {
     const path = join(temporaryFolder(), 'exchange.db');
     openExchange(path, manualClock())[Symbol.dispose]();
     const views = "select name from sqlite_schema where type = 'view' order by name";
-    expect(foreignRows(path, views)).toEqual(EXCHANGE_VIEWS.map(({ name }) => ({ name })));
-    foreignSql(path, "INSERT INTO intake(kind, reference, payload) VALUES ('order', 'a', '{}')");
+    expect(foreignRows(path, views)).toEqual([{ name: 'v_document' }]);
     for (const { name, columns, example } of EXCHANGE_VIEWS) {
-      const [row = {}] = foreignRows(path, `select * from ${name}`);
-      expect(Object.keys(row)).toEqual(Object.keys(columns));
+      const found = foreignRows(path, `select name from pragma_table_info('${name}')`);
+      expect(found.map((column) => column.name)).toEqual(Object.keys(columns));
       foreignRows(path, example);
     }
   });

@@ -30,7 +30,7 @@ const SUBMIT_ANSWERS = {
   202: answer('Taken', receiptSchema),
   400: answer('No JSON, a member that is there twice, or a wrong header', errorSchema),
   401: answer('No token of `intake.clients`', errorSchema),
-  408: answer('The request was too slow and took nothing', errorSchema),
+  408: { description: 'The request was too slow and took nothing; no body' },
   409: answer('The reference, or the Idempotency-Key, is of another document', refusalSchema),
   413: answer('Larger than 1 MiB', errorSchema),
   415: answer('Not `application/json`', errorSchema),

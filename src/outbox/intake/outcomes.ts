@@ -3,6 +3,7 @@
  * own. Triggers note them in `outcome`; they reach the ERP as rows of exchange.db, by the callback
  * command and by HTTP.
  */
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import type { OutcomeRow } from '../../store/exchange/statements.ts';
@@ -31,6 +32,11 @@ export interface Outcome {
 
 const rulesSchema = z.array(z.string()).catch([]);
 
+/** As the ERP gave it: the service may show it otherwise. */
+const OWN_REFERENCE = sql<string | null>`(select own.reference from outbox own
+  where own.order_id = d.order_id and own.kind = 'order' and own.state = 'confirmed'
+  order by own.outbox_id limit 1)`;
+
 function select(db: Db | Tx) {
   return db
     .selectFrom('outcome as t')
@@ -40,7 +46,8 @@ function select(db: Db | Tx) {
     .select(['t.outcome_id', 't.state', 't.problem', 't.at as ended_at'])
     .select(['d.decision_id', 'd.order_delivery_id', 'd.order_id', 'd.outcome', 'd.reason'])
     .select(['d.rules', 'd.actor', 'd.at as decided_at'])
-    .select(['v.delivery_no', 'o.order_no', 'o.reference']);
+    .select(['v.delivery_no', 'o.order_no'])
+    .select(({ fn, ref }) => fn.coalesce(OWN_REFERENCE, ref('o.reference')).as('reference'));
 }
 
 type Row = Awaited<ReturnType<ReturnType<typeof select>['executeTakeFirstOrThrow']>>;

@@ -217,6 +217,10 @@ describe('the SQL door', () => {
 
   it('shows what became of deliveries, and all of it again in a new file', async () => {
     const doors = await openDoors();
+    await doors.intake.submit([delivered('SO-1')]);
+    await endDocument(doors.store, 1, 'confirmed', {});
+    // The reference is the one that the ERP gave to the order.
+    await doors.store.db.updateTable('outbox').set({ order_id: 5 }).execute();
     await doors.store.db
       .insertInto('decision')
       .values({
@@ -231,14 +235,14 @@ describe('the SQL door', () => {
         ...{ rules: '["hold-big"]', shadow: '{}', evaluation: '{}', previous_hash: 'p', hash: 'h' },
       })
       .execute();
-    const query = 'SELECT outcome_id, order_delivery_id, outcome, state, reason FROM outcome';
+    const query = 'SELECT outcome_id, order_delivery_id, outcome, state, reference FROM outcome';
     const shown = () => until('the outcome', () => doors.sql(query) || undefined);
-    expect(await shown()).toBe('1|7|hold|confirmed|big');
+    expect(await shown()).toBe('1|7|hold|confirmed|SO-1');
     await doors.stop();
     rmSync(doors.path);
     doors.start();
     await until('the file', () => existsSync(doors.path) || undefined);
-    expect(await shown()).toBe('1|7|hold|confirmed|big');
+    expect(await shown()).toBe('1|7|hold|confirmed|SO-1');
   });
 
   it('shows all of them again also where somebody has emptied the file', async () => {
