@@ -431,9 +431,9 @@ export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_document',
     about:
-      'In `exchange.db`, for the ERP: each document once, by kind and reference, with the receipt ' +
-      'that counts: one that waits, else that of the document under way or at the service, else ' +
-      'the last.',
+      'In `exchange.db`, for the ERP: each document once, by kind and reference, with the ' +
+      'receipt that counts: one that waits, else that of the document under way or at the ' +
+      'service, else the last.',
     columns: {
       ...RECEIPT,
       document_id: 'number of the document; null while it waits, or when it was refused at once',
@@ -458,8 +458,8 @@ export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
   {
     name: 'outcome',
     about:
-      'In `exchange.db`: what was decided about packed deliveries and is so at the service, or was ' +
-      'refused there. Not what was only tried (observe, shadow), planned or called off.',
+      'In `exchange.db`: what was decided about packed deliveries and is so at the service, or ' +
+      'was refused there. Not what was only tried (observe, shadow), planned or called off.',
     columns: {
       outcome_id: 'number, growing',
       decision_id: 'number of the decision in the journal',

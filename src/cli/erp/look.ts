@@ -102,7 +102,9 @@ function listCommand(context: CliContext, noun: Noun): Command {
 function unknown({ group, what }: Noun, reference: string, near: string | undefined): RefusedError {
   const hint = near === undefined ? '' : `did you mean ${near}? `;
   return new RefusedError('outbox.unknown', `there is no ${what} with the reference ${reference}`, {
-    hint: `${hint}see: selvedge ${group} list; of what was refused at once only its receipt is kept`,
+    hint:
+      `${hint}see: selvedge ${group} list; ` +
+      'of what was refused at once only its receipt is kept',
   });
 }
 

@@ -1,4 +1,4 @@
-/** Requests and answers of the HTTP door as schemas: requests are checked by them, all described. */
+/** Requests and answers of the HTTP door: requests are checked by these, and all is described. */
 import { z } from 'zod';
 import { DOCUMENT_KINDS, DOCUMENT_SCHEMAS } from '../../outbox/documents.ts';
 import { OUTBOX_STATES } from '../outbox-routes.ts';

@@ -1,8 +1,8 @@
 /**
  * Callback: an optional command that is run at the end of each document, with its receipt, and for
- * each outcome of a delivery: directly (no shell), with JSON on its standard input. It is run at least once; a failed or slow run is
- * repeated with a growing delay, and given up with a line in the log. Nothing waits for it: every
- * intake channel has the same receipt.
+ * each outcome of a delivery: directly (no shell), with JSON on its standard input. It is run at
+ * least once; a failed or slow run is repeated with a growing delay, and given up with a line in
+ * the log. Nothing waits for it: every intake channel has the same receipt.
  */
 import { spawn } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';

@@ -88,8 +88,8 @@ function lastNumberIn(path: string, table: Numbered): number {
 
 /**
  * Numbers that were given since are in the hands of the ERP, those of documents and those of
- * outcomes and the change feed, which it follows by them: none is given to another row. Gives the last number that
- * the backup had given.
+ * outcomes and the change feed, which it follows by them: none is given to another row. Gives the
+ * last number that the backup had given.
  */
 async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promise<number> {
   const known = sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`;

@@ -3,10 +3,10 @@
  * because distributions still ship SQLite versions whose write-ahead log can be damaged by two
  * writers at once; and it is not the mirror, so that nothing a foreign program does can harm that.
  *
- * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`, `outcome`
- * and `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for it
- * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
- * later. Nothing here is atomic with the mirror, so that each step may be done twice.
+ * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`,
+ * `outcome` and `erp_customer_problem`. The lock is shared with strangers: every call waits only a
+ * moment for it (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be
+ * tried again later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
-  /** Deletes at most `rows` documents and outcomes each that were final before `endedBefore` (ISO). */
+  /** Deletes at most `rows` documents, and outcomes, that ended before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
 

@@ -44,7 +44,7 @@ describe('the four doors', () => {
     }
   });
 
-  it('each take a document bare and wrapped, and refuse what is said twice differently', async () => {
+  it('each take a document bare and wrapped, and refuse what contradicts itself', async () => {
     const house = await openDoors();
     const bare = (reference: string) => ({ kind: 'order', reference, ...house.order() });
     const wrapped = (reference: string) => {

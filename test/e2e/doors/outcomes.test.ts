@@ -77,7 +77,7 @@ async function startOutcomes(mode: 'live' | 'shadow' = 'live') {
   };
 }
 
-it('a hold, decisions of people here and in the service, and what was refused are told', async () => {
+it('a hold, decisions of people here and in the service, and refusals are told', async () => {
   const house = await startOutcomes();
   const { reference, call, someRows } = house;
   placeOrders(reference, 3);
