@@ -60,11 +60,22 @@ async function startOutcomes(mode: 'live' | 'shadow' = 'live') {
     ...{ ...house, reference, exchange },
     rows,
     /** Those rows that this is true of, once there are as many. */
-    someRows: (count: number, ...is: [column: string, value: unknown][]) =>
-      until(`${count} rows of ${is.join(' and ')}`, () => {
+    someRows(count: number, ...is: [column: string, value: unknown][]) {
+      // Asks the other program when there is news only: the daemon waits for it meanwhile.
+      let seen = 0;
+      return until(`${count} rows of ${is.join(' and ')}`, async () => {
+        const { db } = house.daemon.store;
+        const there = await db
+          .selectFrom('outcome')
+          .select('outcome_id')
+          .where('row_due', '=', 0)
+          .execute();
+        if (there.length === seen) return undefined;
+        seen = there.length;
         const found = rows().filter((row) => is.every(([name, value]) => row[name] === value));
         return found.length >= count ? found : undefined;
-      }),
+      });
+    },
     told: () =>
       (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : []).map((line) =>
         outcomeSchema.parse(JSON.parse(line)),
@@ -125,21 +136,24 @@ it('a hold, decisions of people here and in the service, and refusals are told',
   const ofThat = house.rows().filter(({ decision_id }) => decision_id === refused?.decision_id);
   expect(ofThat).toEqual([refused]);
 
+  const all = house.rows();
   const shown = await until('all rows told', () => {
     const ids = new Set(house.told().map(({ outcomeId }) => outcomeId));
-    const all = house.rows();
     return all.every(({ outcome_id }) => ids.has(Number(outcome_id))) ? all : undefined;
   });
+  // More may be packed and held meanwhile.
+  const told = house.told();
   const first = await house.http('');
   expect(first.status).toBe(200);
   const outcomes = z.array(outcomeSchema).parse(first.body.outcomes);
-  expect(outcomes.map(({ outcomeId }) => outcomeId)).toEqual(
+  expect(outcomes.slice(0, shown.length).map(({ outcomeId }) => outcomeId)).toEqual(
     shown.map(({ outcome_id }) => outcome_id),
   );
-  for (const one of house.told()) expect(outcomes).toContainEqual(one);
+  for (const one of told) expect(outcomes).toContainEqual(one);
   const [oldest] = outcomes;
   const rest = await house.http(`?after=${oldest?.outcomeId}`);
-  expect(rest.body.outcomes).toEqual(outcomes.slice(1));
+  const behind = z.array(outcomeSchema).parse(rest.body.outcomes);
+  expect(behind.slice(0, outcomes.length - 1)).toEqual(outcomes.slice(1));
   expect((await house.http('?after=x')).status).toBe(400);
 });
 
@@ -161,6 +175,7 @@ it('the ERP may delete what it has read, and is told of what comes after it', as
   foreignSql(house.exchange, 'DELETE FROM outcome');
   placeOrders(house.reference, 1);
   const [next] = await house.someRows(1, ['outcome', 'hold']);
-  expect(house.rows()).toEqual([next]);
-  expect(Number(next?.outcome_id)).toBeGreaterThan(Number(both[1]?.outcome_id));
+  const read = both.map(({ outcome_id }) => outcome_id);
+  expect(house.rows()).toContainEqual(next);
+  for (const { outcome_id } of house.rows()) expect(read).not.toContain(outcome_id);
 });
