@@ -1247,6 +1247,49 @@ CREATE TABLE intake_key (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX intake_key_at ON intake_key (at);
 
+-- What the ERP is told of deliveries: what was decided and is so at the service, or was refused
+-- there. A decision that has a push is told at the end of that, any other at once; not what was
+-- only tried (modes observe and shadow), planned or called off.
+CREATE TABLE outcome (
+  outcome_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  decision_id INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('confirmed', 'refused')),
+  -- Why it was refused.
+  problem TEXT,
+  at INTEGER NOT NULL,
+  -- 1: exchange.db does not have it yet.
+  row_due INTEGER NOT NULL DEFAULT 1,
+  callback_due_at INTEGER,
+  callback_attempts INTEGER NOT NULL DEFAULT 0,
+  callback_error TEXT
+) STRICT;
+CREATE INDEX outcome_row_due ON outcome (outcome_id) WHERE row_due = 1;
+CREATE INDEX outcome_callback_due ON outcome (callback_due_at) WHERE callback_due_at IS NOT NULL;
+CREATE INDEX outcome_decision ON outcome (decision_id);
+CREATE INDEX outcome_at ON outcome (at);
+-- Nothing is sent for a hold, and nothing for what somebody did in the service.
+CREATE TRIGGER decision_has_outcome AFTER INSERT ON decision
+WHEN NEW.actor = 'external' OR (NEW.mode = 'live' AND NEW.outcome IN ('hold', 'release'))
+BEGIN
+  INSERT INTO outcome (decision_id, state, at, callback_due_at)
+  VALUES (NEW.decision_id, 'confirmed', NEW.at, NEW.at);
+END;
+-- In the transaction of the decision: it is told at the end of its push.
+CREATE TRIGGER push_has_outcome_later AFTER INSERT ON outbox
+WHEN NEW.decision_id IS NOT NULL
+BEGIN
+  DELETE FROM outcome WHERE decision_id = NEW.decision_id;
+END;
+CREATE TRIGGER push_has_outcome AFTER UPDATE OF state ON outbox
+WHEN NEW.decision_id IS NOT NULL AND NEW.state IN ('confirmed', 'refused')
+  AND OLD.state <> NEW.state
+BEGIN
+  INSERT INTO outcome (decision_id, state, problem, at, callback_due_at)
+  SELECT NEW.decision_id, NEW.state, iif(NEW.state = 'refused', NEW.last_error, NULL),
+    NEW.ended_at, NEW.ended_at
+  WHERE NEW.ended_at IS NOT NULL;
+END;
+
 -- ---- Notifications (ops/) ---------------------------------------------------------------------
 
 -- Messages to people, from the end of their digest to their delivery.
