@@ -130,9 +130,10 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'orders',
-    description: 'send orders of the ERP',
+    description: 'send orders of the ERP, and forget the people in one',
     commands: {
       push: async () => (await import('./erp/push.ts')).ordersPush,
+      forget: async () => (await import('./erp/forget.ts')).ordersForget,
     },
   },
   {

@@ -1,9 +1,11 @@
 /**
  * The decision journal: append-only and chained by hash, so that a missing or altered entry
- * shows. A decision, its facts and, when it has one, its push are one transaction.
+ * shows. A decision, its facts and, when it has one, its push are one transaction. Facts and texts
+ * of a forgotten order go; the chain has their digests (forget.ts).
  */
 import { deflateSync, inflateSync } from 'node:zlib';
-import { canonicalJson, sha256 } from '../lib/json.ts';
+import { z } from 'zod';
+import { canonicalJson, sha256, tryParseJson } from '../lib/json.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
@@ -49,6 +51,47 @@ export function storedFacts(facts: Uint8Array): Facts {
   return JSON.parse(textOf(facts));
 }
 
+/** Digests of the texts that may tell of people: the hash of an entry covers no more of them. */
+interface TextDigests {
+  readonly reason: string;
+  readonly shadow: string;
+  readonly evaluation: string;
+}
+
+type Texts = TextDigests;
+
+export function digestsOf({ reason, shadow, evaluation }: Texts): TextDigests {
+  return { reason: sha256(reason), shadow: sha256(shadow), evaluation: sha256(evaluation) };
+}
+
+/** Beginning of the evaluation of an entry whose texts were forgotten. */
+const FORGOTTEN = '{"forgotten":';
+
+/** SQL and all: whether an entry's texts and facts were forgotten on purpose. */
+export const FORGOTTEN_PATTERN = `${FORGOTTEN}%`;
+
+export function forgottenEvaluation(digests: TextDigests, rest: object): string {
+  return JSON.stringify({ forgotten: digests, ...rest });
+}
+
+const forgottenSchema = z.object({
+  forgotten: z.object({ reason: z.string(), shadow: z.string(), evaluation: z.string() }),
+});
+
+/** Digests that a forgotten entry keeps in the place of its texts; undefined: it has the texts. */
+export function keptDigests(evaluation: string): TextDigests | undefined {
+  if (!evaluation.startsWith(FORGOTTEN)) return undefined;
+  const kept = forgottenSchema.safeParse(tryParseJson(evaluation));
+  return kept.success ? kept.data.forgotten : undefined;
+}
+
+/** Hash of an entry, of its texts by their digests. */
+function hashOf<Values extends Texts>(values: Values): string {
+  return sha256(
+    canonicalJson({ ...values, ...(keptDigests(values.evaluation) ?? digestsOf(values)) }),
+  );
+}
+
 /** Appends an entry and gives its id. */
 export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
   const last = await tx
@@ -75,7 +118,7 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
   };
   const row = await tx
     .insertInto('decision')
-    .values({ ...values, hash: sha256(canonicalJson(values)) })
+    .values({ ...values, hash: hashOf(values) })
     .returning('decision_id')
     .executeTakeFirstOrThrow();
   return row.decision_id;
@@ -83,6 +126,8 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
 
 export interface ChainReport {
   readonly entries: number;
+  /** Entries whose facts and texts were forgotten; their digests are in the chain. */
+  readonly forgotten: number;
   /** The first entry whose hash, link or facts are wrong, if any. */
   readonly brokenAt: number | undefined;
 }
@@ -93,6 +138,7 @@ const PAGE_ROWS = 200;
 export async function verifyChain(db: Db): Promise<ChainReport> {
   let previous = GENESIS;
   let entries = 0;
+  let forgotten = 0;
   let last = 0;
   for (;;) {
     const rows = await db
@@ -105,13 +151,16 @@ export async function verifyChain(db: Db): Promise<ChainReport> {
       .limit(PAGE_ROWS)
       .execute();
     for (const { decision_id: id, hash, facts, ...values } of rows) {
-      const linked = values.previous_hash === previous && hash === sha256(canonicalJson(values));
-      if (!linked || digestOf(facts) !== values.facts_digest) return { entries, brokenAt: id };
+      const linked = values.previous_hash === previous && hash === hashOf(values);
+      const isForgotten = facts === null && keptDigests(values.evaluation) !== undefined;
+      const isWhole = isForgotten || digestOf(facts) === values.facts_digest;
+      if (!linked || !isWhole) return { entries, forgotten, brokenAt: id };
+      if (isForgotten) forgotten += 1;
       previous = hash;
       entries += 1;
       last = id;
     }
-    if (rows.length < PAGE_ROWS) return { entries, brokenAt: undefined };
+    if (rows.length < PAGE_ROWS) return { entries, forgotten, brokenAt: undefined };
   }
 }
 

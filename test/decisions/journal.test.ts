@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { forgetDecisions } from '../../src/decisions/forget.ts';
 import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
+import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { createDeciderFixture, type DeciderFixture } from './support.ts';
 
 async function houseWith(deliveries: number): Promise<DeciderFixture> {
@@ -21,7 +23,11 @@ async function tamper(fixture: DeciderFixture, statement: string): Promise<void>
 describe('the decision journal', () => {
   it('is a chain that holds over many entries', async () => {
     const fixture = await houseWith(210);
-    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 210, brokenAt: undefined });
+    expect(await verifyChain(fixture.store.db)).toEqual({
+      entries: 210,
+      forgotten: 0,
+      brokenAt: undefined,
+    });
   });
 
   it('refuses to be changed or shortened', async () => {
@@ -49,13 +55,40 @@ describe('the decision journal', () => {
   ])('shows %s', async (_what, statement) => {
     const fixture = await houseWith(3);
     await tamper(fixture, statement);
-    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 2 });
+    expect(await verifyChain(fixture.store.db)).toMatchObject({ entries: 1, brokenAt: 2 });
   });
 
   it('shows a missing entry at the one that follows it', async () => {
     const fixture = await houseWith(3);
     await tamper(fixture, 'delete from decision where decision_id = 2');
-    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 3 });
+    expect(await verifyChain(fixture.store.db)).toMatchObject({ entries: 1, brokenAt: 3 });
+  });
+
+  it('holds where facts and texts were forgotten, and counts these entries', async () => {
+    const { store } = await houseWith(3);
+    const forgotten = await store.transaction((tx) => forgetDecisions(tx, 2, [2]));
+    expect(forgotten).toBe(1);
+    expect(await verifyChain(store.db)).toEqual({ entries: 3, forgotten: 1, brokenAt: undefined });
+    const report = await verifyDecisions(store.db, 100);
+    expect(report.replayed).toHaveLength(2);
+    expect(report.different).toEqual([]);
+    const again = await store.transaction((tx) => forgetDecisions(tx, 2, [2]));
+    expect(again).toBe(1);
+    expect(await verifyChain(store.db)).toMatchObject({ forgotten: 1, brokenAt: undefined });
+  });
+
+  it.each([
+    ['an outcome changed with them', "update decision set outcome = 'hold' where decision_id = 2"],
+    [
+      'other digests in their place',
+      "update decision set evaluation = replace(evaluation, 'a', 'b') where decision_id = 2",
+    ],
+    ['a text that was not forgotten', 'delete from fact_snapshot where facts is not null'],
+  ])('shows %s', async (_what, statement) => {
+    const fixture = await houseWith(3);
+    await fixture.store.transaction((tx) => forgetDecisions(tx, 2, [2]));
+    await tamper(fixture, statement);
+    expect((await verifyChain(fixture.store.db)).brokenAt).toBeDefined();
   });
 
   it('keeps the facts of a decision and the text of its rules', async () => {

@@ -79,15 +79,21 @@ has_nothing_else() {
   [ "$found" = no ]
 }
 
-# What the README promises of the first command: stock, then decisions; Ctrl-C ends it.
-start='npm start >/tmp/demo.log 2>&1 & demo=$!
+# What the README promises of the first command: the stock, then decisions. SIGTERM stands for Ctrl-C,
+# which a shell keeps from what it runs in the background.
+start='npm start >/tmp/demo.log 2>&1 & npm=$!
   for second in $(seq 1 120); do
     grep -q "stock: complete" /tmp/demo.log && grep -q "delivery [0-9]*: " /tmp/demo.log && break
     sleep 1
   done
   cat /tmp/demo.log
   grep -q "delivery [0-9]*: " /tmp/demo.log || exit 1
-  kill -INT $(cat /proc/$demo/task/$demo/children) && wait $demo'
+  for process in /proc/[0-9]*; do
+    case $(tr "\0" " " 2>/dev/null <"$process/cmdline") in
+      "node bin/selvedge.mjs demo "*) kill -TERM "${process#/proc/}" ;;
+    esac
+  done
+  wait "$npm"'
 
 step "debootstrap $suite" debootstrap --variant=minbase "$suite" "$root" "$mirror"
 step "Node $(node -v), npm $(npm -v), sources" furnish

@@ -15,7 +15,7 @@ import type { Outcome, RuleResult } from '../../rules/combine.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
-import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
+import { type ChainReport, FORGOTTEN_PATTERN, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
 export interface Replay {
@@ -107,7 +107,8 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   const facts = await readFacts(db, row.facts_digest);
   if (facts === undefined) {
     const message = `decision ${decisionId} has no replay: its facts are gone`;
-    throw new SelvedgeError('decisions.no_replay', message);
+    const hint = '"selvedge audit list" says whether its order was forgotten';
+    throw new SelvedgeError('decisions.no_replay', message, { hint });
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
   const ruleSet = await ruleSets(row.rule_set_hash);
@@ -172,6 +173,7 @@ async function sampleIds(db: Db, sample: number): Promise<number[]> {
   const rows = await db
     .selectFrom('decision')
     .select('decision_id')
+    .where('evaluation', 'not like', FORGOTTEN_PATTERN)
     .orderBy('decision_id', 'desc')
     .execute();
   const step = Math.max(1, rows.length / Math.max(1, sample));

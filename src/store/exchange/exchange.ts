@@ -30,8 +30,10 @@ import {
   customerPart,
   type DoneCustomer,
   documentPart,
+  forgetPart,
   forgetter,
   type HandedIn,
+  type OwnDocuments,
   type ReceiptRow,
   receiptWriter,
   waitingReader,
@@ -57,6 +59,13 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
+  /** States of the documents of an order that are not final yet. */
+  openStates(own: OwnDocuments): string[];
+  /**
+   * Deletes final documents of an order, blanks what their receipts say of mistakes, and leaves no
+   * trace in the file. Gives how many rows there were.
+   */
+  forgetDocuments(own: OwnDocuments): number;
   /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
@@ -312,6 +321,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const writeReceipts = receiptWriter(database);
   const forget = forgetter(database);
   const documents = documentPart(database);
+  const own = forgetPart(database);
   return {
     path,
     hasNews: () =>
@@ -333,6 +343,8 @@ export function openExchange(path: string, clock: Clock): Exchange {
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
+    openStates: (which) => run(() => own.openStates(which)),
+    forgetDocuments: (which) => run(() => own.forgetDocuments(which)),
     forget: (endedBefore, rows) => run(() => forget(endedBefore, rows)),
     [Symbol.dispose]: () => {
       database.close();
