@@ -26,6 +26,7 @@ export const WRITING: Accounts = {
   'empty lists as null': dialect({ emptyList: 'null' }),
   'empty lists left out': dialect({ emptyList: 'absent' }),
   'empty lists as 404': dialect({ emptyList: 'notFound' }),
+  'empty lists as 404 without a body': dialect({ emptyList: 'notFound', errorBody: 'empty' }),
   'empty lists as 204': dialect({ emptyList: 'noContent' }),
   'lists by their index': dialect({ lists: 'indexed' }),
   'null for what is absent': dialect({ absent: 'null' }),

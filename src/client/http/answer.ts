@@ -175,7 +175,8 @@ const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
 export const NO_SUCH_PAGE = 'service.no_such_page';
 
 /**
- * JSON outside the contract's form said 404: the service, or a gateway that does not know the path.
+ * JSON outside the contract's form, or no body, said 404: the service, or a gateway that does not
+ * know the path.
  */
 export const NOT_FOUND_BARE = 'service.not_found_bare';
 
@@ -227,10 +228,17 @@ function messageOf(asked: Asked, said: Said | undefined, text: string): string {
   return excerptOf(asked, all, MESSAGE_CHARS_MAX);
 }
 
-function refusalOf(asked: Asked, code: string, said: Said | undefined, text: string): RefusedError {
+function refusalOf(
+  asked: Asked,
+  answer: BadAnswer,
+  code: string,
+  said: Said | undefined,
+  text: string,
+): RefusedError {
   const lines = said?.lines.map((line) => asked.scrub?.(line) ?? line) ?? [];
   if (said?.kind === 'own' || !NOT_FOUND.has(code)) return new RefusedError(code, text, { lines });
-  return new RefusedError(said?.kind === 'bare' ? NOT_FOUND_BARE : NO_SUCH_PAGE, text, { lines });
+  const isBare = said?.kind === 'bare' || answer.text.trim() === '';
+  return new RefusedError(isBare ? NOT_FOUND_BARE : NO_SUCH_PAGE, text, { lines });
 }
 
 /** Error for an answer with a status other than 2xx. */
@@ -243,7 +251,7 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);
   const refusal = REFUSALS[status];
-  if (refusal) return refusalOf(asked, refusal, said, text);
+  if (refusal) return refusalOf(asked, answer, refusal, said, text);
   const wait = { retryAfterMs: retryAfterMs(answer.headers, nowMs) };
   if (status === TOO_FAST) return new RetryLaterError('service.too_fast', text, wait);
   if (status === UNAVAILABLE) return new RetryLaterError('service.unavailable', text, wait);
