@@ -45,3 +45,13 @@ it('refuses a reload of other rules than those that were agreed to', async () =>
   const reload = daemon.reload({ actor: 'ada', reason: '' }, { rules: 'another', mode: 'live' });
   await expect(reload).rejects.toMatchObject({ code: 'rules.changed_meanwhile' });
 });
+
+it('shows what a rule has got and lost', async () => {
+  const { call, rulesFolder } = await startCliHouse(await startTestReference());
+  const clause = '      - delivery.quantity > 20\n';
+  const other = SIMPLE_RULES.replace(clause, `${clause}      - delivery.quantity > 10\n`);
+  expect(other).not.toBe(SIMPLE_RULES);
+  writeFileSync(join(rulesFolder, 'rules.yaml'), other);
+  const { code, stdout } = await call('rules', 'reload');
+  expect([code, stdout]).toEqual([0, expect.stringContaining('~ rule hold-large')]);
+});

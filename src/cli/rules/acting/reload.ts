@@ -22,7 +22,11 @@ const answer = z.object({
       z.looseObject({
         id: z.string(),
         differences: z.array(
-          z.looseObject({ path: z.string(), before: z.unknown(), after: z.unknown() }),
+          z.looseObject({
+            path: z.string(),
+            before: z.unknown().optional(),
+            after: z.unknown().optional(),
+          }),
         ),
       }),
     ),
