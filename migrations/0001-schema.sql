@@ -1250,6 +1250,37 @@ CREATE TABLE intake_key (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX intake_key_at ON intake_key (at);
 
+-- ---- Notifications (ops/) ---------------------------------------------------------------------
+
+-- Messages to people, from the end of their digest to their delivery.
+CREATE TABLE notification (
+  notification_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- A name in notify.channels.
+  channel TEXT NOT NULL,
+  -- Does not wait for the end of quiet hours, nor for a message that does.
+  is_urgent INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  -- JSON, the same at each try.
+  message TEXT NOT NULL,
+  state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'given_up')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  due_at INTEGER NOT NULL,
+  last_error TEXT,
+  ended_at INTEGER
+) STRICT;
+-- While one waits, what is new waits for the next.
+CREATE UNIQUE INDEX notification_waiting ON notification (channel, is_urgent)
+WHERE state = 'waiting';
+CREATE INDEX notification_channel ON notification (channel, notification_id);
+
+-- Until when a channel was told of what has begun.
+CREATE TABLE notification_told (
+  channel TEXT NOT NULL,
+  event TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (channel, event)
+) STRICT, WITHOUT ROWID;
+
 -- ---- Views for reports ------------------------------------------------------------------------
 -- A public contract, described in docs/views.md. Amounts are decimals, times are text (ISO 8601,
 -- UTC), booleans 0 and 1. Only functions of SQLite 3.40 and older are used, so that the client of

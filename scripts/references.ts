@@ -35,7 +35,8 @@ const METRICS_HEAD = `# Metrics
 What \`/metrics\` tells Prometheus. This page is generated from the table of metrics
 (\`npm run references\`). Units are seconds and bytes. Labels have few values: streams, states,
 kinds, reasons; never an order, a customer or an article. A name that ends in \`_total\` only
-grows, from the start of the process. An unknown value is absent; it is never shown as 0. Beside
+grows, from the start of the process; so does a histogram, which is shown as \`…_bucket\`, \`…_sum\`
+and \`…_count\`. What does not occur is 0; what is not known is absent, and never shown as 0. Beside
 these there are the usual metrics of a Node process, such as \`process_resident_memory_bytes\` and
 \`nodejs_eventloop_lag_p99_seconds\`.
 `;

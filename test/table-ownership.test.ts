@@ -21,6 +21,7 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     decisions:
       'arming backtest_report decision evaluation fact_snapshot hold match_seen reject_entry ' +
       'review rule_set',
+    ops: 'notification notification_told',
     outbox:
       'intake intake_file intake_file_document intake_key outbox outbox_attempt outbox_candidate ' +
       'outbox_evidence outbox_lost outbox_revision outbox_transition reference_spelling',

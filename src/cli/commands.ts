@@ -167,6 +167,13 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     },
   },
   {
+    name: 'notify',
+    description: 'try the messages to people',
+    commands: {
+      test: async () => (await import('./notify/test.ts')).notifyTest,
+    },
+  },
+  {
     name: 'decisions',
     description: 'verify the decision journal',
     commands: {

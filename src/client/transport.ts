@@ -11,6 +11,7 @@
 import pRetry from 'p-retry';
 import type { Clock } from '../lib/clock.ts';
 import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import { createObservations, type Observations } from '../lib/observations.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import {
@@ -32,7 +33,13 @@ import {
   headerText,
   type RawAnswer,
 } from './http/exchange.ts';
-import { createLimiter, type Limiter, type LimiterOptions, type PaceDeps } from './http/limiter.ts';
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type PaceDeps,
+  type Priority,
+} from './http/limiter.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 import { isPage } from './http/said.ts';
@@ -161,6 +168,14 @@ interface TransportStats {
   readonly dialects: Readonly<Record<string, number>>;
 }
 
+/** Time from the start of a request to the head of its answer, or to its failure. */
+interface Answered {
+  readonly priority: Priority;
+  /** `2xx` to `5xx`; `none`: no answer came. */
+  readonly answer: string;
+  readonly ms: number;
+}
+
 /** Interface of a transport for the API clients; a session implements it too. */
 export interface Sender {
   request(request: HttpRequest): Promise<JsonAnswer>;
@@ -178,6 +193,8 @@ export interface Sender {
 
 export interface Transport extends Sender, AsyncDisposable {
   stats(): TransportStats;
+  /** Gives what was answered since the last call. */
+  readonly takeAnswered: Observations<Answered>['take'];
   readonly limiter: Pick<Limiter, 'waiting' | 'active' | 'pace'>;
 }
 
@@ -226,6 +243,7 @@ interface Wire {
   readonly pools: Pools;
   readonly limiter: Limiter;
   readonly counters: Counters;
+  readonly answered: Observations<Answered>;
   readonly note: Sender['note'];
 }
 
@@ -300,6 +318,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
   const { scrub } = deps.scrubber;
   const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url, scrub };
   let release = (): void => undefined;
+  let observe = (_answer: string): void => undefined;
   try {
     release = await placeFor(wire, request);
     const atStart = request.headersAtStart?.();
@@ -307,6 +326,9 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     counters.requests += 1;
     const sentAt = deps.clock.now();
     const begunAt = deps.clock.monotonic();
+    const { priority } = request;
+    observe = (answer) =>
+      wire.answered.note({ priority, answer, ms: deps.clock.monotonic() - begunAt });
     const sending = { ...rest, headers: { ...headers, ...atStart } };
     const answer = await exchange(wire.pools.of(origin, asked.safe), sending, {
       deadlines: { ...options.deadlines, ...request.deadlines },
@@ -318,6 +340,8 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
         request.usage?.received(count);
       },
     });
+    observe(`${Math.floor(answer.status / 100)}xx`);
+    observe = () => undefined;
     request.onStatus?.(answer.status);
     const startedAt = readTimes(wire, request, answer, sentAt);
     if (answer.status !== 429) wire.limiter.taken();
@@ -325,6 +349,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     throw await refused(wire, request, { answer, asked, begunAt });
   } catch (error) {
     release();
+    if (request.signal?.aborted !== true) observe('none');
     throw error instanceof ExchangeFailure ? errorOfFailure(asked, error) : error;
   }
 }
@@ -406,13 +431,15 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     usage?.noted(what);
     if (times === 0) deps.onDialect?.(what);
   };
-  const wire: Wire = { options, deps, pools, limiter, counters, note };
+  const answered = createObservations<Answered>();
+  const wire: Wire = { options, deps, pools, limiter, counters, answered, note };
   const send: Sender['send'] = (request, decode) =>
     repeated(wire, request, () => sendOnce(wire, request, decode));
   return {
     send,
     note,
     limiter,
+    takeAnswered: answered.take,
     scrub: deps.scrubber.scrub,
     async request(request) {
       const { value, ...answer } = await send(request, decodeJson);

@@ -17,6 +17,7 @@ import {
 } from './schema/fields.ts';
 import { intakeSection } from './schema/intake.ts';
 import { listenerSection, localSection } from './schema/listeners.ts';
+import { notifySection } from './schema/notify.ts';
 import { placesApart } from './schema/places.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
@@ -90,6 +91,7 @@ export function createSchema(context: SchemaContext) {
     outbox: outboxSection(),
     reports: z.strictObject({ directory: fields.path('/etc/selvedge/reports') }),
     intake: intakeSection(fields),
+    notify: notifySection(fields),
     log: z.strictObject({
       level: choice('trace', 'debug', 'info', 'warn', 'error'),
       format: choice('auto', 'json', 'journal', 'human'),

@@ -42,6 +42,7 @@ import { commandRoutes } from './commands/routes.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
+import { createNotifications } from './notify.ts';
 import { createOutbox } from './outbox.ts';
 import { pausesOf } from './pauses.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
@@ -150,21 +151,30 @@ interface WorkerParts {
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
 }
 
-/** Creates the workers that watch the others: housekeeping, status, unknown members. */
+/** Creates the workers that watch the others: housekeeping, status, messages to people. */
 function createCare(
   config: Config,
-  { clock, log }: DaemonDeps,
-  { store, lease, service, space, watch }: WorkerParts,
+  { clock, log, scrubber }: DaemonDeps,
+  { store, lease, service, space, watch, rules, pulse }: WorkerParts,
   { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.v1;
   const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
-  const common = { store, clock, lease, service, meter, space, checkpoints };
+  const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
+  const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
+  const health = createHealth(config, { ...common, ...watch, isOpen });
+  const notifications = createNotifications(config, {
+    ...{ store, clock, log, scrubber },
+    timeZone: () => rules.current().ruleSet.settings.timezone,
+    isWell: () => health.ill().length === 0,
+  });
   return {
     causes: createCauseWatch({ store, clock, log: log.child({ room: 'causes' }), timeZone }),
     keeper,
-    health: createHealth(config, { ...common, ...watch, isOpen }),
+    renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
+    tellers: notifications.workers,
+    routes: [healthRoutes(health), notifications.routes],
     // A level without events loses none.
     meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
@@ -199,7 +209,7 @@ function all(...steps: readonly (() => void)[]): () => void {
 }
 
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
-  const { store, lease, service, rules, space, pulse, socket } = parts;
+  const { store, service, rules, space, pulse, socket } = parts;
   const { pauses, guard, systemKeys, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const { grouped, ...reading } = createReading(config, parts, clock);
@@ -257,19 +267,19 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   pauses.onChanged(all(sync.wakeUp, decisions.wakeUp, outbox.wakeUp));
   const listening = Promise.withResolvers<void>();
   let isOpen = false;
-  const { causes, keeper, health, meters } = createCare(config, deps, parts, inbox, () => isOpen);
-  const own = [healthRoutes(health), ...commandRoutes(config, { store, service, clock, pauses })];
+  const cared = createCare(config, deps, parts, inbox, () => isOpen);
+  const { causes, keeper, meters, tellers, routes, renewer } = cared;
+  const own = [...routes, ...commandRoutes(config, { store, service, clock, pauses })];
   const ofRooms = [sync.routes, inbox.routes, ...decisions.routes, ...outbox.routes];
   const groups = [...own, ...ofRooms, ...erp.groups];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
     { ...config.local, dataDir: config.dataDir },
   );
-  const renewer = leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease'));
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
   const receivers = [inbox.refetcher, inbox.listener, ...meters, sync.planner, ...erp.doors, local];
   return {
-    workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers],
+    workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {

@@ -6,6 +6,7 @@ import { deleteOldEvents } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { deleteOldChanges, mirrorClockStep } from '../mirror/upkeep.ts';
+import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
 import { markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
 import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.ts';
 import { createKeeper } from '../store/care/keeper.ts';
@@ -30,6 +31,7 @@ export const CLOCK_STEPS: readonly ClockStepHandler[] = [
   decisionsClockStep,
   outboxClockStep,
   mirrorClockStep,
+  notifyClockStep,
 ];
 
 export const RESTORE_STEPS: RestoreSteps = { markPushesUnknown, disarmAll, requestFullPulls };
@@ -44,6 +46,7 @@ export function retentionSteps(keep: Retention): readonly RetentionStep[] {
     { keepMs: keep.events, deleteOld: deleteOldEvents },
     { keepMs: keep.runs, deleteOld: deleteOldRuns },
     { keepMs: keep.incidents, deleteOld: deleteOldIncidents },
+    { keepMs: keep.runs, deleteOld: deleteOldNotifications },
   ];
 }
 

@@ -3,6 +3,7 @@
  * business time, all in its own zone. A hold of two business days from
  * Friday 15:00 ends on Tuesday at 15:00 local time, also across a change of the clocks.
  */
+import { type LocalClock, localClockOf } from '../lib/local-time.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import { WEEKDAYS } from '../rules/facts/table.ts';
 import type { RuleSet } from '../rules/rule.ts';
@@ -10,44 +11,6 @@ import type { Span } from '../rules/text/timing.ts';
 
 type ClockFacts = Facts['clock'];
 type Settings = RuleSet['settings'];
-
-interface LocalTime {
-  /** `2026-11-21` */
-  readonly date: string;
-  /** `08:05` */
-  readonly time: string;
-}
-
-/** Gives the local date and time at a moment in epoch milliseconds. */
-export type LocalClock = (at: number) => LocalTime;
-
-const localClocks = new Map<string, LocalClock>();
-
-/** Local clock of an IANA zone, kept because it is costly to make. */
-export function localClockOf(timeZone: string): LocalClock {
-  const localTime = localClocks.get(timeZone) ?? createLocalClock(timeZone);
-  localClocks.set(timeZone, localTime);
-  return localTime;
-}
-
-function createLocalClock(timeZone: string): LocalClock {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
-  return (at) => {
-    const parts = new Map(format.formatToParts(at).map((part) => [part.type, part.value]));
-    return {
-      date: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
-      time: `${parts.get('hour')}:${parts.get('minute')}`,
-    };
-  };
-}
 
 function weekdayOf(date: string): ClockFacts['weekday'] {
   const sinceMonday = (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;

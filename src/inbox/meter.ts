@@ -66,9 +66,9 @@ const UNAVAILABLE_MS = 120_000;
 
 export function createMeter(clock: Clock, log: Logger): Meter {
   const say = createThrottledLog(clock, log);
-  // Reasons with an alert exist from the start, because an increase cannot be seen on a counter
+  // Reasons of a signature exist from the start, because an increase cannot be seen on a counter
   // that is new.
-  const refused: Record<string, number> = { forged: 0, retired: 0 };
+  const refused: Record<string, number> = { forged: 0, malformed: 0, retired: 0, stale: 0 };
   const offsets: number[] = [];
   const sum = { accepted: 0, duplicates: 0, unknownType: 0 };
   let failedCommits = 0;

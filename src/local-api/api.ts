@@ -23,6 +23,8 @@ import { localFile } from './ask.ts';
 export interface RouteGroup {
   /** `operator`: who has the token of `local.json`. `open`: anybody, or the group checks itself. */
   readonly access: 'open' | 'operator';
+  /** Routes that are also answered under a name of `local.hostNames`; left out: none. */
+  readonly underOtherNames?: readonly string[];
   install(app: FastifyInstance): void;
 }
 
@@ -37,6 +39,8 @@ export interface LocalApiOptions {
   readonly host: string;
   readonly port: number;
   readonly dataDir: string;
+  /** Further names for health and metrics. */
+  readonly hostNames: readonly string[];
 }
 
 const TOKEN_BYTES = 32;
@@ -69,9 +73,14 @@ function bodyRefusal(
   return isOfBody && status < 500 ? { status, message: requestProblem(error, request) } : undefined;
 }
 
-function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstance {
+function createApp(
+  { log, groups }: LocalApiDeps,
+  names: readonly string[],
+  token: string,
+): FastifyInstance {
   const app = createHttpServer(log);
-  guardBrowser(app, { hasCookies: false });
+  const routes = groups.flatMap(({ underOtherNames = [] }) => underOtherNames);
+  guardBrowser(app, { hasCookies: false, others: { names, routes } });
   // The usual answer repeats what was asked for.
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ code: 'local.not_found', message: 'there is no such path' }),
@@ -98,12 +107,12 @@ function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstanc
 
 /** A worker: listens until the signal aborts. */
 export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
-  const { host, port, dataDir } = options;
+  const { host, port, dataDir, hostNames } = options;
   return {
     name: 'local',
     async run(signal: AbortSignal): Promise<void> {
       const token = deps.random.bytes(TOKEN_BYTES).toString('base64url');
-      const app = createApp(deps, token);
+      const app = createApp(deps, hostNames, token);
       try {
         const { url } = await listenOn(app, host, port, 'local.port');
         const file = localFile(dataDir);

@@ -33,6 +33,7 @@ function installCheck(
 export function healthRoutes(health: Health): RouteGroup {
   return {
     access: 'open',
+    underOtherNames: ['/healthz', '/readyz', '/metrics'],
     install(app) {
       installCheck(app, '/healthz', 'healthy', health.ill);
       installCheck(app, '/readyz', 'ready', health.unready);

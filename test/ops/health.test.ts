@@ -11,6 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { gradeHealth } from '../../src/ops/health-grade.ts';
 import { readInstallation } from '../../src/ops/installation.ts';
+import { INCIDENT_KINDS } from '../../src/ops/metrics/known.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
 import { freshnessOf, headline, readStatus } from '../../src/ops/status.ts';
 import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
@@ -179,7 +180,13 @@ describe('health', () => {
 
   it('tells of each pause, whoever asked for it', async () => {
     const { daemon, config, samples, later } = await startWatched();
-    expect([...(await samples()).keys()].filter((name) => /paused/.test(name))).toEqual([]);
+    const none = [...(await samples())].filter(([name]) => /paused\{/.test(name));
+    expect(none.map(([name, value]) => `${name} ${value}`).sort()).toEqual([
+      'selvedge_paused{target="all",name=""} 0',
+      'selvedge_paused{target="decisions",name=""} 0',
+      'selvedge_paused{target="pushes",name=""} 0',
+      'selvedge_paused{target="stream",name=""} 0',
+    ]);
     writeFileSync(join(config.dataDir, 'pushes.paused'), 'prices');
     const row = {
       target: 'stream',
@@ -325,13 +332,54 @@ describe('health', () => {
     expect(found.get('selvedge_last_event_timestamp_seconds')).not.toBe(0);
   });
 
+  it('knows each kind of incident that the manual lists, and no other', () => {
+    const read = (page: string): string =>
+      readFileSync(join(repositoryRoot, `docs/operating/${page}.md`), 'utf8');
+    const tables = `${read('monitoring')}\n${read('needs-attention')}`.matchAll(
+      /^\| kind \|.*\n\|-.*\n((?:\|.*\n)+)/gm,
+    );
+    const rows = [...tables].flatMap(([, body = '']) => body.split('\n'));
+    const first = rows.map((row) => row.split('|')[1] ?? '');
+    const listed = [
+      ...first.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)`/g)].map(([, kind]) => kind)),
+      ...[...read('at-three-in-the-morning').matchAll(/incident `([a-z_]+)`/g)].map(
+        ([, kind]) => kind,
+      ),
+    ];
+    expect([...new Set(listed)].sort()).toEqual([...INCIDENT_KINDS].sort());
+  });
+
+  it('tells 0 of what is known and does not occur', async () => {
+    const { samples } = await startWatched();
+    const found = await samples();
+    for (const name of [
+      'deliveries_pending{outcome="hold"}',
+      'deliveries_pending_oldest_seconds{outcome="undecided"}',
+      'holds{rule="hold-large"}',
+      'holds_oldest_seconds{rule="unread"}',
+      'decisions_total{outcome="reject",mode="live"}',
+      'rule_decisions_total{rule="accept-small",outcome="accept",mode="live"}',
+      'pushes_ended_total{kind="order",state="dead"}',
+      'packed_to_confirmed_seconds_count',
+      'outbox_items{kind="order",state="in_doubt"}',
+      'quarantine_rows{entity="delivery"}',
+      'incidents_open{kind="push_dead"}',
+      'events_refused_total{reason="stale"}',
+      'service_request_seconds_count{class="push",answer="2xx"}',
+    ]) {
+      expect([name, found.get(`selvedge_${name}`)]).toEqual([name, 0]);
+    }
+  });
+
   it('is described: manual, alerts and dashboard name every number, and no other', () => {
     const read = (name: string): string =>
       readFileSync(join(repositoryRoot, 'docs/operating', name), 'utf8');
     const measures = [...DATABASE_MEASURES, ...LIVE_MEASURES].map(({ name }) => `selvedge_${name}`);
     const known = [...measures, 'selvedge_build_info', 'selvedge_database_readable'];
     const namedIn = (text: string) =>
-      new Set([...text.matchAll(/\bselvedge_[a-z0-9_]+/g)].map(([name]) => name));
+      new Set(
+        [...text.matchAll(/\bselvedge_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, '')),
+      );
     const manual = namedIn(read('../metrics.md'));
     expect(known.filter((name) => !manual.has(name))).toEqual([]);
     for (const name of ['../metrics.md', 'monitoring.md', 'alerts.yaml', 'dashboard.json']) {

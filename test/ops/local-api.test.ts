@@ -23,6 +23,15 @@ async function startApi(host = '127.0.0.1') {
       ...{ log, random: seededRandom(1), onListening: () => listens.resolve() },
       groups: [
         {
+          access: 'open',
+          underOtherNames: ['/metrics'],
+          install(app) {
+            app.get('/metrics', async () => 'numbers');
+            app.post('/metrics', async () => 'changed');
+            app.get('/metrics/more', async () => 'more');
+          },
+        },
+        {
           access: 'operator',
           install: (app) =>
             app.post('/api/echo', async ({ body }) => {
@@ -32,7 +41,7 @@ async function startApi(host = '127.0.0.1') {
         },
       ],
     },
-    { host, port: 0, dataDir },
+    { host, port: 0, dataDir, hostNames: ['Metrics.example.com'] },
   );
   const stop = new AbortController();
   const done = api.run(stop.signal);
@@ -48,8 +57,12 @@ async function startApi(host = '127.0.0.1') {
     return { status: answer.status, body: await answer.json() };
   };
   /** Of a path that is not there, asked for by this name. */
-  const statusAt = async (name: string): Promise<number> =>
-    (await request(`${url}/nothing`, { headers: { host: name } })).statusCode;
+  const statusAt = async (
+    name: string,
+    path = '/nothing',
+    method: 'GET' | 'HEAD' | 'POST' = 'GET',
+  ): Promise<number> =>
+    (await request(`${url}${path}`, { method, headers: { host: name } })).statusCode;
   return { lines, post, statusAt };
 }
 
@@ -79,4 +92,20 @@ it('tells nobody but the log of a mistake of its own', async () => {
   const { post, lines } = await startApi();
   expect(await post('null')).toMatchObject({ status: 500, body: { code: 'local.failed' } });
   expect(lines.join()).toContain('a secret');
+});
+
+it('answers a further name only where it tells no business, and only reads', async () => {
+  const { statusAt } = await startApi();
+  for (const name of ['metrics.example.com', 'METRICS.example.com:9100']) {
+    expect(await statusAt(name, '/metrics')).toBe(200);
+    expect(await statusAt(name, '/metrics?x=1')).toBe(200);
+    expect(await statusAt(name, '/metrics', 'HEAD')).toBe(200);
+    expect(await statusAt(name, '/metrics', 'POST')).toBe(421);
+    for (const path of ['/metrics/more', '/metrics/../api/echo', '/nothing', '/api/echo']) {
+      expect([path, await statusAt(name, path)]).toEqual([path, 421]);
+    }
+    expect(await statusAt(name, '/api/echo', 'POST')).toBe(421);
+  }
+  expect(await statusAt('other.example.com', '/metrics')).toBe(421);
+  expect(await statusAt('metrics.example.com.evil.example', '/metrics')).toBe(421);
 });

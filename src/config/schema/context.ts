@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { AbsentSecret, Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
-import { type FieldMeta, text, WRONG_KIND } from './fields.ts';
+import { addressProblem, type FieldMeta, text, WRONG_KIND } from './fields.ts';
 
 /** Dependencies of the schema that turn written values into usable ones. */
 export interface SchemaContext {
@@ -29,6 +29,10 @@ export interface ContextFields {
   textOrSecret(name: string, expected: string, example: string): z.ZodType<string | Secret>;
   /** A secret that messages are signed with. */
   signingSecret(name: string): z.ZodType<Secret>;
+  /** The same for messages of ours, which a public key cannot sign. */
+  ownSigningSecret(name: string): z.ZodType<Secret>;
+  /** An address to call, which may hold a secret itself. */
+  address(name: string): z.ZodType<string | Secret>;
   /** A secret that stands in a path or a header as it is. */
   token(name: string): z.ZodType<Secret>;
   /** A private key as PEM, of several lines. */
@@ -157,6 +161,10 @@ function isSigningSecret(secret: Secret): boolean {
   return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
 }
 
+function isPublicKey(secret: Secret): boolean {
+  return !(secret instanceof AbsentSecret) && secret.reveal().startsWith('whpk_');
+}
+
 /** The mistake in a private key; undefined: none. */
 function keyProblem(pem: string): { readonly message: string; readonly hint: string } | undefined {
   if (pem.includes('ENCRYPTED')) {
@@ -190,6 +198,25 @@ export function isKeyOf(certificateFile: string, key: Secret): boolean {
   return certificate.checkPrivateKey(createPrivateKey(key.reveal()));
 }
 
+const SIGNING_ISSUE = {
+  error: 'does not hold a signing secret (whsec_… or whpk_…)',
+  params: UNFIT_SECRET,
+};
+const ADDRESS_META = {
+  expected: 'an address, or a reference to a secret that holds it',
+  example: 'https://hooks.example.com/selvedge',
+};
+
+function addressField(name: string, context: SchemaContext): z.ZodType<string | Secret> {
+  return textOrSecretField(name, ADDRESS_META, context)
+    .superRefine((value, ctx) => {
+      if (value instanceof AbsentSecret) return;
+      const message = addressProblem(value instanceof Secret ? value.reveal() : value);
+      if (message !== undefined) ctx.addIssue({ code: 'custom', message });
+    })
+    .register(z.globalRegistry, ADDRESS_META);
+}
+
 export function contextFields(context: SchemaContext): ContextFields {
   return {
     path: (example) => pathField(example, context),
@@ -217,11 +244,16 @@ export function contextFields(context: SchemaContext): ContextFields {
         .register(z.globalRegistry, { expected, example }),
     signingSecret: (name) =>
       secretField(name, context)
-        .refine(isSigningSecret, {
-          error: 'does not hold a signing secret (whsec_… or whpk_…)',
-          params: UNFIT_SECRET,
+        .refine(isSigningSecret, SIGNING_ISSUE)
+        .register(z.globalRegistry, SECRET_META),
+    ownSigningSecret: (name) =>
+      secretField(name, context)
+        .refine((secret) => isSigningSecret(secret) && !isPublicKey(secret), {
+          ...SIGNING_ISSUE,
+          error: 'does not hold a signing secret (whsec_…)',
         })
         .register(z.globalRegistry, SECRET_META),
+    address: (name) => addressField(name, context),
     token: (name) =>
       secretField(name, context)
         .refine((secret) => secret instanceof AbsentSecret || TOKEN.test(secret.reveal()), {

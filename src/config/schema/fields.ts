@@ -118,7 +118,7 @@ export function pointer() {
   return text('a JSON pointer', '/data/token', /^(\/[^/~]+)+$/);
 }
 
-function isLoopbackName(host: string): boolean {
+export function isLoopbackName(host: string): boolean {
   return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
 }
 
@@ -148,6 +148,20 @@ export function baseUrl() {
       expected: 'the address of an API',
       example: 'https://key.example.com/api/v1',
     });
+}
+
+/** The mistake in an address to call; undefined: none. It is not repeated: it may be secret. */
+export function addressProblem(written: string): string | undefined {
+  const url = URL.parse(written);
+  if (url === null || !/^https?:$/.test(url.protocol) || /\s/.test(written)) return WRONG_KIND;
+  if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
+  if (url.protocol === 'https:' || isLoopbackName(url.hostname)) return undefined;
+  return 'must begin with https:// (http:// is for this machine only)';
+}
+
+/** A host's name, without port. */
+export function hostName() {
+  return text("a host's name, without port", 'metrics.example.com', /^(?!-)[A-Za-z0-9.-]{1,253}$/);
 }
 
 /** Address of a proxy: nothing after the port; user and password are settings of their own. */

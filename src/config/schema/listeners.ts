@@ -6,6 +6,7 @@ import {
   duration,
   flag,
   headerName,
+  hostName,
   isLoopbackAddress,
   onceSound,
   size,
@@ -96,8 +97,17 @@ export function listenerSection(fields: ContextFields) {
   );
 }
 
+const HOST_NAMES_MAX = 16;
+
 export function localSection() {
-  const section = z.strictObject({ host: address(), port: whole(0, 65_535) });
+  const hostNames = z
+    .array(hostName())
+    .max(HOST_NAMES_MAX)
+    .register(z.globalRegistry, {
+      expected: `a list of up to ${HOST_NAMES_MAX} host names, without port`,
+      example: '[metrics.example.com]',
+    });
+  const section = z.strictObject({ host: address(), port: whole(0, 65_535), hostNames });
   return section.superRefine(({ host }, ctx) => {
     if (isLoopbackAddress(host)) return;
     const message = 'must be an address that only this machine can reach';

@@ -6,7 +6,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Health } from '../../local-api/health-routes.ts';
 import type { Metrics } from '../../ops/metrics/metrics.ts';
 import { readDatabase } from '../../ops/metrics/readings.ts';
-import type { LiveReadings } from '../../ops/metrics/sources.ts';
+import type { InForce, LiveReadings } from '../../ops/metrics/sources.ts';
+import { createTally } from '../../ops/metrics/tally.ts';
 import { freshnessOf } from '../../ops/status.ts';
 import { version } from '../../ops/version.ts';
 import { databaseMadeAt } from '../../store/backup/inspect.ts';
@@ -28,6 +29,7 @@ export interface HealthDeps {
   readonly checkpoints: Pick<Checkpoints, 'figures'>;
   readonly workers: () => readonly WorkerHealth[];
   readonly stuck: () => readonly string[];
+  readonly inForce: () => InForce;
   /** Whether both listeners have begun to accept. */
   readonly isOpen: () => boolean;
 }
@@ -68,6 +70,7 @@ function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveRea
       waiting: transport.limiter.waiting(),
       active: transport.limiter.active(),
       perSecond: transport.limiter.pace().perSecond,
+      answered: transport.takeAnswered(),
       logins: service.logins(),
     },
     workers: deps.workers(),
@@ -100,13 +103,19 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
   const readBackup = backupReader(config, deps);
+  const tally = createTally(store.db, clock.now());
+  const readAll = async () => {
+    const now = clock.now();
+    const readings = await readDatabase(store.db, now, freshness, config.dataDir);
+    return { ...readings, ...(await tally.read(now)), inForce: deps.inForce() };
+  };
   // Loaded when it is asked for: a start does not wait for it.
   const load = async (): Promise<Metrics> => {
     const { createMetrics } = await import('../../ops/metrics/metrics.ts');
     return createMetrics({
       build: { version: version(), node: process.version, instance: config.instance },
       clock,
-      readDatabase: () => readDatabase(store.db, clock.now(), freshness, config.dataDir),
+      readDatabase: readAll,
       readLive: () => liveReadings(deps, readBackup()),
     });
   };

@@ -10,6 +10,7 @@
  */
 
 import { sql } from 'kysely';
+import { localClockOf } from '../../lib/local-time.ts';
 import { sumOfUnits } from '../../lib/money.ts';
 import { counterfactualsOf, type Judged } from '../../rules/analysis/counterfactuals.ts';
 import type { Outcome } from '../../rules/combine.ts';
@@ -19,7 +20,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts, localClockOf } from '../calendar.ts';
+import { clockFacts } from '../calendar.ts';
 import { MAY_HAVE_ARRIVED } from '../push.ts';
 import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
 import { createLimitMoves, type LimitMove } from './limit-moves.ts';

@@ -8,6 +8,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 export interface BrowserGuardOptions {
   /** Whether cookies authenticate here; without them every route requires its token. */
   readonly hasCookies?: boolean;
+  /** Further names, under which only reads of these routes are answered. */
+  readonly others?: OtherNames;
+}
+
+interface OtherNames {
+  /** Without port. */
+  readonly names: readonly string[];
+  readonly routes: readonly string[];
 }
 
 /** The host name and addresses that only this machine can reach, as in a `Host` header. */
@@ -39,6 +47,17 @@ export function isThisMachine(host = ''): boolean {
   return THIS_MACHINE.test(host);
 }
 
+/** By the route that was found, and not by the path as it was written. */
+function isForOthers(
+  { headers, method, routeOptions }: FastifyRequest,
+  { names, routes }: OtherNames,
+): boolean {
+  const name = (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
+  const isRead = method === 'GET' || method === 'HEAD';
+  const isKnown = names.some((one) => one.toLowerCase() === name);
+  return isRead && isKnown && routes.includes(routeOptions.url ?? '');
+}
+
 /**
  * Go's rule: a browser states the origin in `Sec-Fetch-Site`, an older one in `Origin`. A client
  * with neither is no browser, and must carry a bearer token instead of a cookie.
@@ -53,10 +72,10 @@ function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boo
 
 /** Installs the guard for every route of `app`, also for later ones. */
 export function guardBrowser(app: FastifyInstance, options: BrowserGuardOptions = {}): void {
-  const { hasCookies = true } = options;
+  const { hasCookies = true, others = { names: [], routes: [] } } = options;
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
-    if (!isThisMachine(request.headers.host)) {
+    if (!isThisMachine(request.headers.host) && !isForOthers(request, others)) {
       return reply.code(421).type('text/plain').send('This host name does not lead here.\n');
     }
     if (!SAFE_METHODS.has(request.method) && !comesFromOwnPage(request, hasCookies)) {

@@ -1,9 +1,8 @@
 /** The metrics as Prometheus reads them, with those of the process (memory, CPU, loop delay). */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../lib/clock.ts';
-import type { DatabaseReadings } from './readings.ts';
 import type { LiveReadings } from './sources.ts';
-import { DATABASE_MEASURES, LIVE_MEASURES, type Measure } from './table.ts';
+import { type Counted, DATABASE_MEASURES, LIVE_MEASURES, type Measure } from './table.ts';
 
 export interface Metrics {
   readonly contentType: string;
@@ -15,7 +14,7 @@ export interface MetricsDeps {
   readonly clock: Clock;
   /** The name of this daemon and of what it runs on: labels of `selvedge_build_info`. */
   readonly build: Readonly<Record<string, string>>;
-  readonly readDatabase: () => Promise<DatabaseReadings>;
+  readonly readDatabase: () => Promise<Counted>;
   readonly readLive: () => LiveReadings;
 }
 
@@ -30,6 +29,14 @@ function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => 
   const { name, help, labels = [] } = measure;
   const read = (readings: T | undefined) => (readings === undefined ? [] : measure.read(readings));
   const options = { name: PREFIX + name, help, labelNames: [...labels], registers: [registry] };
+  if (measure.buckets) {
+    const histogram = new Histogram({ ...options, buckets: [...measure.buckets] });
+    for (const known of measure.known ?? []) histogram.zero(known);
+    // What was observed stays, also while nothing is known: it only grows.
+    return (readings) => {
+      for (const { labels: of = {}, value } of read(readings)) histogram.observe(of, value);
+    };
+  }
   if (name.endsWith('_total')) {
     const counter = new Counter(options);
     return (readings) => {

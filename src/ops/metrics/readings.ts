@@ -27,6 +27,8 @@ export interface DatabaseReadings {
   readonly streams: readonly StreamReading[];
   /** Pending deliveries by what was decided last. */
   readonly pending: readonly CountedAge[];
+  /** Deliveries that are held, by the rule that holds them. */
+  readonly holds: readonly CountedAge[];
   /** Open pushes by `kind/state`. */
   readonly outbox: readonly CountedAge[];
   /** Dead documents and those that wait for a person. */
@@ -84,6 +86,19 @@ async function pendingDeliveries(db: Db): Promise<Aged[]> {
     .where('d.status', '=', 'pending')
     .where('d.deleted_at', 'is', null)
     .groupBy('name')
+    .execute();
+}
+
+/** A table of what is held now: it never grows beyond what is pending. */
+async function holdsByRule(db: Db): Promise<Aged[]> {
+  return db
+    .selectFrom('hold')
+    .select((eb) => [
+      'rule_id as name',
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.min<number | null>('since').as('oldest'),
+    ])
+    .groupBy('rule_id')
     .execute();
 }
 
@@ -177,6 +192,7 @@ export async function readDatabase(
   return {
     streams: await streamReadings(db, now, freshnessMs),
     pending: aged(await pendingDeliveries(db), now),
+    holds: aged(await holdsByRule(db), now),
     ...(await readOutbox(db, now)),
     rejects: await countRejects(db),
     paused: await readPauses(db, dataDir),

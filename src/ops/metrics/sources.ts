@@ -25,6 +25,12 @@ export interface LiveReadings {
     readonly perSecond: number | undefined;
     /** Counts of forms beside the contract that were read. */
     readonly dialects: Readonly<Record<string, number>>;
+    /** Answers since the last look: what was asked for, how it was answered, and when. */
+    readonly answered: readonly {
+      readonly priority: string;
+      readonly answer: string;
+      readonly ms: number;
+    }[];
     readonly logins: Readonly<Record<'done' | 'refused' | 'failed', number>>;
   };
   readonly workers: readonly {
@@ -45,4 +51,10 @@ export interface LiveReadings {
   };
   /** Newest backup; undefined: there is none. */
   readonly backup: { readonly ageMs: number; readonly bytes: number } | undefined;
+}
+
+/** Rules in force, and the mode in which they decide. */
+export interface InForce {
+  readonly mode: string;
+  readonly rules: readonly { readonly id: string; readonly action: string }[];
 }

@@ -2,8 +2,26 @@
  * Every number there is, in one table, from which docs/metrics.md is generated. Base units
  * (seconds, bytes), and labels of which there are few: streams, states, kinds, reasons of ours.
  */
+import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { PAUSE_TARGETS } from '../../store/pauses.ts';
+import {
+  END_STATES,
+  EVENT_STATES,
+  HOLD_CODES,
+  INCIDENT_KINDS,
+  MIRRORED,
+  OPEN_STATES,
+  OUTCOMES,
+  REQUEST_CLASSES,
+} from './known.ts';
 import type { DatabaseReadings } from './readings.ts';
-import type { LiveReadings } from './sources.ts';
+import type { InForce, LiveReadings } from './sources.ts';
+import type { Counts, Tallies } from './tally.ts';
+
+/** Everything that is read from the database, and the rules by which it was decided. */
+export interface Counted extends DatabaseReadings, Tallies {
+  readonly inForce: InForce;
+}
 
 interface Sample {
   readonly value: number;
@@ -13,6 +31,10 @@ interface Sample {
 export interface Measure<T> {
   /** Without the prefix `selvedge_`; a counter ends in `_total`. */
   readonly name: string;
+  /** Of a histogram, whose samples are observations: the upper ends of its buckets. */
+  readonly buckets?: readonly number[];
+  /** Labels of a histogram that are shown before they are observed. */
+  readonly known?: readonly Readonly<Record<string, string>>[];
   readonly help: string;
   readonly labels?: readonly string[];
   readonly read: (readings: T) => readonly Sample[];
@@ -24,11 +46,60 @@ const seconds = (ms: number): number => ms / 1_000;
 const each = (record: Readonly<Record<string, number>>, label: string): readonly Sample[] =>
   Object.entries(record).map(([name, value]) => ({ labels: { [label]: name }, value }));
 
+/** With 0 for each known name that does not occur: "none" differs from "not known". */
+function withZeros<T extends { readonly name: string }>(
+  found: readonly T[],
+  known: readonly string[],
+  none: Omit<T, 'name'>,
+): readonly (T | (Omit<T, 'name'> & { readonly name: string }))[] {
+  const names = new Set(found.map(({ name }) => name));
+  const absent = known.filter((name) => !names.has(name));
+  return [...found, ...absent.map((name) => ({ ...none, name }))];
+}
+
+const NONE = { count: 0, oldestMs: 0 };
+const PENDING = ['undecided', ...OUTCOMES];
+const OPEN_PUSHES = OUTBOX_KINDS.flatMap((kind) => OPEN_STATES.map((state) => `${kind}/${state}`));
+const ENDED_PUSHES = OUTBOX_KINDS.flatMap((kind) => END_STATES.map((state) => [kind, state]));
+
+/** Counts with these labels; 0 for each known combination that does not occur. */
+function byLabels(
+  counts: Counts,
+  labels: readonly string[],
+  known: readonly (readonly string[])[],
+): readonly Sample[] {
+  const found = new Set(counts.map(({ of }) => of.join('/')));
+  const absent = known.filter((of) => !found.has(of.join('/'))).map((of) => ({ of, count: 0 }));
+  return [...counts, ...absent].map(({ of, count }) => ({
+    labels: Object.fromEntries(labels.map((label, at) => [label, of[at] ?? ''])),
+    value: count,
+  }));
+}
+
+/** Hold rules in force, and what else may hold. */
+function holders({ rules }: InForce): readonly string[] {
+  return [...rules.filter(({ action }) => action === 'hold').map(({ id }) => id), ...HOLD_CODES];
+}
+
+const zeros = (names: readonly string[]): Readonly<Record<string, number>> =>
+  Object.fromEntries(names.map((name) => [name, 0]));
+
+const MINUTE_S = 60;
+const HOUR_S = 3_600;
+const DAY_S = 86_400;
+/** From a minute to a week: rules decide at once, people within days. */
+const LATENCY_BUCKETS = [
+  ...[1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_S),
+  ...[1, 2, 4, 8].map((hours) => hours * HOUR_S),
+  ...[1, 2, 4, 7].map((days) => days * DAY_S),
+];
+const REQUEST_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
 function perStream(
   name: string,
   help: string,
   value: (stream: DatabaseReadings['streams'][number]) => number | undefined,
-): Measure<DatabaseReadings> {
+): Measure<Counted> {
   return {
     name,
     help,
@@ -45,7 +116,7 @@ const kindAndState = (name: string): Readonly<Record<string, string>> => {
   return { kind, state };
 };
 
-export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
+export const DATABASE_MEASURES: readonly Measure<Counted>[] = [
   perStream('stream_age_seconds', 'Since the start of the last complete run; +Inf: none', (s) =>
     seconds(s.ageMs),
   ),
@@ -59,17 +130,74 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     help: 'Pending deliveries by what was decided last',
     labels: ['outcome'],
     read: ({ pending }) =>
-      pending.map(({ name, count }) => ({ labels: { outcome: name }, value: count })),
+      withZeros(pending, PENDING, NONE).map(({ name, count }) => ({
+        labels: { outcome: name },
+        value: count,
+      })),
   },
   {
     name: 'deliveries_pending_oldest_seconds',
     help: 'How long the oldest of them is known',
     labels: ['outcome'],
     read: ({ pending }) =>
-      pending.map(({ name, oldestMs }) => ({
+      withZeros(pending, PENDING, NONE).map(({ name, oldestMs }) => ({
         labels: { outcome: name },
         value: seconds(oldestMs),
       })),
+  },
+  {
+    name: 'holds',
+    help: 'Deliveries that are held, by each rule that holds them',
+    labels: ['rule'],
+    read: ({ holds, inForce }) =>
+      withZeros(holds, holders(inForce), NONE).map(({ name, count }) => ({
+        labels: { rule: name },
+        value: count,
+      })),
+  },
+  {
+    name: 'holds_oldest_seconds',
+    help: 'How long the oldest of them is held',
+    labels: ['rule'],
+    read: ({ holds, inForce }) =>
+      withZeros(holds, holders(inForce), NONE).map(({ name, oldestMs }) => ({
+        labels: { rule: name },
+        value: seconds(oldestMs),
+      })),
+  },
+  {
+    name: 'decisions_total',
+    help: 'Decisions of rules and people',
+    labels: ['outcome', 'mode'],
+    read: ({ decisions, inForce: { mode } }) =>
+      byLabels(
+        decisions,
+        ['outcome', 'mode'],
+        OUTCOMES.map((outcome) => [outcome, mode]),
+      ),
+  },
+  {
+    name: 'rule_decisions_total',
+    help: 'The same by rule; a decision that several rules made counts for each',
+    labels: ['rule', 'outcome', 'mode'],
+    read: ({ ruleDecisions, inForce: { mode, rules } }) =>
+      byLabels(
+        ruleDecisions,
+        ['rule', 'outcome', 'mode'],
+        rules.map(({ id, action }) => [id, action, mode]),
+      ),
+  },
+  {
+    name: 'packed_to_confirmed_seconds',
+    help: 'From packed to the status that the service confirmed (histogram)',
+    buckets: LATENCY_BUCKETS,
+    read: ({ confirmedMs }) => confirmedMs.map((ms) => ({ value: seconds(ms) })),
+  },
+  {
+    name: 'pushes_ended_total',
+    help: 'Pushes that have come to an end',
+    labels: ['kind', 'state'],
+    read: ({ ended }) => byLabels(ended, ['kind', 'state'], ENDED_PUSHES),
   },
   {
     name: 'rejects_waiting',
@@ -81,14 +209,17 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     help: 'Pushes that have not ended, by kind and state',
     labels: ['kind', 'state'],
     read: ({ outbox }) =>
-      outbox.map(({ name, count }) => ({ labels: kindAndState(name), value: count })),
+      withZeros(outbox, OPEN_PUSHES, NONE).map(({ name, count }) => ({
+        labels: kindAndState(name),
+        value: count,
+      })),
   },
   {
     name: 'outbox_oldest_seconds',
     help: 'The age of the oldest of them, or since when it is in doubt',
     labels: ['kind', 'state'],
     read: ({ outbox }) =>
-      outbox.map(({ name, oldestMs }) => ({
+      withZeros(outbox, OPEN_PUSHES, NONE).map(({ name, oldestMs }) => ({
         labels: kindAndState(name),
         value: seconds(oldestMs),
       })),
@@ -103,8 +234,14 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     name: 'paused',
     help: '1 for each pause: pushes, decisions, stream or all; name: a kind of push, or a stream',
     labels: ['target', 'name'],
-    read: ({ paused }) =>
-      paused.map(({ target, name }) => ({ labels: { target, name }, value: 1 })),
+    read: ({ paused }) => {
+      const whole = paused.filter(({ name }) => name === '').map(({ target }) => target);
+      const others = PAUSE_TARGETS.filter((target) => !whole.includes(target));
+      return [
+        ...paused.map(({ target, name }) => ({ labels: { target, name }, value: 1 })),
+        ...others.map((target) => ({ labels: { target, name: '' }, value: 0 })),
+      ];
+    },
   },
   {
     name: 'orders_to_read',
@@ -130,19 +267,19 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     name: 'events_state',
     help: '1 for the state of the relay by missed-event detection',
     labels: ['state'],
-    read: ({ relay }) => (relay ? [{ labels: { state: relay.state }, value: 1 }] : []),
+    read: ({ relay }) => (relay ? each({ ...zeros(EVENT_STATES), [relay.state]: 1 }, 'state') : []),
   },
   {
     name: 'quarantine_rows',
     help: 'Rows that could not be understood',
     labels: ['entity'],
-    read: ({ quarantine }) => each(quarantine, 'entity'),
+    read: ({ quarantine }) => each({ ...zeros(MIRRORED), ...quarantine }, 'entity'),
   },
   {
     name: 'incidents_open',
     help: 'Incidents that nobody has resolved',
     labels: ['kind'],
-    read: ({ incidents }) => each(incidents, 'kind'),
+    read: ({ incidents }) => each({ ...zeros(INCIDENT_KINDS), ...incidents }, 'kind'),
   },
 ];
 
@@ -189,6 +326,18 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
     read: ({ service }) => one(service.requests),
   },
   {
+    name: 'service_request_seconds',
+    help: 'From the start of a request to its answer (histogram); answer: 2xx to 5xx, or none',
+    labels: ['class', 'answer'],
+    buckets: REQUEST_BUCKETS,
+    known: REQUEST_CLASSES.map((name) => ({ class: name, answer: '2xx' })),
+    read: ({ service }) =>
+      service.answered.map(({ priority, answer, ms }) => ({
+        labels: { class: priority, answer },
+        value: seconds(ms),
+      })),
+  },
+  {
     name: 'service_retries_total',
     help: 'Of these, repetitions',
     read: ({ service }) => one(service.retries),
@@ -207,7 +356,7 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
     name: 'service_requests_waiting',
     help: 'Requests that wait for a place',
     labels: ['priority'],
-    read: ({ service }) => each(service.waiting, 'priority'),
+    read: ({ service }) => each({ ...zeros(REQUEST_CLASSES), ...service.waiting }, 'priority'),
   },
   {
     name: 'service_requests_active',

@@ -225,6 +225,25 @@ interface PauseTable {
   at: number;
 }
 
+interface NotificationTable {
+  notification_id: Generated<number>;
+  channel: string;
+  is_urgent: number;
+  at: number;
+  message: string;
+  state: Generated<'waiting' | 'delivered' | 'given_up'>;
+  attempts: Generated<number>;
+  due_at: number;
+  last_error: string | null;
+  ended_at: number | null;
+}
+
+interface NotificationToldTable {
+  channel: string;
+  event: string;
+  until: number;
+}
+
 interface DaemonStateTable {
   key: string;
   value: string;
@@ -354,6 +373,8 @@ export interface RecordTables {
   incident: IncidentTable;
   lease: LeaseTable;
   match_seen: MatchSeenTable;
+  notification: NotificationTable;
+  notification_told: NotificationToldTable;
   pause: PauseTable;
   quarantine: QuarantineTable;
   refresh: RefreshTable;

@@ -1,0 +1,39 @@
+/** Date and time of day in a zone, for calendars and for people. */
+
+interface LocalTime {
+  /** `2026-11-21` */
+  readonly date: string;
+  /** `08:05` */
+  readonly time: string;
+}
+
+/** Gives the local date and time at a moment in epoch milliseconds. */
+export type LocalClock = (at: number) => LocalTime;
+
+const localClocks = new Map<string, LocalClock>();
+
+/** Local clock of an IANA zone, kept because it is costly to make. */
+export function localClockOf(timeZone: string): LocalClock {
+  const localTime = localClocks.get(timeZone) ?? createLocalClock(timeZone);
+  localClocks.set(timeZone, localTime);
+  return localTime;
+}
+
+function createLocalClock(timeZone: string): LocalClock {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+  return (at) => {
+    const parts = new Map(format.formatToParts(at).map((part) => [part.type, part.value]));
+    return {
+      date: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
+      time: `${parts.get('hour')}:${parts.get('minute')}`,
+    };
+  };
+}

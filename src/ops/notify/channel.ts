@@ -1,0 +1,160 @@
+/**
+ * Ways in which a message leaves: a signed webhook (Standard Webhooks), or mail. A failure throws;
+ * the caller decides when to try again. Neither uses our certificate for the service, and only
+ * webhooks go through its proxy.
+ */
+import { type Dispatcher, request } from 'undici';
+import type { Config } from '../../config/schema.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorCode, RetryLaterError, toError } from '../../lib/errors.ts';
+import { Secret } from '../../lib/secret.ts';
+import { signatureHeaders } from '../../lib/webhook-signature.ts';
+import type { Message } from './message.ts';
+
+export type ChannelConfig = Config['notify']['channels'][number];
+type To = ChannelConfig['to'];
+
+/** One try of a message. */
+export interface Sending {
+  /** The same at each try, so that who gets it twice can tell. */
+  readonly id: string;
+  /** Epoch ms when the message was made. */
+  readonly at: number;
+  readonly instance: string;
+  readonly message: Message;
+  readonly isTest: boolean;
+}
+
+export interface SendDeps {
+  readonly clock: Clock;
+  /** Connections to an origin. */
+  readonly dispatcher: (origin: string) => Dispatcher;
+  readonly signal: AbortSignal;
+}
+
+const SEND_MS_MAX = 15_000;
+
+function shown(value: string | Secret): string {
+  return value instanceof Secret ? value.reveal() : value;
+}
+
+/** Aborts with the daemon, or after a time. */
+async function withDeadline<T>(
+  { clock, signal }: Pick<SendDeps, 'clock' | 'signal'>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = clock.after(SEND_MS_MAX, () => late.abort(new Error('no answer in time')));
+  const either = AbortSignal.any([signal, late.signal]);
+  const { promise: broken, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(toError(either.reason));
+  either.addEventListener('abort', onAbort, { once: true });
+  try {
+    either.throwIfAborted();
+    return await Promise.race([work(either), broken]);
+  } finally {
+    timer.cancel();
+    either.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Calls an address and wants a 2xx; the answer's words are left alone. */
+export async function callAddress(
+  { dispatcher, clock, signal }: SendDeps,
+  address: string | Secret,
+  sent: { readonly headers: Readonly<Record<string, string>>; readonly body: string } | undefined,
+): Promise<void> {
+  const url = new URL(shown(address));
+  const statusCode = await withDeadline({ clock, signal }, async (either) => {
+    const answer = await request(url, {
+      method: sent === undefined ? 'GET' : 'POST',
+      headers: { 'user-agent': 'selvedge', ...sent?.headers },
+      body: sent?.body ?? null,
+      dispatcher: dispatcher(url.origin),
+      signal: either,
+    });
+    await answer.body.dump();
+    return answer.statusCode;
+  });
+  if (statusCode >= 200 && statusCode < 300) return;
+  throw new RetryLaterError('notify.refused', `${url.host} answered ${statusCode}`);
+}
+
+async function sendWebhook(
+  deps: SendDeps,
+  { url, secret }: NonNullable<To['webhook']>,
+  { id, at, instance, message, isTest }: Sending,
+): Promise<void> {
+  const type = isTest ? 'selvedge.test' : 'selvedge.notification';
+  const data = { instance, ...message };
+  const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+  const signed = signatureHeaders(secret.reveal(), { id, at: deps.clock.now(), body });
+  const headers = { 'content-type': 'application/json', ...signed };
+  await callAddress(deps, url, { headers, body });
+}
+
+/** Words of nodemailer's errors name the server's answer, which may repeat an address. */
+function mailFailure(host: string, thrown: unknown): Error {
+  const error = toError(thrown);
+  const answer = 'responseCode' in error ? ` ${String(error.responseCode)}` : '';
+  const message = `${host} took no mail: ${errorCode(error).split('\n')[0]}${answer}`;
+  return new RetryLaterError('notify.refused', message, { cause: error });
+}
+
+async function sendMail(
+  deps: SendDeps,
+  { host, port, tls, user, password, from, to }: NonNullable<To['smtp']>,
+  { id, message }: Sending,
+): Promise<string | undefined> {
+  // Loaded when it is needed: most installations send no mail.
+  const { createTransport } = await import('nodemailer');
+  const transport = createTransport({
+    host,
+    port,
+    secure: tls === 'tls',
+    requireTLS: tls === 'starttls',
+    ignoreTLS: tls === 'none',
+    tls: { rejectUnauthorized: true },
+    connectionTimeout: SEND_MS_MAX,
+    greetingTimeout: SEND_MS_MAX,
+    socketTimeout: SEND_MS_MAX,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...(user && password ? { auth: { user: shown(user), pass: password.reveal() } } : {}),
+  });
+  const domain = from.slice(from.lastIndexOf('@') + 1);
+  const { subject, text } = message;
+  const headers = { 'Auto-Submitted': 'auto-generated' };
+  try {
+    const { rejected } = await withDeadline(deps, () =>
+      transport.sendMail({
+        ...{ from, to: [...to], subject, text, headers },
+        messageId: `<${id}@${domain}>`,
+      }),
+    );
+    // Sent again it would come twice to the others.
+    if (rejected.length === 0) return undefined;
+    return `${host} refused ${rejected.length} of ${to.length} addresses`;
+  } catch (thrown) {
+    if (deps.signal.aborted) throw thrown;
+    throw mailFailure(host, thrown);
+  } finally {
+    transport.close();
+  }
+}
+
+/** Gives what is odd about a message that has left; undefined: nothing. */
+export async function send(
+  deps: SendDeps,
+  { webhook, smtp }: To,
+  one: Sending,
+): Promise<string | undefined> {
+  if (webhook) await sendWebhook(deps, webhook, one);
+  return smtp ? sendMail(deps, smtp, one) : undefined;
+}
+
+/** Where a channel leads, without what may be secret. */
+export function placeOf({ webhook, smtp }: To): string {
+  if (webhook) return `webhook at ${new URL(shown(webhook.url)).host}`;
+  return smtp ? `mail by ${smtp.host}` : '';
+}

@@ -1,0 +1,145 @@
+/**
+ * Words of a message: numbers, causes, the oldest things by their ids, and the command that shows
+ * the rest. No names, addresses or amounts: mail is read by many, and kept for long.
+ */
+import type { NotifyEvent } from '../../config/schema/notify.ts';
+import type { LocalClock } from '../../lib/local-time.ts';
+import type { News } from './news.ts';
+
+/** As it is stored and sent; times are ISO 8601 in UTC. */
+export interface Message {
+  readonly subject: string;
+  readonly text: string;
+  readonly causes: readonly ToldCause[];
+}
+
+interface ToldCause {
+  readonly event: NotifyEvent;
+  readonly cause: string;
+  readonly count: number;
+  readonly says: string;
+  readonly oldest: readonly { readonly id: number; readonly since: string }[];
+  /** Command that shows more. */
+  readonly look: string;
+}
+
+interface Words {
+  /** `3 held`, in the subject. */
+  readonly short: string;
+  readonly says: (news: News) => string;
+  readonly look: (news: News) => string;
+}
+
+/** Holds that no rule of its own stands for. */
+const HOLD_CODES: Readonly<Record<string, string>> = {
+  safeguard: 'by a safeguard',
+  empty_delivery: 'because they have no lines',
+  unread: 'because a part of them cannot be read',
+  could_not_evaluate: 'because a fact is not known',
+  rules_disagree: 'because rules disagree',
+};
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+function deliveries({ count }: News): string {
+  return counted(count, 'delivery', 'deliveries');
+}
+
+function firstId({ oldest }: News): string {
+  return String(oldest[0]?.id ?? '');
+}
+
+const WORDS: Readonly<Record<NotifyEvent, Words>> = {
+  held: {
+    short: 'held',
+    says: (news) =>
+      `${deliveries(news)} held ${HOLD_CODES[news.cause] ?? `by the rule ${news.cause}`}`,
+    look: () => 'selvedge deliveries list --held',
+  },
+  overdue: {
+    short: 'overdue',
+    says: (news) => {
+      const why = HOLD_CODES[news.cause] ?? `by the rule ${news.cause}`;
+      return `${deliveries(news)} held ${why} for longer than they may be`;
+    },
+    look: () => 'selvedge deliveries list --held',
+  },
+  unknown_outcome: {
+    short: 'of unknown outcome',
+    says: ({ count, cause }) => {
+      const pushes = counted(count, 'push', 'pushes');
+      if (cause === 'needs_a_person') return `${pushes} that only a person can resolve`;
+      return `${pushes} whose outcome is unknown; the service is asked again and again`;
+    },
+    look: ({ cause }) =>
+      cause === 'needs_a_person'
+        ? 'selvedge outbox list --needs-attention'
+        : 'selvedge outbox list --state in_doubt',
+  },
+  suspicious_run: {
+    short: 'suspicious',
+    says: ({ cause }) => `the list of ${cause} came with data that cannot be right, or all changed`,
+    look: (news) =>
+      `selvedge sync show ${news.cause}; if it is right: selvedge sync release ${firstId(news)}`,
+  },
+  disarmed: {
+    short: 'disarmed',
+    says: ({ cause }) =>
+      cause === 'reject_breaker'
+        ? 'a limit of rejects was reached: no rule rejects any more'
+        : `the rule ${cause} is not armed any more: it rejects nothing`,
+    look: ({ cause }) =>
+      cause === 'reject_breaker'
+        ? 'selvedge rules queue'
+        : 'selvedge audit list --action rules.disarm',
+  },
+};
+
+export interface Reader {
+  /** Name of the daemon (`instance`). */
+  readonly instance: string;
+  readonly timeZone: string;
+  readonly localTime: LocalClock;
+}
+
+function paragraph(news: News, { says, look, oldest }: ToldCause, { localTime }: Reader): string {
+  const shown = news.oldest.map(({ id, since }) => {
+    const { date, time } = localTime(since);
+    return `${id === null ? '' : `${id}, `}since ${date} ${time}`;
+  });
+  const head = oldest.length > 1 ? 'the oldest: ' : '';
+  return `${says}\n  ${head}${shown.join('; ')}\n  ${look}`;
+}
+
+export function composeMessage(news: readonly News[], reader: Reader): Message {
+  const causes = news.map((one): ToldCause => {
+    const words = WORDS[one.event];
+    const known = one.oldest.flatMap(({ id, since }) =>
+      id === null ? [] : [{ id, since: new Date(since).toISOString() }],
+    );
+    const { event, cause, count } = one;
+    return { event, cause, count, says: words.says(one), oldest: known, look: words.look(one) };
+  });
+  const totals = Map.groupBy(causes, ({ event }) => event);
+  const short = [...totals].map(([event, of]) => {
+    return `${of.reduce((sum, { count }) => sum + count, 0)} ${WORDS[event].short}`;
+  });
+  const paragraphs = causes.flatMap((told, index) => {
+    const one = news[index];
+    return one === undefined ? [] : [paragraph(one, told, reader)];
+  });
+  const foot = `Times are those of ${reader.timeZone}. Selvedge, ${reader.instance}.`;
+  return {
+    subject: `[selvedge ${reader.instance}] ${short.join(', ')}`,
+    text: `${[...paragraphs, foot].join('\n\n')}\n`,
+    causes,
+  };
+}
+
+/** A message that says nothing, for `selvedge notify test`. */
+export function testMessage(channel: string, { instance }: Pick<Reader, 'instance'>): Message {
+  const text = `A test of the channel ${channel} of Selvedge, ${instance}. Nothing has happened.\n`;
+  return { subject: `[selvedge ${instance}] test of ${channel}`, text, causes: [] };
+}

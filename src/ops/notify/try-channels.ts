@@ -1,0 +1,52 @@
+/** Sends a test through each channel, for a person who waits for what comes of it. */
+import { toError } from '../../lib/errors.ts';
+import type { Scrubber } from '../../lib/secret.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
+import type { Store } from '../../store/store.ts';
+import { placeOf, type SendDeps, send } from './channel.ts';
+import type { Channel } from './digest.ts';
+import { testMessage } from './message.ts';
+
+export interface TriedChannel {
+  readonly channel: string;
+  readonly to: string;
+  /** Null: it was taken. */
+  readonly error: string | null;
+  /** Odd all the same; null: nothing. */
+  readonly note: string | null;
+}
+
+export interface TryDeps extends SendDeps {
+  readonly store: Store;
+  readonly instance: string;
+  readonly scrub: Scrubber['scrub'];
+}
+
+async function tryChannel(deps: TryDeps, { name, to }: Channel): Promise<TriedChannel> {
+  const { clock, instance, scrub } = deps;
+  const at = clock.now();
+  const message = testMessage(name, deps);
+  const sending = { id: `${instance}_test_${name}_${at}`, at, instance, message, isTest: true };
+  try {
+    const place = placeOf(to);
+    const tried = await send(deps, to, sending).then(
+      (note) => ({ error: null, note: note ?? null }),
+      (thrown: unknown) => ({ error: scrub(toError(thrown).message), note: null }),
+    );
+    return { channel: name, to: place, ...tried };
+  } catch (thrown) {
+    // A secret that is out of reach.
+    return { channel: name, to: '', error: scrub(toError(thrown).message), note: null };
+  }
+}
+
+export async function tryChannels(
+  deps: TryDeps,
+  channels: readonly Channel[],
+  who: Actor,
+): Promise<readonly TriedChannel[]> {
+  const tried = await Promise.all(channels.map((channel) => tryChannel(deps, channel)));
+  const act = { action: 'notify.test', subject: 'channels', detail: { tried } };
+  await writeAudit(deps.store.db, { ...who, ...act }, deps.clock.now());
+  return tried;
+}
