@@ -270,8 +270,11 @@ CREATE TABLE sales_order (
   source TEXT NOT NULL,
   -- When the order was last read with all that belongs to it. Null: never.
   details_read_at INTEGER,
-  unread TEXT
+  unread TEXT,
+  -- When a person had what it says of people forgotten: none of that is written again. Null: never.
+  forgotten_at INTEGER
 ) STRICT;
+CREATE INDEX sales_order_forgotten ON sales_order (order_id) WHERE forgotten_at IS NOT NULL;
 CREATE INDEX sales_order_reference ON sales_order (reference);
 CREATE INDEX sales_order_open ON sales_order (order_id) WHERE completed = 0;
 -- Deliveries of one customer share one credit.
@@ -846,7 +849,9 @@ CREATE TABLE fact_snapshot (
   facts BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Append-only journal, chained by hash: each decision, on which facts, by which rules.
+-- Append-only journal, chained by hash: each decision, on which facts, by which rules. Of the texts
+-- that may tell of people (reason, shadow, evaluation) the hash covers the digests alone, so that
+-- they can be forgotten; an evaluation then begins with what the digests were, and the facts go.
 CREATE TABLE decision (
   decision_id INTEGER PRIMARY KEY AUTOINCREMENT,
   order_delivery_id INTEGER NOT NULL,
@@ -876,6 +881,13 @@ CREATE INDEX decision_delivery ON decision (order_delivery_id, decision_id);
 CREATE INDEX decision_day ON decision (at, outcome, actor, rules);
 CREATE INDEX decision_said ON decision (order_delivery_id, actor, decision_id, outcome);
 CREATE TRIGGER decision_is_final BEFORE UPDATE ON decision
+WHEN substr(NEW.evaluation, 1, 13) <> CAST('{"forgotten":' AS BLOB) OR NEW.hash <> OLD.hash
+  OR NEW.previous_hash <> OLD.previous_hash OR NEW.decision_id <> OLD.decision_id
+  OR NEW.order_delivery_id <> OLD.order_delivery_id OR NEW.order_id <> OLD.order_id
+  OR NEW.at <> OLD.at OR NEW.actor <> OLD.actor OR NEW.outcome <> OLD.outcome
+  OR NEW.rules <> OLD.rules OR NEW.facts_digest <> OLD.facts_digest OR NEW.mode <> OLD.mode
+  OR NEW.trigger <> OLD.trigger OR NEW.rule_set_hash <> OLD.rule_set_hash
+  OR NEW.said <> OLD.said OR NEW.matched <> OLD.matched OR NEW.lapsed <> OLD.lapsed
 BEGIN
   SELECT RAISE(ABORT, 'decisions are append-only');
 END;

@@ -1,6 +1,7 @@
 /**
  * The decision journal: append-only and chained by hash, so that a missing or altered entry
- * shows. A decision, its facts and, when it has one, its push are one transaction.
+ * shows. A decision, its facts and, when it has one, its push are one transaction. Facts and texts
+ * of a forgotten order go; the chain has their digests (journal/forget.ts).
  */
 import { deflateSync, inflateSync } from 'node:zlib';
 import { canonicalJson, sha256 } from '../lib/json.ts';
@@ -8,7 +9,13 @@ import type { Evaluation } from '../rules/evaluate.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
-import { packEvaluation, type StoredEvaluation, unpackEvaluation } from './evaluations.ts';
+import {
+  keptDigests,
+  packEvaluation,
+  type StoredEvaluation,
+  type TextDigests,
+  unpackEvaluation,
+} from './journal/evaluations.ts';
 
 export interface DecisionEntry {
   readonly orderDeliveryId: number;
@@ -59,6 +66,18 @@ function signsOf({ live, rules }: Evaluation) {
   return { said: live.kind, matched: hashes(matched), lapsed: hashes(lapsed) };
 }
 
+/** The hash of an entry covers no more of the texts that may tell of people. */
+export function digestsOf({ reason, shadow, evaluation }: TextDigests): TextDigests {
+  return { reason: sha256(reason), shadow: sha256(shadow), evaluation: sha256(evaluation) };
+}
+
+/** Hash of an entry, of its texts by their digests. */
+function hashOf<Values extends TextDigests>(values: Values): string {
+  return sha256(
+    canonicalJson({ ...values, ...(keptDigests(values.evaluation) ?? digestsOf(values)) }),
+  );
+}
+
 /** Appends an entry and gives its id. */
 export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
   const last = await tx
@@ -89,7 +108,7 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
     .values({
       ...values,
       evaluation: await packEvaluation(tx, entry.ruleSetHash, values.evaluation),
-      hash: sha256(canonicalJson(values)),
+      hash: hashOf(values),
     })
     .returning('decision_id')
     .executeTakeFirstOrThrow();
@@ -98,6 +117,8 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
 
 export interface ChainReport {
   readonly entries: number;
+  /** Entries whose facts and texts were forgotten; their digests are in the chain. */
+  readonly forgotten: number;
   /** The first entry whose hash, link, evaluation or facts are wrong, if any. */
   readonly brokenAt: number | undefined;
 }
@@ -108,6 +129,7 @@ const PAGE_ROWS = 200;
 export async function verifyChain(db: Db): Promise<ChainReport> {
   let previous = GENESIS;
   let entries = 0;
+  let forgotten = 0;
   let last = 0;
   for (;;) {
     const rows = await db
@@ -121,14 +143,17 @@ export async function verifyChain(db: Db): Promise<ChainReport> {
       .limit(PAGE_ROWS)
       .execute();
     for (const { decision_id: id, hash, facts, words, ...row } of rows) {
-      const values = { ...row, evaluation: textIn({ evaluation: row.evaluation, words }) };
-      const linked = values.previous_hash === previous && hash === sha256(canonicalJson(values));
-      if (!linked || digestOf(facts) !== values.facts_digest) return { entries, brokenAt: id };
+      const values = { ...row, evaluation: textIn({ evaluation: row.evaluation, words }) ?? '' };
+      const linked = values.previous_hash === previous && hash === hashOf(values);
+      const isForgotten = facts === null && keptDigests(values.evaluation) !== undefined;
+      const isWhole = isForgotten || digestOf(facts) === values.facts_digest;
+      if (!linked || !isWhole) return { entries, forgotten, brokenAt: id };
+      if (isForgotten) forgotten += 1;
       previous = hash;
       entries += 1;
       last = id;
     }
-    if (rows.length < PAGE_ROWS) return { entries, brokenAt: undefined };
+    if (rows.length < PAGE_ROWS) return { entries, forgotten, brokenAt: undefined };
   }
 }
 

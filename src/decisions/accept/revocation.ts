@@ -11,10 +11,10 @@ import type { Outcome } from '../../rules/combine.ts';
 import { decidingValues, type Evaluation, evaluate, factsInContext } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import { storedEvaluation } from '../evaluations.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
 import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
+import { storedEvaluation } from '../journal/evaluations.ts';
 import {
   basisOf,
   type Candidate,

@@ -7,7 +7,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { storedEvaluation } from '../evaluations.ts';
+import { storedEvaluation } from '../journal/evaluations.ts';
 
 export interface Match {
   readonly decisionId: number;

@@ -4,7 +4,7 @@ import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { storedEvaluation } from '../evaluations.ts';
+import { storedEvaluation } from '../journal/evaluations.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;

@@ -15,7 +15,7 @@ import type { Outcome, RuleResult } from '../../rules/combine.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
-import { storedEvaluation } from '../evaluations.ts';
+import { IS_FORGOTTEN, storedEvaluation } from '../journal/evaluations.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
@@ -110,7 +110,8 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   const facts = await readFacts(db, row.facts_digest);
   if (facts === undefined) {
     const message = `decision ${decisionId} has no replay: its facts are gone`;
-    throw new SelvedgeError('decisions.no_replay', message);
+    const hint = '"selvedge audit list" says whether its order was forgotten';
+    throw new SelvedgeError('decisions.no_replay', message, { hint });
   }
   const recorded = storedEvaluation(row);
   const ruleSet = await ruleSets(row.rule_set_hash);
@@ -175,6 +176,7 @@ async function sampleIds(db: Db, sample: number): Promise<number[]> {
   const rows = await db
     .selectFrom('decision')
     .select('decision_id')
+    .where(({ not }) => not(IS_FORGOTTEN))
     .orderBy('decision_id', 'desc')
     .execute();
   const step = Math.max(1, rows.length / Math.max(1, sample));

@@ -30,9 +30,11 @@ import {
   customerPart,
   type DoneCustomer,
   documentPart,
+  forgetPart,
   forgetter,
   type HandedIn,
   type OutcomeRow,
+  type OwnDocuments,
   outcomeWriter,
   type ReceiptRow,
   receiptWriter,
@@ -61,6 +63,13 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
+  /** States of the documents of an order that are not final yet. */
+  openStates(own: OwnDocuments): string[];
+  /**
+   * Deletes final documents of an order, blanks what their receipts say of mistakes, and leaves no
+   * trace in the file. Gives how many rows there were.
+   */
+  forgetDocuments(own: OwnDocuments): number;
   /** Deletes at most `rows` documents, and outcomes, that ended before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
@@ -338,6 +347,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const writeOutcomes = outcomeWriter(database);
   const forget = forgetter(database);
   const documents = documentPart(database);
+  const own = forgetPart(database);
   return {
     path,
     hasNews: () =>
@@ -360,6 +370,8 @@ export function openExchange(path: string, clock: Clock): Exchange {
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
+    openStates: (which) => run(() => own.openStates(which)),
+    forgetDocuments: (which) => run(() => own.forgetDocuments(which)),
     forget: (endedBefore, rows) => run(() => forget(endedBefore, rows)),
     [Symbol.dispose]: () => {
       database.close();

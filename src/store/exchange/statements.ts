@@ -262,3 +262,45 @@ export function documentPart(database: Database.Database) {
     openDocuments: () => open.all(),
   };
 }
+
+/** Documents of one order: by their numbers, and those under its reference that became none. */
+export interface OwnDocuments {
+  readonly documentIds: readonly number[];
+  readonly reference: string | null;
+  /** Null: the service has no such order. */
+  readonly orderId: number | null;
+}
+
+const OWN = `(document_id in (select value from json_each(@ids))
+  or (kind = 'order' and trim(reference) = @reference collate nocase))`;
+
+export function forgetPart(database: Database.Database) {
+  const open = database
+    .prepare<[object], string>(`select state from receipt where final = 0 and ${OWN}`)
+    .pluck();
+  const dropRows = database.prepare(`delete from intake where intake_id in (
+    select intake_id from receipt where final = 1 and intake_id is not null and ${OWN})`);
+  const blank = database.prepare(`update receipt set problems = '[]' where final = 1 and ${OWN}`);
+  // In a sentence of the rules may stand what a delivery says of people.
+  const blankOutcomes = database.prepare(`update outcome set reason = 'forgotten', problem = null
+    where order_id = @orderId and decided_by = 'daemon'`);
+  const named = ({ documentIds, reference, orderId }: OwnDocuments) => ({
+    orderId,
+    ids: JSON.stringify(documentIds),
+    reference: reference?.trim() ?? null,
+  });
+  const forget = database.transaction((own: OwnDocuments): number => {
+    const { changes } = dropRows.run(named(own));
+    blankOutcomes.run(named(own));
+    return changes + blank.run(named(own)).changes;
+  });
+  return {
+    openStates: (own: OwnDocuments) => open.all(named(own)),
+    forgetDocuments(own: OwnDocuments): number {
+      const rows = forget.immediate(own);
+      // Foreign clients leave what they move; only a file that is written again has none of it.
+      database.exec('vacuum');
+      return rows;
+    },
+  };
+}

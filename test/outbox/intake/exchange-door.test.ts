@@ -232,7 +232,8 @@ describe('the SQL door', () => {
           actor: 'daemon',
         },
         ...{ rule_set_hash: 'h', facts_digest: 'd', mode: 'live', outcome: 'hold', reason: 'big' },
-        ...{ rules: '["hold-big"]', shadow: '{}', evaluation: '{}', previous_hash: 'p', hash: 'h' },
+        ...{ rules: '["hold-big"]', shadow: '{}', said: 'hold', matched: '[]', lapsed: '[]' },
+        ...{ evaluation: Buffer.from('{}'), previous_hash: 'p', hash: 'h' },
       })
       .execute();
     const query = 'SELECT outcome_id, order_delivery_id, outcome, state, reference FROM outcome';
