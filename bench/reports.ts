@@ -74,11 +74,12 @@ function fill(database: Database.Database): void {
       extra)
     select order_id, line_no, barcode, 2, price, '{}' from sales_order_line`);
   run(`${NUMBERS} ${ORDERS}) insert into decision (decision_id, order_delivery_id, order_id, at,
-      trigger, actor, rule_set_hash, facts_digest, mode, outcome, reason, rules, shadow, evaluation,
-      previous_hash, hash)
+      trigger, actor, rule_set_hash, facts_digest, mode, outcome, reason, rules, shadow, said,
+      matched, lapsed, evaluation, previous_hash, hash)
     select i + 1, i + 1, i + 1, ${at(`(i * 1.0 / ${ORDERS})`)}, 'new', 'daemon', 'r', 'f', 'live',
       iif(i % 9 = 0 or i >= ${ORDERS} * 0.995, 'hold', 'accept'), 'why', '["rule-' || (i % 8) ||
-      '"]', '{}', printf('%03000d', i), '', 'h' || i from n`);
+      '"]', '{}', 'accept', '[]', '[]', cast(printf('%01000d', i) as blob), '',
+      'h' || i from n`);
   run(`insert into evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
       evaluated_at)
     select order_delivery_id, decision_id, 'h', 'h', 'r', at from decision`);

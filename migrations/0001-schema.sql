@@ -291,8 +291,11 @@ CREATE TABLE sales_order (
   source TEXT NOT NULL,
   -- When the order was last read with all that belongs to it. Null: never.
   details_read_at INTEGER,
-  unread TEXT
+  unread TEXT,
+  -- When a person had what it says of people forgotten: none of that is written again. Null: never.
+  forgotten_at INTEGER
 ) STRICT;
+CREATE INDEX sales_order_forgotten ON sales_order (order_id) WHERE forgotten_at IS NOT NULL;
 CREATE INDEX sales_order_reference ON sales_order (reference);
 CREATE INDEX sales_order_open ON sales_order (order_id) WHERE completed = 0;
 -- Deliveries of one customer share one credit.
@@ -854,7 +857,9 @@ WHERE last_duplicate_at IS NOT NULL;
 CREATE TABLE rule_set (
   hash TEXT PRIMARY KEY,
   first_used_at INTEGER NOT NULL,
-  files TEXT NOT NULL
+  files TEXT NOT NULL,
+  -- Its first evaluation in the journal, deflated: what the others repeat of it is not stored again.
+  words BLOB
 ) STRICT, WITHOUT ROWID;
 
 -- Facts that decisions were made on, by their digest.
@@ -865,7 +870,9 @@ CREATE TABLE fact_snapshot (
   facts BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Append-only journal, chained by hash: each decision, on which facts, by which rules.
+-- Append-only journal, chained by hash: each decision, on which facts, by which rules. Of the texts
+-- that may tell of people (reason, shadow, evaluation) the hash covers the digests alone, so that
+-- they can be forgotten; an evaluation then begins with what the digests were, and the facts go.
 CREATE TABLE decision (
   decision_id INTEGER PRIMARY KEY AUTOINCREMENT,
   order_delivery_id INTEGER NOT NULL,
@@ -880,8 +887,14 @@ CREATE TABLE decision (
   reason TEXT NOT NULL,
   rules TEXT NOT NULL,
   shadow TEXT NOT NULL,
-  -- Every rule with its clauses and operand values, as explained to people.
-  evaluation TEXT NOT NULL,
+  -- Outcome of the live rules, whatever became of it.
+  said TEXT NOT NULL,
+  -- Hashes of the reject rules that matched, and of the hold rules whose time was up.
+  matched TEXT NOT NULL,
+  lapsed TEXT NOT NULL,
+  -- Every rule with its clauses and operand values, as explained to people: JSON, deflated with the
+  -- words of the rule set as its dictionary. The hash is over the JSON.
+  evaluation BLOB NOT NULL,
   previous_hash TEXT NOT NULL,
   hash TEXT NOT NULL UNIQUE
 ) STRICT;
@@ -889,6 +902,13 @@ CREATE INDEX decision_delivery ON decision (order_delivery_id, decision_id);
 CREATE INDEX decision_day ON decision (at, outcome, actor, rules);
 CREATE INDEX decision_said ON decision (order_delivery_id, actor, decision_id, outcome);
 CREATE TRIGGER decision_is_final BEFORE UPDATE ON decision
+WHEN substr(NEW.evaluation, 1, 13) <> CAST('{"forgotten":' AS BLOB) OR NEW.hash <> OLD.hash
+  OR NEW.previous_hash <> OLD.previous_hash OR NEW.decision_id <> OLD.decision_id
+  OR NEW.order_delivery_id <> OLD.order_delivery_id OR NEW.order_id <> OLD.order_id
+  OR NEW.at <> OLD.at OR NEW.actor <> OLD.actor OR NEW.outcome <> OLD.outcome
+  OR NEW.rules <> OLD.rules OR NEW.facts_digest <> OLD.facts_digest OR NEW.mode <> OLD.mode
+  OR NEW.trigger <> OLD.trigger OR NEW.rule_set_hash <> OLD.rule_set_hash
+  OR NEW.said <> OLD.said OR NEW.matched <> OLD.matched OR NEW.lapsed <> OLD.lapsed
 BEGIN
   SELECT RAISE(ABORT, 'decisions are append-only');
 END;
@@ -1267,6 +1287,49 @@ CREATE TABLE intake_key (
   PRIMARY KEY (client, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX intake_key_at ON intake_key (at);
+
+-- What the ERP is told of deliveries: what was decided and is so at the service, or was refused
+-- there. A decision that has a push is told at the end of that, any other at once; not what was
+-- only tried (modes observe and shadow), planned or called off.
+CREATE TABLE outcome (
+  outcome_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  decision_id INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('confirmed', 'refused')),
+  -- Why it was refused.
+  problem TEXT,
+  at INTEGER NOT NULL,
+  -- 1: exchange.db does not have it yet.
+  row_due INTEGER NOT NULL DEFAULT 1,
+  callback_due_at INTEGER,
+  callback_attempts INTEGER NOT NULL DEFAULT 0,
+  callback_error TEXT
+) STRICT;
+CREATE INDEX outcome_row_due ON outcome (outcome_id) WHERE row_due = 1;
+CREATE INDEX outcome_callback_due ON outcome (callback_due_at) WHERE callback_due_at IS NOT NULL;
+CREATE INDEX outcome_decision ON outcome (decision_id);
+CREATE INDEX outcome_at ON outcome (at);
+-- Nothing is sent for a hold, and nothing for what somebody did in the service.
+CREATE TRIGGER decision_has_outcome AFTER INSERT ON decision
+WHEN NEW.actor = 'external' OR (NEW.mode = 'live' AND NEW.outcome IN ('hold', 'release'))
+BEGIN
+  INSERT INTO outcome (decision_id, state, at, callback_due_at)
+  VALUES (NEW.decision_id, 'confirmed', NEW.at, NEW.at);
+END;
+-- In the transaction of the decision: it is told at the end of its push.
+CREATE TRIGGER push_has_outcome_later AFTER INSERT ON outbox
+WHEN NEW.decision_id IS NOT NULL
+BEGIN
+  DELETE FROM outcome WHERE decision_id = NEW.decision_id;
+END;
+CREATE TRIGGER push_has_outcome AFTER UPDATE OF state ON outbox
+WHEN NEW.decision_id IS NOT NULL AND NEW.state IN ('confirmed', 'refused')
+  AND OLD.state <> NEW.state
+BEGIN
+  INSERT INTO outcome (decision_id, state, problem, at, callback_due_at)
+  SELECT NEW.decision_id, NEW.state, iif(NEW.state = 'refused', NEW.last_error, NULL),
+    NEW.ended_at, NEW.ended_at
+  WHERE NEW.ended_at IS NOT NULL;
+END;
 
 -- ---- Notifications (ops/) ---------------------------------------------------------------------
 

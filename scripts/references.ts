@@ -1,6 +1,6 @@
 /**
  * Writes the reference pages of docs/ and the JSON Schema of rules from the code: `npm run
- * references`. The pages are facts, views, commands, settings and metrics;
+ * references`. The pages are facts, views, commands, settings, metrics and openapi.json;
  * test/documents/references.test.ts holds that they are current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { commandsFor } from '../src/cli/commands.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { runCli } from '../src/cli/program.ts';
 import { createScrubber } from '../src/lib/secret.ts';
+import { localApiDocument } from '../src/local-api/openapi/document.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../src/ops/metrics/table.ts';
 import { viewsMarkdown } from '../src/report/views.ts';
 import { factsMarkdown } from '../src/rules/facts/docs.ts';
@@ -162,6 +163,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 
 if (import.meta.main) {
   for (const [name, text] of await referencePages()) writeFileSync(`${root}docs/${name}`, text);
+  writeFileSync(`${root}docs/openapi.json`, JSON.stringify(localApiDocument()));
   const schema = `${JSON.stringify(rulesJsonSchema(), null, 2)}\n`;
   writeFileSync(`${root}config/rules/rules.schema.json`, schema);
 }

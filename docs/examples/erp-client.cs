@@ -30,7 +30,7 @@ using (var transaction = connection.BeginTransaction(deferred: false))   // BEGI
 using var select = connection.CreateCommand();
 select.CommandText = """
     SELECT state, final, order_no, problems, next_step
-    FROM receipt WHERE kind = 'order' AND reference = $reference ORDER BY receipt_id DESC LIMIT 1
+    FROM v_document WHERE kind = 'order' AND reference = $reference
     """;
 select.Parameters.AddWithValue("$reference", order.Number);
 using var reader = select.ExecuteReader();

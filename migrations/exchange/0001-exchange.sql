@@ -27,7 +27,8 @@ CREATE TABLE receipt (
   -- the document is taken, and for one that was refused at the door.
   document_id INTEGER,
   kind TEXT NOT NULL,
-  reference TEXT NOT NULL,
+  -- Letters' case makes no difference to which document it is.
+  reference TEXT NOT NULL COLLATE NOCASE,
   state TEXT NOT NULL,
   -- 1: the state does not change any more.
   final INTEGER NOT NULL DEFAULT 0 CHECK (final IN (0, 1)),
@@ -48,6 +49,28 @@ CREATE INDEX receipt_document ON receipt (document_id);
 CREATE INDEX receipt_reference ON receipt (reference, kind);
 CREATE INDEX receipt_waiting ON receipt (receipt_id) WHERE state = 'waiting';
 CREATE INDEX receipt_ended ON receipt (ended_at) WHERE final = 1;
+
+-- A public contract, described in docs/views.md. A reference may have several receipts: the same
+-- document again, a correction, or another one that was refused. What still waits counts first,
+-- then the document that is under way or at the service, then the last word.
+CREATE VIEW v_document AS
+SELECT
+  r.kind, r.reference, r.state, r.final, r.order_id, r.order_no, r.deliveries,
+  r.pending_refund_id, r.refund_id, r.problems, r.next_step, r.document_id, r.intake_id,
+  (SELECT count(*) FROM receipt a WHERE a.reference = r.reference AND a.kind = r.kind) AS receipts,
+  r.handed_in_at, r.changed_at, r.ended_at
+FROM receipt r
+WHERE r.receipt_id = (
+  SELECT b.receipt_id FROM receipt b WHERE b.reference = r.reference AND b.kind = r.kind
+  ORDER BY
+    CASE
+      WHEN b.state = 'waiting' THEN 0
+      WHEN b.document_id IS NOT NULL AND b.state NOT IN ('refused', 'canceled') THEN 1
+      ELSE 2
+    END,
+    b.receipt_id DESC
+  LIMIT 1
+);
 
 CREATE TRIGGER intake_is_new BEFORE INSERT ON intake
 WHEN EXISTS (SELECT 1 FROM intake WHERE intake_id = NEW.intake_id)
@@ -75,6 +98,38 @@ WHEN OLD.final = 0
 BEGIN
   SELECT RAISE(ABORT, 'receipt: a row stays until it is final');
 END;
+
+-- ---- What became of packed deliveries ------------------------------------------------------
+
+-- A row for each decision that is so at the service, or was refused there; numbers only grow.
+-- Written by the daemon once; the ERP may delete what it has read.
+CREATE TABLE outcome (
+  outcome_id INTEGER PRIMARY KEY,
+  -- The number of the decision in the daemon's journal.
+  decision_id INTEGER NOT NULL,
+  order_delivery_id INTEGER NOT NULL,
+  delivery_no TEXT,
+  order_id INTEGER NOT NULL,
+  order_no TEXT,
+  -- The reference of the order, which the ERP gave it if it came from there.
+  reference TEXT,
+  -- accept, hold, reject, or release (a person left it to the rules again).
+  outcome TEXT NOT NULL,
+  -- confirmed, or refused: the service did not take it.
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  -- A JSON array of the rules that decided.
+  rules TEXT NOT NULL,
+  -- daemon: the rules; external: somebody in the service; else a person here.
+  decided_by TEXT NOT NULL,
+  -- Why the service refused it.
+  problem TEXT,
+  decided_at TEXT NOT NULL,
+  ended_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX outcome_delivery ON outcome (order_delivery_id);
+CREATE INDEX outcome_reference ON outcome (reference);
+CREATE INDEX outcome_ended ON outcome (ended_at);
 
 -- ---- What the ERP knows about its customers ------------------------------------------------
 

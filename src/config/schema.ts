@@ -32,7 +32,6 @@ function storeSection(fields: ContextFields) {
       margin: size('0B', '1000000GiB'),
     }),
     ballast: size('0B', '1GiB'),
-    checkpoint: choice('own', 'external'),
     retention: z.strictObject({
       // Accepted deliveries claim stock and credit by it (decisions/facts/reserved.ts).
       changes: duration('30d', '36500d'),

@@ -19,7 +19,6 @@ import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { createLocalApi } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
-import { pauseRoutes } from '../local-api/pause-routes.ts';
 import { createRecentReads } from '../mirror/refetch-queue.ts';
 import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
@@ -39,7 +38,7 @@ import { createTraits, type Traits } from '../sync/account-traits.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
-import { callRoutes } from './commands/call.ts';
+import { commandRoutes } from './commands/routes.ts';
 import { type Console, createConsole } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
@@ -279,7 +278,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     review: decisions.review,
     outbox: outbox.review,
   });
-  const own = [...routes, pauseRoutes(pauses), callRoutes({ store, service, clock })];
+  const own = [...routes, ...commandRoutes(config, { store, service, clock, pauses })];
   const ofRooms = [
     sync.routes,
     inbox.routes,

@@ -64,7 +64,7 @@ export function createStoreCare(
   const { store } = deps;
   const log = deps.log.child({ room: 'store' });
   const freeBytes = (): number | undefined => deps.space.figures().freeBytes;
-  const checkpoints = createCheckpoints({ ...deps, log, freeBytes }, config.checkpoint === 'own');
+  const checkpoints = createCheckpoints({ ...deps, log, freeBytes });
   const reserved = createReservedSpace(join(dataDir, 'ballast'), config.ballast);
   store.onFull(() => reserved.release());
   const kept = { runs: RUNS_KEPT_MS, incidents: INCIDENTS_KEPT_MS };

@@ -1,12 +1,21 @@
 /**
  * The decision journal: append-only and chained by hash, so that a missing or altered entry
- * shows. A decision, its facts and, when it has one, its push are one transaction.
+ * shows. A decision, its facts and, when it has one, its push are one transaction. Facts and texts
+ * of a forgotten order go; the chain has their digests (journal/forget.ts).
  */
 import { deflateSync, inflateSync } from 'node:zlib';
 import { canonicalJson, sha256 } from '../lib/json.ts';
+import type { Evaluation } from '../rules/evaluate.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
+import {
+  keptDigests,
+  packEvaluation,
+  type StoredEvaluation,
+  type TextDigests,
+  unpackEvaluation,
+} from './journal/evaluations.ts';
 
 export interface DecisionEntry {
   readonly orderDeliveryId: number;
@@ -23,7 +32,7 @@ export interface DecisionEntry {
   readonly rules: readonly string[];
   /** The outcome with shadow rules counted as live. */
   readonly shadow: unknown;
-  readonly evaluation: unknown;
+  readonly evaluation: Evaluation;
 }
 
 /** The hash that the first entry is chained to. */
@@ -49,6 +58,26 @@ export function storedFacts(facts: Uint8Array): Facts {
   return JSON.parse(textOf(facts));
 }
 
+/** What of an evaluation is searched for. */
+function signsOf({ live, rules }: Evaluation) {
+  const matched = rules.filter(({ action, value }) => action === 'reject' && value === true);
+  const lapsed = rules.filter((rule) => rule.lapsed !== undefined);
+  const hashes = (some: Evaluation['rules']) => JSON.stringify(some.map(({ hash }) => hash));
+  return { said: live.kind, matched: hashes(matched), lapsed: hashes(lapsed) };
+}
+
+/** The hash of an entry covers no more of the texts that may tell of people. */
+export function digestsOf({ reason, shadow, evaluation }: TextDigests): TextDigests {
+  return { reason: sha256(reason), shadow: sha256(shadow), evaluation: sha256(evaluation) };
+}
+
+/** Hash of an entry, of its texts by their digests. */
+function hashOf<Values extends TextDigests>(values: Values): string {
+  return sha256(
+    canonicalJson({ ...values, ...(keptDigests(values.evaluation) ?? digestsOf(values)) }),
+  );
+}
+
 /** Appends an entry and gives its id. */
 export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
   const last = await tx
@@ -70,12 +99,17 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
     reason: entry.reason,
     rules: JSON.stringify(entry.rules),
     shadow: JSON.stringify(entry.shadow),
+    ...signsOf(entry.evaluation),
     evaluation: JSON.stringify(entry.evaluation),
     previous_hash: last?.hash ?? GENESIS,
   };
   const row = await tx
     .insertInto('decision')
-    .values({ ...values, hash: sha256(canonicalJson(values)) })
+    .values({
+      ...values,
+      evaluation: await packEvaluation(tx, entry.ruleSetHash, values.evaluation),
+      hash: hashOf(values),
+    })
     .returning('decision_id')
     .executeTakeFirstOrThrow();
   return row.decision_id;
@@ -83,7 +117,9 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
 
 export interface ChainReport {
   readonly entries: number;
-  /** The first entry whose hash, link or facts are wrong, if any. */
+  /** Entries whose facts and texts were forgotten; their digests are in the chain. */
+  readonly forgotten: number;
+  /** The first entry whose hash, link, evaluation or facts are wrong, if any. */
   readonly brokenAt: number | undefined;
 }
 
@@ -93,25 +129,40 @@ const PAGE_ROWS = 200;
 export async function verifyChain(db: Db): Promise<ChainReport> {
   let previous = GENESIS;
   let entries = 0;
+  let forgotten = 0;
   let last = 0;
   for (;;) {
     const rows = await db
       .selectFrom('decision as d')
       .leftJoin('fact_snapshot as f', 'f.digest', 'd.facts_digest')
+      .leftJoin('rule_set as s', 's.hash', 'd.rule_set_hash')
       .selectAll('d')
-      .select('f.facts')
+      .select(['f.facts', 's.words'])
       .where('d.decision_id', '>', last)
       .orderBy('d.decision_id')
       .limit(PAGE_ROWS)
       .execute();
-    for (const { decision_id: id, hash, facts, ...values } of rows) {
-      const linked = values.previous_hash === previous && hash === sha256(canonicalJson(values));
-      if (!linked || digestOf(facts) !== values.facts_digest) return { entries, brokenAt: id };
+    for (const { decision_id: id, hash, facts, words, ...row } of rows) {
+      const values = { ...row, evaluation: textIn({ evaluation: row.evaluation, words }) ?? '' };
+      const linked = values.previous_hash === previous && hash === hashOf(values);
+      const isForgotten = facts === null && keptDigests(values.evaluation) !== undefined;
+      const isWhole = isForgotten || digestOf(facts) === values.facts_digest;
+      if (!linked || !isWhole) return { entries, forgotten, brokenAt: id };
+      if (isForgotten) forgotten += 1;
       previous = hash;
       entries += 1;
       last = id;
     }
-    if (rows.length < PAGE_ROWS) return { entries, brokenAt: undefined };
+    if (rows.length < PAGE_ROWS) return { entries, forgotten, brokenAt: undefined };
+  }
+}
+
+/** Undefined: it is not what was stored. */
+function textIn(stored: StoredEvaluation): string | undefined {
+  try {
+    return unpackEvaluation(stored);
+  } catch {
+    return undefined;
   }
 }
 

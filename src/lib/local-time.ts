@@ -19,6 +19,8 @@ export function localClockOf(timeZone: string): LocalClock {
   return localTime;
 }
 
+const MINUTE_MS = 60_000;
+
 function createLocalClock(timeZone: string): LocalClock {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
@@ -29,11 +31,18 @@ function createLocalClock(timeZone: string): LocalClock {
     hour: '2-digit',
     minute: '2-digit',
   });
-  return (at) => {
+  let last: { readonly minute: number; readonly time: LocalTime } | undefined;
+  const read = (at: number): LocalTime => {
     const parts = new Map(format.formatToParts(at).map((part) => [part.type, part.value]));
     return {
       date: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
       time: `${parts.get('hour')}:${parts.get('minute')}`,
     };
+  };
+  // Formatting is slow, and thousands of deliveries are evaluated in one minute.
+  return (at) => {
+    const minute = Math.floor(at / MINUTE_MS);
+    if (last?.minute !== minute) last = { minute, time: read(at) };
+    return last.time;
   };
 }

@@ -1,5 +1,6 @@
 /**
- * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`.
+ * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`,
+ * and `/api/outcomes` of deliveries.
  * Each program has a token of its own from the configuration, which opens nothing else here. The
  * answer to a hand-in is its receipt, whatever came of it:
  *
@@ -10,7 +11,6 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import { requestProblem } from '../lib/http-server.ts';
@@ -25,9 +25,11 @@ import {
   readEnvelope,
 } from '../outbox/intake/envelope.ts';
 import { type Intake, invalid, type SubmitResult } from '../outbox/intake/intake.ts';
+import { outcomesAfter } from '../outbox/intake/outcomes.ts';
 import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
+import { findQuery, idParams, keyHeader, outcomesQuery } from './openapi/schemas.ts';
 
 export interface IntakeRouteDeps {
   readonly store: Store;
@@ -42,11 +44,6 @@ const KINDS: Readonly<Record<string, string>> = {
   '/api/orders': 'order',
   '/api/pending-refunds': 'pending_refund',
 };
-
-const keyHeader = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,200}$/)
-  .optional();
 
 const REFUSED_WITH = { invalid: 422, conflict: 409, key_reused: 409 } as const;
 
@@ -132,8 +129,20 @@ async function submit(
     : refuse(reply, 500, 'failed', 'see the log of the daemon');
 }
 
-const idParams = z.object({ id: z.string().regex(/^\d{1,15}$/) });
-const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
+const OUTCOMES_MAX = 500;
+
+/** What became of deliveries, by the numbers that a program has read up to. */
+function installOutcomes(app: FastifyInstance, { store }: IntakeRouteDeps): void {
+  app.get('/api/outcomes', async (request, reply) => {
+    const query = outcomesQuery.safeParse(request.query);
+    if (!query.success) {
+      const message = 'ask with ?after=…, the outcomeId of the last one that you have; 0 at first';
+      return refuse(reply, 400, 'bad_request', message);
+    }
+    const after = Number(query.data.after);
+    return reply.send({ outcomes: await outcomesAfter(store.db, after, OUTCOMES_MAX) });
+  });
+}
 
 function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
   const { db } = deps.store;
@@ -205,6 +214,7 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
         return submit(deps, request, reply, read.envelope);
       });
       installReading(app, deps);
+      installOutcomes(app, deps);
     },
   };
 }

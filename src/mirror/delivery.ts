@@ -61,6 +61,8 @@ export const DELIVERY: EntityDefinition = {
     ],
   },
   isOfOrder: true,
+  // A link may hold the post code; the number of a parcel says nothing here.
+  personal: { tracking_links: '[]' },
   contradiction: (before, after) => contradicts('delivery', before, after),
 };
 

@@ -25,6 +25,7 @@ import {
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
+import { withoutForgotten } from './forgotten.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import {
   columnOf,
@@ -344,13 +345,14 @@ async function splitContradictions(
 }
 
 /** Writes the rows of one answer. */
-export function upsertRows(
+export async function upsertRows(
   tx: Tx,
   definition: EntityDefinition,
   rows: readonly MirrorRow[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  const prepared = rows.map((row) => prepareRow(definition, row));
+  const kept = await withoutForgotten(tx, definition, rows);
+  const prepared = kept.map((row) => prepareRow(definition, row));
   return upsertPrepared(tx, definition, prepared, provenance);
 }
 

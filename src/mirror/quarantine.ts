@@ -1,8 +1,9 @@
 /** Quarantine: rows that could not be read are kept with the reason, and block nothing. */
 import { type RawBuilder, sql } from 'kysely';
-import { sha256 } from '../lib/json.ts';
+import { isJsonObject, sha256 } from '../lib/json.ts';
 import { deleteByKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { forgottenAmong } from './forgotten.ts';
 import type { Provenance } from './rows/prepared.ts';
 
 export interface RejectedRow {
@@ -13,6 +14,10 @@ export interface RejectedRow {
   readonly reason: string;
 }
 
+function orderOf({ raw }: RejectedRow): number | null {
+  return isJsonObject(raw) && typeof raw.orderId === 'number' ? raw.orderId : null;
+}
+
 /** Stores each row once, with the number of times it arrived. */
 export async function quarantineRows(
   tx: Tx,
@@ -20,8 +25,11 @@ export async function quarantineRows(
   rejected: readonly RejectedRow[],
   provenance: Provenance,
 ): Promise<void> {
+  const forgotten = await forgottenAmong(tx, rejected.map(orderOf));
   for (const row of rejected) {
-    const raw = typeof row.raw === 'string' ? row.raw : JSON.stringify(row.raw);
+    const orderId = orderOf(row);
+    const whole = typeof row.raw === 'string' ? row.raw : JSON.stringify(row.raw);
+    const raw = forgotten.has(orderId) ? JSON.stringify({ orderId }) : whole;
     await tx
       .insertInto('quarantine')
       .values({

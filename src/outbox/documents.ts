@@ -39,6 +39,7 @@ export function unitsOf(amount: string | number): number {
 const amount = z
   .union([z.string(), z.number()], { error: AMOUNT_WANTED })
   .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
+  .meta({ description: 'An amount with at most four decimals, such as "19.95" or 19.95' })
   .transform((written) => formatAmount(unitsOf(written)));
 
 // Control characters are refused: people at the service would see them.
@@ -171,14 +172,15 @@ const styleSchema = z
     }
   });
 
-const SCHEMAS = {
+/** The schema of each kind. */
+export const DOCUMENT_SCHEMAS = {
   order: orderSchema,
   pending_refund: pendingRefundSchema,
   refund_status: refundStatusSchema,
   style: styleSchema,
 } as const;
 
-export type DocumentKind = keyof typeof SCHEMAS;
+export type DocumentKind = keyof typeof DOCUMENT_SCHEMAS;
 export type OrderDocument = z.output<typeof orderSchema>;
 export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
 export type RefundStatusDocument = z.output<typeof refundStatusSchema>;
@@ -192,7 +194,7 @@ export const DOCUMENT_KINDS = [
 ] as const satisfies readonly DocumentKind[];
 
 export function isDocumentKind(kind: string): kind is DocumentKind {
-  return Object.hasOwn(SCHEMAS, kind);
+  return Object.hasOwn(DOCUMENT_SCHEMAS, kind);
 }
 
 export function pathText(path: readonly PropertyKey[]): string {
@@ -212,8 +214,11 @@ function memberNames(schema: unknown): readonly string[] {
 function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
   const first = path[0];
   const section: unknown =
-    typeof first === 'string' ? Reflect.get(SCHEMAS[kind].shape, first) : SCHEMAS[kind];
-  return memberNames(section);
+    typeof first === 'string'
+      ? Reflect.get(DOCUMENT_SCHEMAS[kind].shape, first)
+      : DOCUMENT_SCHEMAS[kind];
+  const names = memberNames(section);
+  return path.length === 0 ? [...names, 'payload'] : names;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -236,6 +241,27 @@ export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   return `must have at most ${issue.maximum} ${unit}`;
 }
 
+const FOUND_CHARS_MAX = 60;
+
+/** Personal data are not repeated: problems are kept with receipts. */
+const PERSONAL = /^shippingAddress\.(?!countryCode$)/;
+
+/** The value that was found, where it is short enough to be recognized by. */
+function foundText({ code, input, path }: z.core.$ZodIssue): string {
+  if (input === undefined || input === '' || PERSONAL.test(pathText(path))) return '';
+  if (typeof input === 'object' && input !== null) {
+    if (code !== 'invalid_type') return '';
+    return Array.isArray(input) ? '; found a list' : '; found a JSON object';
+  }
+  const json = JSON.stringify(input) ?? '';
+  return json.length > FOUND_CHARS_MAX ? '' : `; found ${json}`;
+}
+
+function nearText(word: unknown, known: Iterable<string>): string {
+  const near = typeof word === 'string' ? nearestName(word, known) : undefined;
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
 /** Lists each mistake with its path; `namesAt` returns the names that may stand there. */
 export function problemsOf(
   error: z.core.$ZodError,
@@ -243,12 +269,13 @@ export function problemsOf(
 ): Problem[] {
   return error.issues.flatMap((issue): Problem[] => {
     if (issue.code !== 'unrecognized_keys') {
-      return [{ path: pathText(issue.path), message: issue.message }];
+      const known = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+      const near = nearText(issue.input, known);
+      return [{ path: pathText(issue.path), message: issue.message + foundText(issue) + near }];
     }
     return issue.keys.map((key) => {
-      const near = nearestName(key, namesAt(issue.path));
-      const hint = near === undefined ? '' : `; did you mean ${near}?`;
-      return { path: pathText([...issue.path, key]), message: `is not known here${hint}` };
+      const near = nearText(key, namesAt(issue.path));
+      return { path: pathText([...issue.path, key]), message: `is not known here${near}` };
     });
   });
 }
@@ -266,7 +293,7 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   if (!isJsonObject(payload)) {
     return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
   }
-  const parsed = SCHEMAS[kind].safeParse(payload, { error: wording });
+  const parsed = DOCUMENT_SCHEMAS[kind].safeParse(payload, { error: wording, reportInput: true });
   if (!parsed.success) {
     return { ok: false, problems: problemsOf(parsed.error, (path) => documentNames(kind, path)) };
   }

@@ -16,6 +16,7 @@ export const outboxClockStep: ClockStepHandler = {
     await movePastTimes(tx, 'outbox_evidence', ['at'], step);
     await moveDueTimes(tx, 'outbox', 'due_at', step);
     await moveDueTimes(tx, 'intake', 'callback_due_at', step);
+    await moveDueTimes(tx, 'outcome', 'callback_due_at', step);
   },
 };
 

@@ -12,6 +12,8 @@ import type { ReadTable, TableFile, TableRow } from './text/settings-schema.ts';
 export const DEFAULT_KEY = '*';
 
 const NAMES_MAX = 5;
+/** A number with more of them may be read as another one. */
+const DIGITS_MAX = 15;
 
 interface Reader {
   readonly file: string;
@@ -60,8 +62,11 @@ function parseValue(reader: Reader, line: number, cell: string): TableRow['value
     const hint = 'write 15000 for fifteen thousand, 15.0 or 15,0 for fifteen';
     report(reader, line, `${cell} may be a thousand or a fraction`, { hint });
   }
-  const number = /^-?\d+([.,]\d+)?$/.test(cell) ? cell.replace(',', '.') : undefined;
-  return number === undefined ? cell : Number(number);
+  if (!/^-?\d+([.,]\d+)?$/.test(cell)) return cell;
+  if (cell.replaceAll(/\D/g, '').length > DIGITS_MAX) {
+    report(reader, line, `${cell} has more than ${DIGITS_MAX} digits`, { hint: 'write fewer' });
+  }
+  return Number(cell.replace(',', '.'));
 }
 
 /** A day as 2026-12-24 or, as spreadsheets show it, 24.12.2026 or 24/12/2026 with the day first. */
@@ -210,37 +215,33 @@ function cellValue(value: TableRow['value']): unknown {
   return typeof value === 'number' ? (parseDecimal(String(value)) ?? new Decimal(0n, 0)) : value;
 }
 
-/**
- * A key that has no row of its own gets what `*` has, or what the table of the default key has. The
- * expression library knows maps by their constructor, so this is a Map and no class of its own.
- */
-function withDefault(
-  entries: Iterable<readonly [string, unknown]>,
-  others: ReadonlyMap<string, unknown> | undefined,
-): Map<string, unknown> {
-  const own = new Map(entries);
-  const table = new Map(own);
-  table.get = (key) => own.get(key) ?? own.get(DEFAULT_KEY) ?? others?.get(key);
-  return table;
+/** Rows that a key leads to, parted so that a row that names an earlier key comes first. */
+type Ranked = readonly (readonly TableRow[])[];
+
+function under(key: string, at: number, ranked: Ranked): Ranked {
+  const having = (wanted: string): Ranked =>
+    ranked.map((rows) => rows.filter(({ keys }) => keys[at] === wanted));
+  const [own, rest] = [having(key), key === DEFAULT_KEY ? [] : having(DEFAULT_KEY)];
+  return own.flatMap((rows, rank) => [rows, rest[rank] ?? []]).filter(({ length }) => length > 0);
 }
 
-function level(
-  rows: readonly TableRow[],
-  at: number,
-  others?: ReadonlyMap<string, unknown>,
-): Map<string, unknown> {
-  const groups = Map.groupBy(rows, ({ keys }) => keys[at] ?? '');
-  const isLast = at + 1 >= (rows[0]?.keys.length ?? 1);
-  if (isLast) {
-    const entries = [...groups].map(([key, [row]]) => [key, row && cellValue(row.value)] as const);
-    return withDefault(entries, others);
-  }
-  const rest = groups.get(DEFAULT_KEY);
-  const fallback = rest ? level(rest, at + 1) : undefined;
-  const entries = [...groups].map(([key, own]) => {
-    return [key, key === DEFAULT_KEY ? fallback : level(own, at + 1, fallback)] as const;
-  });
-  return withDefault(entries, others);
+/** What the rows say once so many keys are known; undefined where there is none. */
+function level(ranked: Ranked, at: number): unknown {
+  const [row] = ranked[0] ?? [];
+  if (!row) return undefined;
+  return at < row.keys.length ? levelByKey(ranked, at) : cellValue(row.value);
+}
+
+/**
+ * A key that no row names gets what `*` has. The expression library knows maps by their
+ * constructor, so this is a Map and no class of its own.
+ */
+function levelByKey(ranked: Ranked, at: number): Map<string, unknown> {
+  const names = new Set(ranked.flatMap((rows) => rows.map(({ keys }) => keys[at] ?? '')));
+  const own = new Map([...names].map((key) => [key, level(under(key, at, ranked), at + 1)]));
+  const table = new Map(own);
+  table.get = (key) => own.get(key) ?? own.get(DEFAULT_KEY);
+  return table;
 }
 
 export function hasDays({ rows }: ReadTable): boolean {
@@ -249,8 +250,6 @@ export function hasDays({ rows }: ReadTable): boolean {
 
 /** The table as conditions see it on a day. */
 export function tableOn({ rows }: ReadTable, day: string): Map<string, unknown> {
-  return level(
-    rows.filter(({ from = FIRST_DAY, until = LAST_DAY }) => from <= day && day <= until),
-    0,
-  );
+  const held = rows.filter(({ from = FIRST_DAY, until = LAST_DAY }) => from <= day && day <= until);
+  return levelByKey([held], 0);
 }

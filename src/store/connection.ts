@@ -16,7 +16,7 @@ const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 export interface ConnectionOptions {
   readonly busyTimeoutMs: number;
-  /** `external`: another program empties the write-ahead log (Litestream). Left out: we do. */
+  /** `external`: the log is written back by hand (the second writer). Left out: SQLite does it. */
   readonly checkpoint?: 'own' | 'external' | undefined;
   /** How much of the database the connection keeps in memory. Left out: 8 MiB. */
   readonly cacheKib?: number | undefined;

@@ -120,6 +120,38 @@ export async function reconcileIncidents<Wanted extends Incident>(
   return { opened, ended };
 }
 
+/** Things by the kind of thing and their keys. */
+export type Things = ReadonlyMap<string, readonly (string | number)[]>;
+
+/** Names what is open about these things, in words. */
+export async function openAbout(db: Db | Tx, things: Things): Promise<string[]> {
+  const found: string[] = [];
+  for (const [entity, keys] of things) {
+    const rows = await db
+      .selectFrom('incident')
+      .select(['kind', 'key'])
+      .where('entity', '=', entity)
+      .where(inKeys('key', keys.map(String)))
+      .where('resolved_at', 'is', null)
+      .execute();
+    found.push(...rows.map(({ kind, key }) => `an incident is open (${kind} ${entity} ${key})`));
+  }
+  return found;
+}
+
+/** Blanks the details of ended incidents about these things. */
+export async function forgetIncidents(tx: Tx, things: Things): Promise<void> {
+  for (const [entity, keys] of things) {
+    await tx
+      .updateTable('incident')
+      .set({ detail: '{}' })
+      .where('entity', '=', entity)
+      .where(inKeys('key', keys.map(String)))
+      .where('resolved_at', 'is not', null)
+      .execute();
+  }
+}
+
 /** Deletes some ended incidents that are old enough and gives how many. */
 export async function deleteOldIncidents(tx: Tx, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from incident where id in (

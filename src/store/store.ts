@@ -13,7 +13,7 @@ import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, isDiskFull, isStoreUnusable, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, missingTriggers, pendingMigrations } from './migrate.ts';
-import { asDiskFullError } from './space.ts';
+import { asDiskFullError, copyBytes, requireRoom } from './space.ts';
 import type { Tables } from './tables.ts';
 import {
   asCorruptionError,
@@ -41,8 +41,7 @@ export interface StoreOptions extends ConnectionOptions {
 
 /** The mirror as the configuration describes it. */
 export function storeOptions({ dataDir, store }: Pick<Config, 'dataDir' | 'store'>): StoreOptions {
-  const { busyTimeout: busyTimeoutMs, checkpoint } = store;
-  return { path: join(dataDir, 'mirror.db'), busyTimeoutMs, checkpoint };
+  return { path: join(dataDir, 'mirror.db'), busyTimeoutMs: store.busyTimeout };
 }
 
 export interface Store {
@@ -65,6 +64,9 @@ interface CheckpointResult {
   readonly checkpointed: number;
 }
 
+/** Times the size of the database: in the log, and in a temporary file. */
+const ROOM_TO_WRITE_AGAIN = 2;
+
 type FirstWriter = Pick<SqliteStore, 'writeHandOff' | 'files'>;
 
 export class SqliteStore implements Store {
@@ -76,7 +78,7 @@ export class SqliteStore implements Store {
   /** Pages of the log after which a commit writes it back, unless the other writer does. */
   readonly #autoCheckpoint: number;
   #leavesCheckpoint = false;
-  /** Commits of the second writer between two checkpoints; 0: another program runs them. */
+  /** Commits of the second writer between two checkpoints; 0: it runs none. */
   readonly #writeBackEvery: number;
   /** Since it has written the log back. */
   #transactions = 0;
@@ -278,6 +280,30 @@ export class SqliteStore implements Store {
       if (!database.inTransaction) database.pragma(`incremental_vacuum(${pages})`);
     });
     return true;
+  }
+
+  /** Throws when the disk has no room for {@link writeAgain}. */
+  requireRoomToWriteAgain(): void {
+    requireRoom(this.path, copyBytes(this.#database) * ROOM_TO_WRITE_AGAIN);
+  }
+
+  /**
+   * Writes the whole database again, so that nothing of deleted rows is left in its files: neither
+   * in free pages nor between rows. Blocks while it works. False: a program that reads keeps the
+   * log.
+   */
+  async writeAgain(): Promise<boolean> {
+    const database = this.#database;
+    await this.#withWriteLock(async () => {
+      // Of the size of the database.
+      database.pragma('temp_store = file');
+      try {
+        database.exec('vacuum');
+      } finally {
+        database.pragma('temp_store = memory');
+      }
+    });
+    return this.checkpoint('truncate')?.busy === 0;
   }
 
   /** Gives cached pages back to the system. */

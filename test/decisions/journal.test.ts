@@ -1,6 +1,10 @@
+import { inflateSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { forgetDecisions } from '../../src/decisions/journal/forget.ts';
 import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
+import { decisionsOf } from '../../src/decisions/review/deliveries.ts';
+import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { createDeciderFixture, type DeciderFixture } from './support.ts';
 
 async function houseWith(deliveries: number): Promise<DeciderFixture> {
@@ -21,7 +25,11 @@ async function tamper(fixture: DeciderFixture, statement: string): Promise<void>
 describe('the decision journal', () => {
   it('is a chain that holds over many entries', async () => {
     const fixture = await houseWith(210);
-    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 210, brokenAt: undefined });
+    expect(await verifyChain(fixture.store.db)).toEqual({
+      entries: 210,
+      forgotten: 0,
+      brokenAt: undefined,
+    });
   });
 
   it('refuses to be changed or shortened', async () => {
@@ -41,6 +49,8 @@ describe('the decision journal', () => {
       "update fact_snapshot set facts = x'00' where digest = " +
         '(select facts_digest from decision where decision_id = 2)',
     ],
+    ['a changed evaluation', "update decision set evaluation = x'00' where decision_id = 2"],
+    ['other matches', 'update decision set matched = \'["x"]\' where decision_id = 2'],
     [
       'lost facts',
       'delete from fact_snapshot where digest = ' +
@@ -49,13 +59,66 @@ describe('the decision journal', () => {
   ])('shows %s', async (_what, statement) => {
     const fixture = await houseWith(3);
     await tamper(fixture, statement);
-    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 2 });
+    expect(await verifyChain(fixture.store.db)).toMatchObject({ entries: 1, brokenAt: 2 });
   });
 
   it('shows a missing entry at the one that follows it', async () => {
     const fixture = await houseWith(3);
     await tamper(fixture, 'delete from decision where decision_id = 2');
-    expect(await verifyChain(fixture.store.db)).toEqual({ entries: 1, brokenAt: 3 });
+    expect(await verifyChain(fixture.store.db)).toMatchObject({ entries: 1, brokenAt: 3 });
+  });
+
+  it('holds where facts and texts were forgotten, and counts these entries', async () => {
+    const { store } = await houseWith(3);
+    const forgotten = await store.transaction((tx) => forgetDecisions(tx, 2, [2]));
+    expect(forgotten).toBe(1);
+    expect(await verifyChain(store.db)).toEqual({ entries: 3, forgotten: 1, brokenAt: undefined });
+    const report = await verifyDecisions(store.db, 100);
+    expect(report.replayed).toHaveLength(2);
+    expect(report.different).toEqual([]);
+    const again = await store.transaction((tx) => forgetDecisions(tx, 2, [2]));
+    expect(again).toBe(1);
+    expect(await verifyChain(store.db)).toMatchObject({ forgotten: 1, brokenAt: undefined });
+  });
+
+  it.each([
+    ['an outcome changed with them', "update decision set outcome = 'hold' where decision_id = 2"],
+    [
+      'other digests in their place',
+      `update decision set evaluation = cast(replace(cast(evaluation as text), 'a', 'b') as blob)
+        where decision_id = 2`,
+    ],
+    ['a text that was not forgotten', 'delete from fact_snapshot where facts is not null'],
+  ])('shows %s', async (_what, statement) => {
+    const fixture = await houseWith(3);
+    await fixture.store.transaction((tx) => forgetDecisions(tx, 2, [2]));
+    await tamper(fixture, statement);
+    expect((await verifyChain(fixture.store.db)).brokenAt).toBeDefined();
+  });
+
+  it('shows changed words of a rule set at the first entry by it', async () => {
+    const fixture = await houseWith(3);
+    await tamper(fixture, 'update rule_set set words = null');
+    expect(await verifyChain(fixture.store.db)).toMatchObject({ entries: 0, brokenAt: 1 });
+  });
+
+  it('stores of an evaluation only what others by its rules do not say', async () => {
+    const { db } = (await houseWith(2)).store;
+    const rows = await db.selectFrom('decision').select('evaluation').execute();
+    const [latest] = await decisionsOf(db, 2);
+    const whole = JSON.stringify(latest?.evaluation).length;
+    expect(rows.every(({ evaluation }) => evaluation.length * 5 < whole)).toBe(true);
+    expect(latest?.evaluation).toMatchObject({ live: { kind: 'accept' } });
+  });
+
+  it('keeps no value of a fact in the words of a rule set, which outlive its order', async () => {
+    const { db } = (await houseWith(1)).store;
+    const { words } = await db.selectFrom('rule_set').select('words').executeTakeFirstOrThrow();
+    const text = inflateSync(words ?? Buffer.alloc(0)).toString();
+    const [latest] = await decisionsOf(db, 1);
+    expect(JSON.stringify(latest?.evaluation)).toMatch(/"value":\d/);
+    expect(text).toContain('"operands":[{');
+    expect(text).not.toMatch(/"value":(?!null|true|false|"unknown")/);
   });
 
   it('keeps the facts of a decision and the text of its rules', async () => {

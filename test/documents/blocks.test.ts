@@ -50,7 +50,7 @@ describe('the documents', () => {
       const value: unknown = parse(text);
       return isJsonObject(value) && Object.keys(value).every((name) => sections.includes(name));
     });
-    expect(settings.length).toBeGreaterThanOrEqual(4);
+    expect(settings.length).toBeGreaterThanOrEqual(3);
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'rules'));
     for (const { place, text } of settings) {

@@ -61,7 +61,8 @@ it('tells what an event led to from what else has happened to its order, since t
       .values({
         ...{ order_delivery_id: 70, order_id: 7, at: clock.now(), trigger: 't', actor: 'daemon' },
         ...{ rule_set_hash: 'r', facts_digest: 'f', mode: 'live', outcome: 'hold', reason },
-        ...{ rules: '[]', shadow: '[]', evaluation: '{}', previous_hash: '', hash: reason },
+        ...{ rules: '[]', shadow: '[]', said: 'hold', matched: '[]', lapsed: '[]' },
+        ...{ evaluation: Buffer.from(''), previous_hash: '', hash: reason },
       })
       .execute();
   await write('run:1', 'pending');

@@ -88,4 +88,9 @@ it('says what is wrong with the folder that the ERP drops files into', async () 
     link,
     'warning 1 are not taken, for their names: notes.txt',
   ]);
+  // Nor has it finished one that it left so for hours.
+  expect(found(now + 7_200_000)).toEqual([
+    link,
+    'warning 2 are not taken, for their names: .orders.json, notes.txt',
+  ]);
 });

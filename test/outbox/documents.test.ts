@@ -57,7 +57,9 @@ it('gives equal documents the same form, however their amounts and texts are wri
   expect(parsed('order', one.document).document).toEqual(one.document);
 });
 
-it('names every mistake with its path', () => {
+const AMOUNT = 'must be an amount with at most four decimals, such as "19.95" or 19.95';
+
+it('names every mistake with its path and what was found', () => {
   expect(
     problems('order', {
       lines: [
@@ -69,10 +71,10 @@ it('names every mistake with its path', () => {
   ).toEqual(
     expect.arrayContaining([
       'lines[0].barcode must not be empty',
-      'lines[0].quantity must be a whole number from 1 to 1000000',
-      'lines[1].quantity must be a whole number from 1 to 1000000',
-      'lines[0].price must be an amount with at most four decimals, such as "19.95" or 19.95',
-      'lines[1].price must be an amount with at most four decimals, such as "19.95" or 19.95',
+      'lines[0].quantity must be a whole number from 1 to 1000000; found 1.5',
+      'lines[1].quantity must be a whole number from 1 to 1000000; found 0',
+      `lines[0].price ${AMOUNT}; found 1.00005`,
+      `lines[1].price ${AMOUNT}; found "1,50"`,
       'lines[1].delivreyName is not known here; did you mean deliveryName?',
       'shippingAddress.lastName is missing',
     ]),
@@ -81,12 +83,12 @@ it('names every mistake with its path', () => {
   expect(problems('order', oddTypes)).toEqual(
     expect.arrayContaining([
       'comment must have at most 1000 characters',
-      'shippingAddress must be a JSON object',
-      'lines[0].barcode must be a text',
+      'shippingAddress must be a JSON object; found "here"',
+      'lines[0].barcode must be a text; found 7',
     ]),
   );
   expect(problems('refund_status', { orderId: 1, orderRefundId: 1, status: 'done' })).toEqual([
-    'status must be one of pending, accepted, rejected',
+    'status must be one of pending, accepted, rejected; found "done"',
   ]);
   expect(problems('order', {})).toEqual(['lines is missing']);
   expect(problems('order', [])).toEqual([' must be a JSON object']);
@@ -299,7 +301,14 @@ it('loses nothing of a document on its way to the wire', () => {
   });
   expect(
     problems('order', { ...ORDER, shippingAddress: { ...address, countryCode: 'dk' } }),
-  ).toEqual(['shippingAddress.countryCode must be two capital letters']);
+  ).toEqual(['shippingAddress.countryCode must be two capital letters; found "dk"']);
+  // Personal data are not repeated, nor what is too long to be recognized by.
+  expect(problems('order', { ...ORDER, shippingAddress: { ...address, email: 'ada' } })).toEqual([
+    'shippingAddress.email must be an e-mail address',
+  ]);
+  expect(problems('order', { ...ORDER, currency: 'K'.repeat(99) })).toEqual([
+    'currency must be three capital letters',
+  ]);
   const refund = { orderId: 7, comment: 'torn', lines: [{ barcode: 'b', quantity: 1 }] };
   const asked = parsed('pending_refund', refund).document;
   // A price that was not named is that of the order, and not 0.

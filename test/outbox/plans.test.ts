@@ -6,6 +6,7 @@ import { sortOut } from '../../src/outbox/evidence/candidates.ts';
 import { piecesOf } from '../../src/outbox/evidence/compare.ts';
 import { mirroredWithLines } from '../../src/outbox/evidence/mirrored.ts';
 import { explain } from '../../src/outbox/evidence/spelling.ts';
+import { dueOutcomes } from '../../src/outbox/intake/outcomes.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
 import { markInterruptedAsUnknown } from '../../src/outbox/queue.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
@@ -33,6 +34,20 @@ it('looks for the refund that became of a pending one', async () => {
   const steps = await planned.steps(/from refund r/);
   expect(steps.filter((step) => / r\b/.test(step))).toEqual([
     'SEARCH r USING COVERING INDEX refund_pending (pending_refund_id=?)',
+  ]);
+});
+
+it('finds what the ERP is not told yet, however much it was told', async () => {
+  const planned = notePlans(await temporaryStore());
+  expect(await dueOutcomes(planned.store)).toEqual([]);
+  const steps = await planned.steps(/from "outcome" as "t"/);
+  expect(steps).toEqual([
+    'CORRELATED SCALAR SUBQUERY 1',
+    'SCAN t USING INDEX outcome_row_due',
+    'SEARCH d USING INTEGER PRIMARY KEY (rowid=?)',
+    'SEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN',
+    'SEARCH own USING INDEX outbox_order (order_id=?)',
+    'SEARCH v USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN',
   ]);
 });
 

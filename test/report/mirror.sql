@@ -39,14 +39,15 @@ VALUES
 INSERT INTO delivery_line (order_delivery_id, line_no, barcode, fulfilled_quantity, price, extra)
 VALUES (11, 1, '100', 2, 800000, '{}'), (12, 1, '100', 4, 800000, '{}'), (13, 1, '102', 1, NULL, '{}');
 INSERT INTO decision (decision_id, order_delivery_id, order_id, at, trigger, actor, rule_set_hash,
-  facts_digest, mode, outcome, reason, rules, shadow, evaluation, previous_hash, hash)
+  facts_digest, mode, outcome, reason, rules, shadow, said, matched, lapsed, evaluation,
+  previous_hash, hash)
 VALUES
   (1, 11, 1, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'hold', 'over the limit',
-    '["hold-large"]', '{}', '{}', '', 'a'),
+    '["hold-large"]', '{}', 'hold', '[]', '[]', x'', '', 'a'),
   (2, 12, 1, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'accept', 'all in stock',
-    '["accept-plain"]', '{}', '{}', 'a', 'b'),
+    '["accept-plain"]', '{}', 'accept', '[]', '[]', x'', 'a', 'b'),
   (3, 13, 77, 1767615000000, 'new', 'daemon', 'r', 'f', 'live', 'no_rule', 'no rule', '[]', '{}',
-    '{}', 'b', 'c');
+    'no_rule', '[]', '[]', x'', 'b', 'c');
 INSERT INTO evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
   evaluated_at)
 VALUES (11, 1, 'h', 'h', 'r', 0), (12, 2, 'h', 'h', 'r', 0), (13, 3, 'h', 'h', 'r', 0);

@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { VIEWS } from '../../src/report/views.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { EXCHANGE_VIEWS, VIEWS } from '../../src/report/views.ts';
+import { openExchange } from '../../src/store/exchange/exchange.ts';
 import { foreignRows, openInOldSqlite } from '../support/foreign-sql.ts';
 import { repositoryRoot } from '../support/source.ts';
-import { temporaryStore } from '../support/store.ts';
+import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 /** The path of a mirror with the rows of mirror.sql. */
 async function filledMirror(): Promise<string> {
@@ -30,6 +32,18 @@ describe('the views', () => {
       expect(found.map((column) => column.name)).toEqual(Object.keys(columns));
     }
     database.close();
+  });
+
+  it('of the exchange have the columns of their description, and answer their examples', () => {
+    const path = join(temporaryFolder(), 'exchange.db');
+    openExchange(path, manualClock())[Symbol.dispose]();
+    const views = "select name from sqlite_schema where type = 'view' order by name";
+    expect(foreignRows(path, views)).toEqual([{ name: 'v_document' }]);
+    for (const { name, columns, example } of EXCHANGE_VIEWS) {
+      const found = foreignRows(path, `select name from pragma_table_info('${name}')`);
+      expect(found.map((column) => column.name)).toEqual(Object.keys(columns));
+      foreignRows(path, example);
+    }
   });
 
   it('answer their examples with the SQLite of the system', async () => {

@@ -90,6 +90,30 @@ describe('a decision table', () => {
     expect(outcome(csv, asked)).toBe(expected);
   });
 
+  it('falls back past a row of its first two keys that its third one does not fit', () => {
+    const settings = SETTINGS.replace('[country, group]', '[country, group, city]');
+    const rules = RULES.replace('.group]', '.group][order.city]');
+    const loaded = loadRules([
+      { path: 'settings.yaml', text: settings },
+      { path: 'rules.yaml', text: rules },
+      {
+        path: 'limits.csv',
+        text: 'country,group,city,limit,first day,last day\nDK,A,Aarhus,1,,\n*,*,Oslo,9,,\n',
+      },
+    ]);
+    if (!('ruleSet' in loaded)) throw new Error(JSON.stringify(loaded.problems));
+    const of = (city: string) => ({
+      order: { country: 'DK', currency: 'DKK', city },
+      delivery: { amount: 5 },
+      customer: { extra: { group: 'A' } },
+    });
+    const value = (city: string) =>
+      evaluate(loaded.ruleSet, factsOfTest(of(city))).rules.map((rule) => rule.value);
+    expect(value('Oslo')).toEqual([true]);
+    expect(value('Aarhus')).toEqual([false]);
+    expect(value('Bergen')).toEqual(['unknown']);
+  });
+
   it('leaves a rule unknown where it has neither a row nor a default', () => {
     expect(outcome(`${HEADER}DK;A;100;;\n`, { country: 'FR', amount: 1 })).toBe('unknown');
   });
@@ -122,6 +146,11 @@ describe('a decision table', () => {
       'a number that may be a thousand',
       `${HEADER}DK;A;15.000;;\n`,
       /15\.000 may be a thousand or a fraction/,
+    ],
+    [
+      'a number with more digits than can be told apart',
+      `${HEADER}DK;A;12345678901234567,5;;\n`,
+      /csv:2 12345678901234567,5 has more than 15 digits/,
     ],
     ['a value that is missing', `${HEADER}DK;A;;;\n`, /csv:2 the row has no value/],
     ['a day that is none', `${HEADER}DK;A;1;2026-02-30;\n`, /2026-02-30 is no day/],

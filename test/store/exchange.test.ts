@@ -200,6 +200,39 @@ describe('the exchange database', () => {
     expect(() => open(path)).toThrow(/somebody changed planted/);
   });
 
+  it('waits while a table has another name, says so, and works again once it has its own', () => {
+    const exchange = open();
+    foreignSql(exchange.path, INSERT);
+    foreignSql(exchange.path, 'ALTER TABLE intake RENAME TO aside');
+    const gone = expect.objectContaining({
+      code: 'exchange.schema_changed',
+      message: expect.stringContaining('somebody changed intake'),
+      hint: expect.stringContaining('give intake its name back'),
+    });
+    expect(() => exchange.hasNews()).toThrow(gone);
+    expect(() => open(exchange.path)).toThrow(gone);
+    foreignSql(exchange.path, 'ALTER TABLE aside RENAME TO intake');
+    inspectExchange(exchange.path, manualClock());
+    expect(exchange.hasNews()).toBe(true);
+    expect(exchange.waiting(0, 10, CHARS)).toHaveLength(1);
+    const reopened = open(exchange.path);
+    foreignSql(exchange.path, INSERT);
+    reopened.writeReceipts([refused(1)]);
+    expect(foreignSql(exchange.path, 'SELECT state FROM receipt')).toBe('refused\nwaiting\n');
+  });
+
+  it('says of an own trigger that is gone or another one how to get on', () => {
+    const { path } = open();
+    foreignSql(path, 'DROP TRIGGER intake_waits');
+    const refused = expect.objectContaining({
+      message: expect.stringContaining('somebody changed intake_waits'),
+      hint: expect.stringMatching(/move it away.*keep the old one/),
+    });
+    expect(() => open(path)).toThrow(refused);
+    foreignSql(path, 'CREATE TRIGGER intake_waits AFTER INSERT ON intake BEGIN SELECT 1; END');
+    expect(() => open(path)).toThrow(refused);
+  });
+
   it('does nothing more in a file whose tables somebody changes meanwhile', () => {
     const exchange = open();
     foreignSql(exchange.path, `CREATE TABLE own (id INTEGER); ${INSERT}`);

@@ -8,6 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
+import { makeBareRoot } from './bare-root.ts';
 
 /** Everything is compiled and compressed twice. */
 const TIMEOUT_MS = 1_200_000;
@@ -52,18 +53,8 @@ it(
     const tarball = gunzipSync(readFileSync(join(folder, 'selvedge-0.1.0.tgz')));
     expect(tarball.includes('package/dist/cli/main.js')).toBe(true);
     const name = readdirSync(folder).find((one) => one.endsWith('.deb')) ?? '';
-    const root = join(temporaryFolder(), 'root');
-    for (const one of ['info', 'updates', 'triggers']) {
-      mkdirSync(join(root, 'var', 'lib', 'dpkg', one), { recursive: true });
-    }
-    writeFileSync(join(root, 'var', 'lib', 'dpkg', 'status'), '');
-    const dpkg = (...args: readonly string[]) => {
-      const forced = ['not-root', 'depends', 'script-chrootless'].map((one) => `--force-${one}`);
-      const all = [`--root=${root}`, ...forced, '--log=/dev/null', ...args];
-      execFileSync('dpkg', all, { stdio: 'ignore' });
-    };
+    const { root, home, dpkg } = makeBareRoot();
     dpkg('--install', join(folder, name));
-    const home = join(root, 'opt', 'selvedge');
     expect(statSync(join(root, 'etc', 'selvedge', 'secrets')).mode & 0o777).toBe(0o700);
     expect(existsSync(join(root, 'usr', 'lib', 'systemd', 'system', 'selvedge.service'))).toBe(
       true,

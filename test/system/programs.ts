@@ -7,6 +7,7 @@ const PROGRAMS = new Map([
   ['dpkg', 'dpkg'],
   ['jq', 'jq'],
   ['perl', 'perl-base'],
+  ['rsync', 'rsync'],
   ['script', 'bsdutils'],
   ['sqlite3', 'sqlite3'],
   ['systemd-analyze', 'systemd'],

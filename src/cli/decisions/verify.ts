@@ -24,7 +24,8 @@ interface Options {
 function print(output: Output, { chain, replayed, different }: VerifyReport): void {
   const broken = chain.brokenAt;
   const proved = broken === undefined ? 'whole' : `BROKEN at decision ${broken}`;
-  output.line(`chain     ${proved}, ${chain.entries} entries in order`);
+  const gone = chain.forgotten === 0 ? '' : `, ${chain.forgotten} of them forgotten (audit list)`;
+  output.line(`chain     ${proved}, ${chain.entries} entries in order${gone}`);
   output.line(`replayed  ${replayed.length}, identical ${replayed.length - different.length}`);
   for (const { decisionId, differences } of different) {
     for (const difference of differences) output.line(`DIFFERENT ${decisionId}: ${difference}`);

@@ -17,7 +17,8 @@ interface ListOptions extends FilterOptions {
   readonly json?: boolean;
 }
 
-function stateText({ state, blockedReason, lost }: OutboxRow): string {
+/** State as people read it. */
+export function stateText({ state, blockedReason, lost }: OutboxRow): string {
   if (lost !== null) return `${state} (gone)`;
   return blockedReason === null ? state : `${state} (needs attention)`;
 }

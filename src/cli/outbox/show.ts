@@ -122,6 +122,14 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
   );
 }
 
+/** Prints everything that is known of a row. */
+export function printCard(output: Output, card: OutboxCard): void {
+  printHead(output, card);
+  printSides(output, card);
+  printLog(output, card);
+  printRevisions(output, card);
+}
+
 export function outboxShow(context: CliContext): Command {
   return new Command('show')
     .summary('show one row with its attempts, evidence and next step')
@@ -140,9 +148,6 @@ export function outboxShow(context: CliContext): Command {
         context.output.json(card);
         return;
       }
-      printHead(context.output, card);
-      printSides(context.output, card);
-      printLog(context.output, card);
-      printRevisions(context.output, card);
+      printCard(context.output, card);
     });
 }

@@ -5,7 +5,7 @@ import type { Random } from '../../lib/random.ts';
 import type { Scrubber } from '../../lib/secret.ts';
 import { requireFirstStart } from '../../store/backup/first-start.ts';
 import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
-import { openStore, type Store, storeOptions } from '../../store/store.ts';
+import { openStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
 
@@ -13,7 +13,7 @@ import { createService, type Service } from '../service.ts';
 export interface OfflineParts {
   readonly config: Config;
   readonly clock: Clock;
-  readonly store: Store;
+  readonly store: SqliteStore;
   readonly service: Service;
 }
 

@@ -2,7 +2,7 @@
 import { accessSync, constants, type Dirent, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
-import { isToBeTaken, STRANGER_MS } from '../../outbox/intake/folder-scan.ts';
+import { isToBeTaken, leftAlone } from '../../outbox/intake/folder-scan.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
 
 const { R_OK, W_OK, X_OK } = constants;
@@ -33,14 +33,14 @@ function stayingIn(found: readonly Dirent[], folder: string): string[] {
     .map(({ name }) => name);
 }
 
-/** Files whose names do not end as those that are taken, and that nobody renames any more. */
+/** Files that are left alone for their names, and that nobody writes or renames any more. */
 function strangersIn(found: readonly Dirent[], folder: string, now: number): string[] {
   return found
-    .filter((one) => one.isFile() && !one.name.startsWith('.') && !isToBeTaken(one.name))
+    .filter((one) => one.isFile())
     .map(({ name }) => name)
     .filter((name) => {
       const info = statSync(join(folder, name), { throwIfNoEntry: false });
-      return info !== undefined && Math.abs(now - info.mtimeMs) >= STRANGER_MS;
+      return info && leftAlone(name, Math.abs(now - info.mtimeMs)) !== undefined;
     });
 }
 
@@ -88,7 +88,8 @@ export function checkDropFolder({ dataDir, intake }: Place, now: number): Findin
   }
   if (strangers.length > 0) {
     const text = `${strangers.length} are not taken, for their names: ${some(strangers)}`;
-    findings.push(odd('drop folder', text, 'rename them so that they end in .json'));
+    const advice = 'rename them so that they end in .json and do not begin with a dot';
+    findings.push(odd('drop folder', text, advice));
   }
   if (findings.length > 0) return findings;
   return [fine('drop folder', `${folder}, may be written`)];

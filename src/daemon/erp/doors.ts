@@ -5,6 +5,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RouteGroup } from '../../local-api/api.ts';
 import { intakeRoutes } from '../../local-api/intake-routes.ts';
+import { descriptionRoutes } from '../../local-api/openapi/routes.ts';
 import { pushRoutes } from '../../local-api/push-routes.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
 import { createExchangeChannel } from '../../outbox/intake/exchange-channel.ts';
@@ -81,6 +82,10 @@ export function createDoors(
     doors.push(createCallback({ store, clock, log, settings }));
   }
   const preflight = createPreflight(store, clock, deps.outbox.kinds);
-  const groups = [intakeRoutes({ ...common, clients }), pushRoutes({ ...common, preflight })];
+  const groups = [
+    intakeRoutes({ ...common, clients }),
+    pushRoutes({ ...common, preflight }),
+    descriptionRoutes(),
+  ];
   return { doors, groups };
 }

@@ -7,30 +7,22 @@ import { parseDuration } from '../../lib/units.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { FIRST_FROM, isPrice, MOVED_BY, streamsOf } from '../fact-streams.ts';
 import type { Subject } from '../facts.ts';
 import type { Candidate, FreshnessMs, Precaution } from '../judgement.ts';
 import { safeguardHold } from '../reject/outcome.ts';
 
-const lines = (...names: string[]): readonly string[] =>
-  names.map((name) => `delivery.lines.${name}`);
-const PRICES = lines('list_price', 'list_price_diff_pct', 'net_price', 'discount');
-
-/** Facts that a stream moves from hour to hour. */
-const MOVED_BY: Readonly<Record<string, readonly string[]>> = {
-  stock: [...lines('stock_free', 'missing', 'stock_age'), 'stock.age', ...PRICES],
-  season: PRICES,
-};
-
 const CREDIT = /^customer\.credit\b/;
 
-function streamsOf(reads: readonly string[], { facts }: Pick<Subject, 'facts'>): readonly string[] {
+/** The prices of a pre-order are those of its season, of another order those of the stock. */
+function movedOf(reads: readonly string[], { facts }: Pick<Subject, 'facts'>): readonly string[] {
   const isAhead = facts.order.season !== null && facts.order.season !== undefined;
-  // The prices of a pre-order are those of its season, of another order those of the stock.
-  const isMoved = (path: string, stream: string): boolean =>
-    PRICES.includes(path) ? stream === (isAhead ? 'season' : 'stock') : true;
-  return Object.entries(MOVED_BY).flatMap(([stream, moved]) =>
-    reads.some((path) => moved.includes(path) && isMoved(path, stream)) ? [stream] : [],
+  const priced = isAhead ? 'season' : 'stock';
+  const others = streamsOf(
+    MOVED_BY,
+    reads.filter((path) => !isPrice(path)),
   );
+  return reads.some(isPrice) ? [...others, priced] : others;
 }
 
 async function completeAt(db: Db | Tx, stream: string): Promise<number | null> {
@@ -69,7 +61,7 @@ function limitOf(
 }
 
 async function staleStream(tx: Tx, asked: Asked, rules: readonly Rule[]) {
-  const streams = streamsOf(
+  const streams = movedOf(
     rules.flatMap(({ reads }) => reads),
     asked.subject,
   );
@@ -135,13 +127,16 @@ export async function reportStaleStreams(
   const accepts = ruleSet.rules.filter(
     ({ action, mode }) => action === 'accept' && mode === 'live',
   );
-  const reads = new Set(accepts.flatMap(({ reads: paths }) => paths));
+  const read = streamsOf(
+    MOVED_BY,
+    accepts.flatMap(({ reads }) => reads),
+  );
   for (const stream of ['stock', 'season'] as const) {
     const limitMs = limitOf({ ruleSet, freshness }, stream);
-    const isRead = (MOVED_BY[stream] ?? []).some((path) => reads.has(path));
     const at = await completeAt(db, stream);
     // Before the first pull another line says what is waited for.
-    const isStale = isRead && limitMs !== undefined && at !== null && isOld(at, limitMs, now);
+    const isStale =
+      read.includes(stream) && limitMs !== undefined && at !== null && isOld(at, limitMs, now);
     if (!isStale) await endIncidents(db, INCIDENT, [stream], now);
     else {
       const detail = { stream, see: `selvedge sync show ${stream}` };
@@ -149,16 +144,6 @@ export async function reportStaleStreams(
     }
   }
 }
-
-const PRODUCT = 'brand|category|country_of_origin|gender|style_no|type|weight';
-const STOCK = `missing|stock_|list_price|net_price|discount|${PRODUCT}`;
-
-/** Streams that a fact comes from at all; decisions wait for the first complete pull of each. */
-const READ_FROM: Readonly<Record<string, RegExp>> = {
-  stock: new RegExp(`^(stock\\.|delivery\\.weight$|delivery\\.lines\\.(${STOCK}))`),
-  styles: /^delivery\.lines\.(style_active|noos|color_active)$/,
-  seasons: /^season\./,
-};
 
 /** Pulled streams that the rules read and that were never complete. */
 export async function streamsToComeFirst(
@@ -169,8 +154,8 @@ export async function streamsToComeFirst(
   if (settings.mode === 'off') return [];
   const reads = rules.flatMap(({ mode, reads: paths }) => (mode === 'off' ? [] : paths));
   const missing: string[] = [];
-  for (const [stream, isFrom] of Object.entries(READ_FROM)) {
-    if (freshness[stream] === undefined || !reads.some((path) => isFrom.test(path))) continue;
+  for (const stream of streamsOf(FIRST_FROM, reads)) {
+    if (freshness[stream] === undefined) continue;
     if ((await completeAt(db, stream)) === null) missing.push(stream);
   }
   return missing;

@@ -14,6 +14,7 @@ import type { Tx } from '../../store/store.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
 import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
+import { storedEvaluation } from '../journal/evaluations.ts';
 import {
   basisOf,
   type Candidate,
@@ -84,7 +85,8 @@ async function ourAccept(
     .selectFrom('evaluation as e')
     .innerJoin('decision as n', 'n.decision_id', 'e.decision_id')
     .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
-    .select('n.evaluation')
+    .leftJoin('rule_set as s', 's.hash', 'n.rule_set_hash')
+    .select(['n.evaluation', 's.words'])
     .where('e.order_delivery_id', '=', orderDeliveryId)
     .where('n.actor', '=', 'daemon')
     .where('n.outcome', '=', 'accept')
@@ -92,7 +94,7 @@ async function ourAccept(
     .where('n.at', '>', now - REVOKED_WITHIN_MS)
     .where('d.tracking_numbers', '=', '[]')
     .executeTakeFirst();
-  return row && JSON.parse(row.evaluation);
+  return row && storedEvaluation(row);
 }
 
 /** Whether rules ask about accepted deliveries as well. */

@@ -147,10 +147,10 @@ function linesOf(orderId: 'o.order_id' | number) {
       from sales_order_line l where l.order_id = ${id} group by l.barcode))`;
 }
 
-/** SQL: the other order has this one's reference; an empty one says nothing. */
+/** SQL: orders with the reference of this one; an empty one says nothing. */
 function sameReference(orderId: number) {
-  return sql`and trim(o.reference) <> ''
-      and o.reference = (select reference from sales_order where order_id = ${orderId})`;
+  return sql`and trim(reference) <> ''
+        and reference = (select reference from sales_order where order_id = ${orderId})`;
 }
 
 /**
@@ -165,13 +165,13 @@ export async function similarWithin(
 ): Promise<number | null> {
   const { rows } = await sql<{ readonly at: number }>`
     select o.at from (
-      select order_id, reference, status, deleted_at, coalesce(created_at, first_seen_at) at
+      select order_id, status, deleted_at, coalesce(created_at, first_seen_at) at
       from sales_order
       where account_no = ${accountNo} and order_id < ${orderId}
+        ${isRepeated ? sameReference(orderId) : sql``}
       order by order_id desc limit ${SIMILAR_ORDERS_MAX}
     ) o
     where o.deleted_at is null and o.status <> 'canceled' and o.at > ${createdAt - SIMILAR_MS}
-      ${isRepeated ? sameReference(orderId) : sql``}
       -- Nearly all orders differ in this line already; CASE keeps SQLite from comparing them whole.
       and case when exists (select 1 from sales_order_line l where l.order_id = o.order_id
           and l.barcode = (select barcode from sales_order_line f where f.order_id = ${orderId}

@@ -7,35 +7,14 @@
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { READ_FROM, streamsOf } from '../fact-streams.ts';
 import type { Subject } from '../facts.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 
-/** Facts that come from the variants of the lines when an order names no currency. */
-const BY_CURRENCY = ['delivery.currency', 'order.currency', 'delivery.amount', 'order.amount'];
-
-const lines = (...names: string[]): string[] => names.map((name) => `delivery.lines.${name}`);
-const OF_STYLE = lines('style_active', 'noos', 'color_active');
-const OF_VARIANT = [
-  ...BY_CURRENCY,
-  ...OF_STYLE,
-  ...lines('list_price', 'list_price_diff_pct', 'net_price', 'discount', 'style_no', 'brand'),
-];
-
-/** Facts that most rows of a stream can move at once. */
-const READ_FROM: Readonly<Record<string, readonly string[]>> = {
-  stock: [...OF_VARIANT, ...lines('stock_free', 'missing', 'season')],
-  season: OF_VARIANT,
-  styles: OF_STYLE,
-  styleColors: lines('noos', 'color_active'),
-  colors: lines('noos', 'color_active'),
-};
-
 /** Streams from which the rules that act read. */
 function streamsRead({ rules }: RuleSet): readonly string[] {
-  const paths = new Set(rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : [])));
-  return Object.entries(READ_FROM).flatMap(([stream, facts]) =>
-    facts.some((path) => paths.has(path)) ? [stream] : [],
-  );
+  const paths = rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : []));
+  return streamsOf(READ_FROM, paths);
 }
 
 interface ChangedRun {

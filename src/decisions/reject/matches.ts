@@ -3,12 +3,11 @@
  * before the rule may be armed, and each look is recorded.
  */
 import { sql } from 'kysely';
-import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
-import { tryParseJson } from '../../lib/json.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { storedEvaluation } from '../journal/evaluations.ts';
 
 export interface Match {
   readonly decisionId: number;
@@ -17,22 +16,24 @@ export interface Match {
   readonly evaluation: Evaluation;
 }
 
+/** SQL: the decision `d` is a match of this text. */
+function isMatch(ruleHash: string) {
+  return sql<boolean>`instr(d.matched, ${ruleHash}) > 0`;
+}
+
 /** The latest match of each delivery by exactly this text that nobody has looked at yet. */
 export async function unseenMatches(db: Db, ruleHash: string, limit: number): Promise<Match[]> {
   const rows = await db
     .selectFrom('decision as d')
+    .leftJoin('rule_set as s', 's.hash', 'd.rule_set_hash')
     .select((eb) => [
       eb.fn.max('d.decision_id').as('decision_id'),
       'd.order_delivery_id',
       'd.at',
       'd.evaluation',
+      's.words',
     ])
-    // A search for the hash as text first: parsing the JSON of every decision is slow.
-    .where(sql<boolean>`instr(d.evaluation, ${ruleHash}) > 0`)
-    .where(
-      sql<boolean>`exists (select 1 from json_each(d.evaluation, '$.rules') as r
-        where r.value->>'$.hash' = ${ruleHash} and r.value->>'$.value' = 1)`,
-    )
+    .where(isMatch(ruleHash))
     .where((eb) =>
       eb.not(
         eb.exists(
@@ -52,7 +53,7 @@ export async function unseenMatches(db: Db, ruleHash: string, limit: number): Pr
     decisionId: row.decision_id,
     orderDeliveryId: row.order_delivery_id,
     at: row.at,
-    evaluation: JSON.parse(row.evaluation),
+    evaluation: storedEvaluation(row),
   }));
 }
 
@@ -66,15 +67,6 @@ export async function seenCount(db: Db | Tx, ruleHash: string): Promise<number> 
   return Number(row.count);
 }
 
-const EVALUATION = z.object({
-  rules: z.array(z.object({ hash: z.string(), value: z.union([z.boolean(), z.string()]) })),
-});
-
-function isMatch(evaluation: string, ruleHash: string): boolean {
-  const { rules } = EVALUATION.parse(tryParseJson(evaluation));
-  return rules.some(({ hash, value }) => hash === ruleHash && value === true);
-}
-
 /** Writes down that somebody looked at these decisions; each must be a match of that text. */
 export async function markSeen(
   tx: Tx,
@@ -82,12 +74,12 @@ export async function markSeen(
   decisions: readonly number[],
   who: { readonly actor: string; readonly at: number },
 ): Promise<number> {
-  const rows = await tx
-    .selectFrom('decision')
-    .select(['decision_id', 'order_delivery_id', 'evaluation'])
+  const matches = await tx
+    .selectFrom('decision as d')
+    .select(['decision_id', 'order_delivery_id'])
     .where(inKeys('decision_id', decisions))
+    .where(isMatch(ruleHash))
     .execute();
-  const matches = rows.filter(({ evaluation }) => isMatch(evaluation, ruleHash));
   if (matches.length < decisions.length) {
     throw new RefusedError('rules.no_match', 'not all of these decisions are matches of the rule');
   }

@@ -4,6 +4,7 @@ import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
+import { storedEvaluation } from '../journal/evaluations.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;
@@ -132,8 +133,9 @@ export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<Deci
   const rows = await db
     .selectFrom('decision as n')
     .leftJoin('outbox', 'outbox.decision_id', 'n.decision_id')
+    .leftJoin('rule_set as s', 's.hash', 'n.rule_set_hash')
     .selectAll('n')
-    .select(['outbox.outbox_id', 'outbox.state'])
+    .select(['outbox.outbox_id', 'outbox.state', 's.words'])
     .select(sql<string | null>`coalesce(${REFUSAL}, outbox.last_error)`.as('error'))
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .orderBy('n.decision_id', 'desc')
@@ -147,7 +149,7 @@ export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<Deci
     outcome: row.outcome,
     reason: row.reason,
     ruleSetHash: row.rule_set_hash,
-    evaluation: JSON.parse(row.evaluation),
+    evaluation: storedEvaluation(row),
     push:
       row.outbox_id === null || row.state === null
         ? null

@@ -2,7 +2,6 @@
  * The stored facts of past decisions, delivery by delivery: the only honest material to try rules
  * on, because today's stock and credit say nothing about last month's.
  */
-import { sql } from 'kysely';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
@@ -36,11 +35,6 @@ export interface DeliveryHistory {
 /** Deliveries read at a time. */
 const DELIVERIES_PER_PAGE = 200;
 
-/** A JSON list; only few evaluations are worth the walk. */
-const LAPSED = sql<string>`iif(instr(n.evaluation, '"lapsed"') = 0, '[]', (
-  select json_group_array(rule.value->>'$.hash') from json_each(n.evaluation, '$.rules') rule
-  where rule.value->>'$.lapsed' is not null))`;
-
 function decisionsIn(db: Db, { since, until }: Period) {
   return db
     .selectFrom('decision as n')
@@ -68,8 +62,7 @@ async function historiesOf(
   const rows = await decisionsIn(db, period)
     .innerJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
     .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'f.facts'])
-    .select(sql<DecisionOutcome>`n.evaluation->>'$.live.kind'`.as('said'))
-    .select(LAPSED.as('lapsed'))
+    .select(['n.said', 'n.lapsed'])
     .where(inKeys('n.order_delivery_id', ids))
     .orderBy('n.decision_id')
     .execute();

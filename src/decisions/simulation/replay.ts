@@ -15,6 +15,7 @@ import type { Outcome, RuleResult } from '../../rules/combine.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
+import { IS_FORGOTTEN, storedEvaluation } from '../journal/evaluations.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
@@ -95,9 +96,11 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
 
 async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
   const row = await db
-    .selectFrom('decision')
-    .selectAll()
-    .where('decision_id', '=', decisionId)
+    .selectFrom('decision as n')
+    .leftJoin('rule_set as s', 's.hash', 'n.rule_set_hash')
+    .selectAll('n')
+    .select('s.words')
+    .where('n.decision_id', '=', decisionId)
     .executeTakeFirst();
   if (!row) {
     throw new SelvedgeError('decisions.unknown', `there is no decision ${decisionId}`, {
@@ -107,9 +110,10 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   const facts = await readFacts(db, row.facts_digest);
   if (facts === undefined) {
     const message = `decision ${decisionId} has no replay: its facts are gone`;
-    throw new SelvedgeError('decisions.no_replay', message);
+    const hint = '"selvedge audit list" says whether its order was forgotten';
+    throw new SelvedgeError('decisions.no_replay', message, { hint });
   }
-  const recorded: Evaluation = JSON.parse(row.evaluation);
+  const recorded = storedEvaluation(row);
   const ruleSet = await ruleSets(row.rule_set_hash);
   const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
   const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
@@ -172,6 +176,7 @@ async function sampleIds(db: Db, sample: number): Promise<number[]> {
   const rows = await db
     .selectFrom('decision')
     .select('decision_id')
+    .where(({ not }) => not(IS_FORGOTTEN))
     .orderBy('decision_id', 'desc')
     .execute();
   const step = Math.max(1, rows.length / Math.max(1, sample));

@@ -40,6 +40,8 @@ export interface EntityDefinition {
   readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
   /** A key may occur in several places of its list (catalog/places.ts). */
   readonly isSummed?: boolean;
+  /** Columns that tell of people, and what stands there of a forgotten order (forgotten.ts). */
+  readonly personal?: SqlRow;
   /** Columns watched for drastic changes. */
   readonly guarded?: GuardedColumns;
   /** Belongs to an order (`order_id`), and its number is its only key. */

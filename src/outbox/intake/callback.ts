@@ -1,14 +1,15 @@
 /**
- * Callback: an optional command that is run at the end of each document, directly (no shell), with
- * the receipt as JSON on its standard input. It is run at least once; a failed or slow run is
- * repeated with a growing delay, and given up with a line in the log. Nothing waits for it: every
- * intake channel has the same receipt.
+ * Callback: an optional command that is run at the end of each document, with its receipt, and for
+ * each outcome of a delivery: directly (no shell), with JSON on its standard input. It is run at
+ * least once; a failed or slow run is repeated with a growing delay, and given up with a line in
+ * the log. Nothing waits for it: every intake channel has the same receipt.
  */
 import { spawn } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Store } from '../../store/store.ts';
+import { type Outcome, readOutcome } from './outcomes.ts';
 import { type Receipt, readReceipt } from './receipt.ts';
 
 interface CallbackSettings {
@@ -33,7 +34,7 @@ const COMPLAINT_CHARS_MAX = 500;
 /** Resolves when the command exits with 0; rejects with its complaint otherwise. */
 function runCommand(
   { settings, clock }: CallbackDeps,
-  receipt: Receipt,
+  told: Receipt | Outcome,
   signal: AbortSignal,
 ): Promise<void> {
   const [program = '', ...args] = settings.command;
@@ -80,43 +81,84 @@ function runCommand(
     });
     // A command that does not read its input is no failure by itself.
     child.stdin.on('error', () => undefined);
-    child.stdin.end(`${JSON.stringify(receipt)}\n`);
+    child.stdin.end(`${JSON.stringify(told)}\n`);
   });
 }
 
 interface Due {
-  readonly outbox_id: number;
+  readonly id: number;
   readonly callback_due_at: number | null;
   readonly callback_attempts: number;
 }
 
-/** Stores the result of a run; a document that ended again meanwhile stays due. */
-async function note(
-  { store }: CallbackDeps,
-  due: Due,
-  change: {
-    readonly callback_due_at: number | null;
-    readonly callback_attempts: number;
-    readonly callback_error: string | null;
-  },
-): Promise<void> {
-  await store.db
-    .updateTable('intake')
-    .set(change)
-    .where('outbox_id', '=', due.outbox_id)
-    .where('callback_due_at', '=', due.callback_due_at)
-    .execute();
+interface Change {
+  readonly callback_due_at: number | null;
+  readonly callback_attempts: number;
+  readonly callback_error: string | null;
 }
 
-async function runDue(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<void> {
-  const { store, clock, log, settings } = deps;
-  const receipt = await readReceipt(store.db, due.outbox_id);
-  if (!receipt) return;
+/** A table of what is to be told. */
+interface Queue {
+  /** Name of the number in the log. */
+  readonly idName: string;
+  due(now: number): Promise<readonly Due[]>;
+  read(id: number): Promise<Receipt | Outcome | undefined>;
+  /** Stores the result of a run; what ended again meanwhile stays due. */
+  note(due: Due, change: Change): Promise<void>;
+}
+
+function receiptQueue({ store: { db } }: CallbackDeps): Queue {
+  return {
+    idName: 'documentId',
+    due: (now) =>
+      db
+        .selectFrom('intake')
+        .select(['outbox_id as id', 'callback_due_at', 'callback_attempts'])
+        .where('callback_due_at', '<=', now)
+        .orderBy('callback_due_at')
+        .limit(AT_ONCE_MAX)
+        .execute(),
+    read: (id) => readReceipt(db, id),
+    async note({ id, callback_due_at }, change) {
+      const row = db.updateTable('intake').set(change).where('outbox_id', '=', id);
+      await row.where('callback_due_at', '=', callback_due_at).execute();
+    },
+  };
+}
+
+function outcomeQueue({ store: { db } }: CallbackDeps): Queue {
+  return {
+    idName: 'outcomeId',
+    due: (now) =>
+      db
+        .selectFrom('outcome')
+        .select(['outcome_id as id', 'callback_due_at', 'callback_attempts'])
+        .where('callback_due_at', '<=', now)
+        .orderBy('callback_due_at')
+        .limit(AT_ONCE_MAX)
+        .execute(),
+    read: (id) => readOutcome(db, id),
+    async note({ id, callback_due_at }, change) {
+      const row = db.updateTable('outcome').set(change).where('outcome_id', '=', id);
+      await row.where('callback_due_at', '=', callback_due_at).execute();
+    },
+  };
+}
+
+async function runDue(
+  deps: CallbackDeps,
+  queue: Queue,
+  due: Due,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log, settings } = deps;
+  const told = await queue.read(due.id);
+  if (!told) return;
   const attempts = due.callback_attempts + 1;
-  const failure = await runCommand(deps, receipt, signal).then(() => undefined, toError);
+  const failure = await runCommand(deps, told, signal).then(() => undefined, toError);
   if (!failure) {
     const done = { callback_due_at: null, callback_attempts: attempts, callback_error: null };
-    await note(deps, due, done);
+    await queue.note(due, done);
     return;
   }
   // A run that our own stop interrupted is repeated after the next start.
@@ -126,31 +168,28 @@ async function runDue(deps: CallbackDeps, due: Due, signal: AbortSignal): Promis
   const delay = Math.min(settings.delayMaxMs, settings.delayMinMs * 2 ** (attempts - 1));
   const again = givenUp ? null : clock.now() + delay;
   const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
-  await note(deps, due, state);
-  const fields = { documentId: due.outbox_id, attempts, error };
+  await queue.note(due, state);
+  const fields = { [queue.idName]: due.id, attempts, error };
   if (givenUp) log.error(fields, 'callback command given up');
   else log.warn({ ...fields, retryMs: delay }, 'callback command failed');
 }
 
 /** Creates the worker that runs the command until the signal aborts. */
 export function createCallback(deps: CallbackDeps) {
-  const { store, clock } = deps;
+  const { clock } = deps;
+  const queues = [receiptQueue(deps), outcomeQueue(deps)];
   return {
     name: 'callback',
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
-        const now = clock.now();
-        const due = await store.db
-          .selectFrom('intake')
-          .select(['outbox_id', 'callback_due_at', 'callback_attempts'])
-          .where('callback_due_at', '<=', now)
-          .orderBy('callback_due_at')
-          .limit(AT_ONCE_MAX)
-          .execute();
-        // Waits for all runs, so that none is repeated while it still runs.
-        const runs = await Promise.allSettled(due.map((one) => runDue(deps, one, signal)));
-        for (const one of runs) if (one.status === 'rejected') throw one.reason;
-        const more = due.length === AT_ONCE_MAX;
+        let more = false;
+        for (const queue of queues) {
+          const due = await queue.due(clock.now());
+          // Waits for all runs, so that none is repeated while it still runs.
+          const runs = await Promise.allSettled(due.map((one) => runDue(deps, queue, one, signal)));
+          for (const one of runs) if (one.status === 'rejected') throw one.reason;
+          if (due.length === AT_ONCE_MAX) more = true;
+        }
         await clock.sleep(more ? 0 : POLL_MS, signal).catch(() => undefined);
       }
     },

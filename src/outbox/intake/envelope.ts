@@ -22,27 +22,44 @@ export interface Envelope {
   readonly kind: string;
   /** Reference beside the payload; undefined when it can only be inside. */
   readonly reference: string | undefined;
+  /** The document, or `{"kind", "reference", "payload"}` with the document in it. */
   readonly payload: unknown;
 }
 
 const KIND_CHARS_MAX = 40;
 
-const envelopeSchema = z.strictObject({
-  kind: z.string().max(KIND_CHARS_MAX),
+const wrapperSchema = z.strictObject({
+  kind: z.string().optional(),
   reference: z.string().optional(),
-  payload: z.unknown().refine((payload) => payload !== undefined, 'is missing'),
+  payload: z.unknown(),
 });
 
-/** A document with its kind beside it: `{"kind", "reference", "payload"}`, as in SQL. */
+const kindSchema = z.looseObject({ kind: z.string().max(KIND_CHARS_MAX) });
+
+/** A document that names its kind, in it or beside it. */
 export function readEnvelope(
   value: unknown,
 ): { readonly envelope: Envelope } | { readonly problems: readonly Problem[] } {
-  const parsed = envelopeSchema.safeParse(value, { error: wording });
-  if (!parsed.success) {
-    return { problems: problemsOf(parsed.error, () => Object.keys(envelopeSchema.shape)) };
+  const parsed = kindSchema.safeParse(value, { error: wording, reportInput: true });
+  if (!parsed.success) return { problems: problemsOf(parsed.error, () => []) };
+  return { envelope: { kind: parsed.data.kind, reference: undefined, payload: value } };
+}
+
+/** Kind and reference that stand with a document, and the document itself. */
+type Opened =
+  | { readonly kind?: unknown; readonly reference?: string | undefined; readonly payload: unknown }
+  | { readonly problems: readonly Problem[] };
+
+/** Takes off what a document may be wrapped in; every channel takes both shapes. */
+function open(payload: unknown): Opened {
+  if (!isJsonObject(payload)) return { payload };
+  if (!Object.hasOwn(payload, 'payload')) {
+    const { kind, ...document } = payload;
+    return { kind, payload: document };
   }
-  const { kind, reference, payload } = parsed.data;
-  return { envelope: { kind, reference, payload } };
+  const parsed = wrapperSchema.safeParse(payload, { error: wording, reportInput: true });
+  if (parsed.success) return parsed.data;
+  return { problems: problemsOf(parsed.error, () => Object.keys(wrapperSchema.shape)) };
 }
 
 export type Checked =
@@ -78,6 +95,12 @@ function damagedTexts(document: JsonObject): Problem[] {
   );
 }
 
+/** Finds what is said twice and differently. */
+function besides(said: unknown, expected: string | undefined): string {
+  if (said === undefined || expected === undefined || said === expected) return '';
+  return `says ${JSON.stringify(said)} in the document and ${expected} beside it`;
+}
+
 function problemOfReference(inside: string | undefined, beside: string | undefined): string {
   const reference = inside ?? beside?.trim() ?? '';
   if (reference === '') return 'is missing: it is what the document is known by, for ever';
@@ -93,19 +116,35 @@ function problemOfReference(inside: string | undefined, beside: string | undefin
 
 /** Reference by which people recognise an invalid document. */
 function writtenReference(payload: unknown): string | undefined {
-  const written = isJsonObject(payload) ? payload.reference : undefined;
-  return typeof written === 'string' ? written.slice(0, REFERENCE_CHARS_MAX) : undefined;
+  if (!isJsonObject(payload)) return undefined;
+  const { reference } = payload;
+  if (typeof reference === 'string') return reference.slice(0, REFERENCE_CHARS_MAX);
+  return writtenReference(payload.payload);
 }
 
 /** Checks a submission completely: every mistake is named. */
-export function checkEnvelope({ kind, reference, payload }: Envelope): Checked {
+export function checkEnvelope({ kind, reference: beside, payload: given }: Envelope): Checked {
+  const known = beside ?? writtenReference(given);
+  const refuse = (problems: readonly Problem[]): Checked => {
+    return { ok: false, reference: known, problems };
+  };
   if (!isDocumentKind(kind)) {
     const near = nearestName(kind, DOCUMENT_KINDS);
     const hint = near === undefined ? '' : `; did you mean ${near}?`;
-    const message = `must be one of ${DOCUMENT_KINDS.join(', ')}${hint}`;
-    return { ok: false, reference, problems: [{ path: 'kind', message }] };
+    const found = `; found ${JSON.stringify(kind)}`;
+    const message = `must be one of ${DOCUMENT_KINDS.join(', ')}${found}${hint}`;
+    return refuse([{ path: 'kind', message }]);
   }
-  const parsed = parseDocument(kind, payload);
+  const opened = open(given);
+  if ('problems' in opened) return refuse(opened.problems);
+  const otherKind = besides(opened.kind, kind);
+  if (otherKind !== '') return refuse([{ path: 'kind', message: otherKind }]);
+  if (opened.reference !== undefined && beside !== undefined) {
+    const message = problemOfReference(opened.reference, beside);
+    if (message !== '') return refuse([{ path: 'reference', message }]);
+  }
+  const reference = opened.reference ?? beside;
+  const parsed = parseDocument(kind, opened.payload);
   const own = parsed.ok ? parsed.reference : undefined;
   const problem = parsed.ok || reference !== undefined ? problemOfReference(own, reference) : '';
   const problems = [
@@ -113,7 +152,7 @@ export function checkEnvelope({ kind, reference, payload }: Envelope): Checked {
     ...(parsed.ok ? damagedTexts(parsed.document) : parsed.problems),
   ];
   if (!parsed.ok || problems.length > 0) {
-    return { ok: false, reference: own ?? reference ?? writtenReference(payload), problems };
+    return { ok: false, reference: own ?? known, problems };
   }
   return { ok: true, kind, reference: own ?? reference ?? '', document: parsed.document };
 }

@@ -1,7 +1,7 @@
 /**
  * The SQL intake channel and its receipts. One worker owns the exchange database: it notices
  * foreign commits by SQLite's own counter (a cheap pragma, no table is polled), imports documents
- * and customers, and writes receipts.
+ * and customers, and writes receipts and what became of deliveries.
  *
  * The two databases share no transaction: a document enters the mirror first and its receipt
  * follows, so a stop in between repeats the submission, which changes nothing. Foreign programs may
@@ -16,12 +16,13 @@ import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
-import type { HandedIn, ReceiptRow } from '../../store/exchange/statements.ts';
+import type { HandedIn, OutcomeRow, ReceiptRow } from '../../store/exchange/statements.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { parsePayload } from './envelope.ts';
 import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
+import { dueOutcomes, forgetOutcomes, outcomesAgain, outcomesWritten } from './outcomes.ts';
 import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
 
 export interface ExchangeChannelDeps {
@@ -100,6 +101,7 @@ interface Progress {
   takenTo: number;
   answers: ReceiptRow[];
   receipts: DueReceipts | undefined;
+  outcomes: readonly OutcomeRow[] | undefined;
   forgetAt: number;
 }
 
@@ -198,6 +200,22 @@ async function publishReceipts(
   return due.length;
 }
 
+/** Writes what became of deliveries; returns how many. */
+async function publishOutcomes(
+  { store, hasCallback }: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<number> {
+  progress.outcomes ??= await dueOutcomes(store);
+  const { outcomes } = progress;
+  if (outcomes.length > 0) {
+    exchange.writeOutcomes(outcomes);
+    await outcomesWritten(store, outcomes, hasCallback);
+  }
+  progress.outcomes = undefined;
+  return outcomes.length;
+}
+
 /** Set before a new file is created, until all documents are due in it. */
 const NEW_FILE_KEY = 'exchange_new_file';
 
@@ -222,7 +240,9 @@ async function catchUp(
   const again = (tx: Tx) =>
     tx.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
   await store.transaction(async (tx) => {
-    if (await deleteState(tx, NEW_FILE_KEY)) await again(tx).execute();
+    if (!(await deleteState(tx, NEW_FILE_KEY))) return;
+    await again(tx).execute();
+    await outcomesAgain(tx);
   });
   const open = exchange.openDocuments();
   for (let start = 0; start < open.length; start += DUE_PER_COMMIT) {
@@ -261,11 +281,13 @@ async function round(
   }
   const published = progress.isCaughtUp ? await publishReceipts(deps, exchange, progress) : 0;
   if (published === RECEIPTS_PER_ROUND) more = true;
+  if ((await publishOutcomes(deps, exchange, progress)) > 0) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
     const before = (await trustedNow(deps)) - deps.keepMs;
     const keys = await forgetKeys(store, before);
+    const outcomes = await forgetOutcomes(store, before, FORGET_PER_ROUND);
     const forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
-    if (Math.max(keys, forgotten) < FORGET_PER_ROUND)
+    if (Math.max(keys, outcomes, forgotten) < FORGET_PER_ROUND)
       progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
   }
   return more;
@@ -286,8 +308,8 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
     const exchange = openExchange(path, clock);
     try {
       await catchUp(deps, exchange);
-      const none = { takenTo: 0, answers: [], receipts: undefined, forgetAt: 0 };
-      return { exchange, progress: { unread: true, isCaughtUp: false, ...none } };
+      const none = { takenTo: 0, answers: [], receipts: undefined, outcomes: undefined };
+      return { exchange, progress: { unread: true, isCaughtUp: false, forgetAt: 0, ...none } };
     } catch (error) {
       exchange[Symbol.dispose]();
       throw error;

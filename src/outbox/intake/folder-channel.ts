@@ -15,10 +15,11 @@ import { lstatSync } from 'node:fs';
 import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, parse } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { makeFolder, withMode } from '../../store/folders.ts';
 import type { Db, Store } from '../../store/store.ts';
@@ -320,6 +321,46 @@ async function forgetOld(deps: FolderChannelDeps): Promise<number> {
     });
   }
   return old.length;
+}
+
+/**
+ * Deletes taken files that held these documents, whatever else they held: their documents are in
+ * the outbox. Receipts are written again. Returns how many files.
+ */
+export async function forgetFiles(
+  store: Store,
+  folder: string,
+  outboxIds: readonly number[],
+  references: readonly string[],
+): Promise<number> {
+  const names = JSON.stringify(references);
+  const rows = await store.db
+    .selectFrom('intake_file as file')
+    .selectAll('file')
+    .where(({ selectFrom, exists, or }) =>
+      exists(
+        selectFrom('intake_file_document as document')
+          .select('document.line')
+          .whereRef('document.file_id', '=', 'file.file_id')
+          .where(
+            or([
+              inKeys('document.outbox_id', outboxIds),
+              sql<boolean>`document.refusal->>'$.reference' in (
+                select value from json_each(${names}))`,
+            ]),
+          ),
+      ),
+    )
+    .execute();
+  for (const file of rows.map(takenFile)) {
+    await removeStored(folder, file);
+    await store.db
+      .updateTable('intake_file')
+      .set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }))
+      .where('file_id', '=', file.fileId)
+      .execute();
+  }
+  return rows.length;
 }
 
 /** Takes every ready file; one that cannot be taken does not keep the others. */

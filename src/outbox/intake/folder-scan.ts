@@ -90,8 +90,23 @@ interface Ready {
 }
 
 /** Age at which a file with another ending is reported; a younger one may still be written. */
-export const STRANGER_MS = 10_000;
+const STRANGER_MS = 10_000;
+/** The same of one that by its name is still being written. */
+const ABANDONED_MS = 3_600_000;
 const STRANGERS_PER_ROUND = 20;
+
+/** Hidden files of documents, not those of file managers. */
+const UNFINISHED = /\.(?:nd)?json|\.(?:tmp|part)$/i;
+
+/** Returns why a file of this name and age is left alone; undefined: it is not, or not yet. */
+export function leftAlone(name: string, ageMs: number): string | undefined {
+  if (!name.startsWith('.')) {
+    const isStrange = !DOCUMENT_NAME.test(name) && ageMs >= STRANGER_MS;
+    return isStrange ? 'its name does not end in .json' : undefined;
+  }
+  const isAbandoned = UNFINISHED.test(name) && ageMs >= ABANDONED_MS;
+  return isAbandoned ? 'its name begins with a dot, and for an hour nobody wrote it' : undefined;
+}
 
 /**
  * Lists files that will never be taken because of their names, once nobody writes them any more.
@@ -102,17 +117,13 @@ async function strangers(
   isSkipped: (name: string) => boolean,
 ): Promise<Ready[]> {
   const others = found.filter(
-    (one) =>
-      one.isFile() &&
-      !DOCUMENT_NAME.test(one.name) &&
-      !one.name.startsWith('.') &&
-      !isSkipped(one.name),
+    (one) => one.isFile() && !isSkipped(one.name) && leftAlone(one.name, Infinity) !== undefined,
   );
   const ready: Ready[] = [];
   for (const { name } of others.slice(0, STRANGERS_PER_ROUND)) {
     const info = await orMissing(stat(join(folder, name)));
-    const isWritten = info && Math.abs(clock.now() - info.mtimeMs) < STRANGER_MS;
-    if (info && !isWritten) ready.push({ name, obstacle: 'its name does not end in .json' });
+    const obstacle = info && leftAlone(name, Math.abs(clock.now() - info.mtimeMs));
+    if (obstacle !== undefined) ready.push({ name, obstacle });
   }
   return ready;
 }
@@ -214,7 +225,7 @@ export function readEntries(text: string): FileEntry[] {
     if (problems.length > 0) return broken(line, problems);
     const read = readEnvelope(value);
     if ('problems' in read) return broken(line, read.problems, value);
-    const { kind, reference } = read.envelope;
+    const { kind, reference } = headSchema.parse(value);
     return { line, kind, reference, envelope: read.envelope, problems: [] };
   });
 }

@@ -10,6 +10,7 @@ import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v
 import { doubtOfLevel } from '../../config/level.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { splitsCoin } from '../../lib/money.ts';
+import { nearestName } from '../../lib/nearest.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
 import { currencyOf, nameKey } from '../../lib/strings.ts';
 import type { Store } from '../../store/store.ts';
@@ -368,7 +369,8 @@ async function clear(
   const { document, refund } = refundOf(item);
   const orderId = await orderOf(deps.store, item);
   const path = document.orderId === undefined ? 'orderReference' : 'orderId';
-  if (orderId === undefined) return unfit(path, 'no order with this reference is known');
+  if (orderId === undefined)
+    return unfit(path, `no order with the reference ${document.orderReference} is known`);
   const call = { priority: 'push', signal } as const;
   const order = await unlessGone(deps.v1.order(orderId, call));
   if (!order) return unfit(path, `the service has no order ${orderId}`);
@@ -511,14 +513,17 @@ export function refundableProblems(
 ): FlightProblem[] {
   const left = refundable(order, lists);
   const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
-  const ordered = new Set(readable(order.orderLineItems).map(({ barcode }) => nameKey(barcode)));
+  const barcodes = readable(order.orderLineItems).map(({ barcode }) => barcode);
+  const ordered = new Set(barcodes.map(nameKey));
   return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
     const at = `lines[${index}]`;
     if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
       return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
     }
     if (!ordered.has(nameKey(barcode))) {
-      const message = `is not in order ${order.orderId}`;
+      const near = nearestName(barcode, barcodes);
+      const hint = near === undefined ? '' : `; did you mean ${near}?`;
+      const message = `${barcode} is not in order ${order.orderId}${hint}`;
       return [{ path: `${at}.barcode`, message, severity: 'error' }];
     }
     const rest = left.get(nameKey(barcode)) ?? 0;

@@ -17,6 +17,7 @@ import type { Tables } from '../../store/tables.ts';
 import { type OrderDocument, pathText, splitCoins, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 import type { Articles, Asked, ShortLists } from './ask-service.ts';
+import { nearBarcodes } from './near-barcodes.ts';
 import { deliveriesOf, freightTypes, orderAsSpelt } from './spelling.ts';
 
 export interface OrderCheckDeps {
@@ -267,11 +268,18 @@ function isOffered({ seasonName }: OrderDocument, known: ReadonlySet<string>): b
   return known.has(seasonName === undefined ? 'stock' : 'season');
 }
 
+function unknownText(barcode: string, near: ReadonlyMap<string, string>): string {
+  const name = near.get(barcode);
+  const hint = name === undefined ? '' : `; did you mean ${name}?`;
+  return `${barcode} is not known at the service${hint}`;
+}
+
 function lineProblems(
   document: OrderDocument,
   variants: ReadonlyMap<string, Variant>,
   known: ReadonlySet<string>,
   unreadable: ReadonlySet<string>,
+  near: ReadonlyMap<string, string>,
 ): FlightProblem[] {
   const isKnown = isOffered(document, known);
   const wanted = new Map<string, number>();
@@ -284,10 +292,10 @@ function lineProblems(
       return [warning(`${at}.barcode`, `not checked: ${UNREADABLE}`)];
     }
     if (!variant) {
-      return isKnown ? [error(`${at}.barcode`, 'is not known at the service')] : [];
+      return isKnown ? [error(`${at}.barcode`, unknownText(line.barcode, near))] : [];
     }
     if (variant.deleted && isKnown) {
-      return [error(`${at}.barcode`, 'is no longer sold at the service')];
+      return [error(`${at}.barcode`, `${line.barcode} is no longer sold at the service`)];
     }
     const problems = priceProblem(`${at}.price`, line.price, variant);
     const { seasonName: season } = document;
@@ -328,9 +336,15 @@ function currencyProblems(
   return split.map((path) => error(pathText(path), wholeWanted(own)));
 }
 
+const NAMES_SHOWN = 12;
+
+/** The name that may have been meant, and those that there are. */
 function suggestion(name: string, names: readonly string[]): string {
   const near = nearestName(name, names);
-  return near === undefined ? '' : `; did you mean ${near}?`;
+  const more = names.length - NAMES_SHOWN;
+  const shown = names.slice(0, NAMES_SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  if (near === undefined) return names.length === 0 ? '' : `; there are: ${shown}`;
+  return `; did you mean ${near}?${names.length === 1 ? '' : ` there are: ${shown}`}`;
 }
 
 async function seasonProblems(
@@ -444,8 +458,9 @@ export async function checkOrder(
     'barcode',
     unsold,
   );
+  const unheard = unsold.filter((barcode) => !variants.has(barcode));
   const problems = [
-    ...lineProblems(document, variants, known, unreadable),
+    ...lineProblems(document, variants, known, unreadable, await nearBarcodes(db, unheard)),
     ...currencyProblems(document, variants),
     ...(await seasonProblems(db, document, known, rules)),
     ...(await freightProblems(db, document, known, rules)),

@@ -1,11 +1,12 @@
 /** Outbox rows for people and programs: lists, and one row with everything known about it. */
 import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
+import { nearestName } from '../../lib/nearest.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
-import { type DocumentState, stateOf } from '../document-state.ts';
+import { type DocumentState, readResult, stateOf } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
 import { compareOrder, describeOrder } from '../evidence/compare.ts';
 import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts';
@@ -32,7 +33,11 @@ export interface OutboxRow {
   readonly createdAt: number;
   readonly attempts: number;
   readonly orderId: number | null;
+  /** What it made at the service, once that is known. */
+  readonly orderNo: string | null;
+  readonly pendingRefundId: number | null;
   readonly dueAt: number;
+  readonly endedAt: number | null;
   readonly blockedReason: string | null;
   readonly lastError: string | null;
   readonly lost: Lost | null;
@@ -43,7 +48,7 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'kind', 'reference', 'state', 'created_at as createdAt'])
     .select(['attempts', 'order_id as orderId', 'due_at as dueAt', 'last_error as lastError'])
-    .select('blocked_reason as blockedReason')
+    .select(['blocked_reason as blockedReason', 'ended_at as endedAt', 'result'])
     .where(fits(filter))
     .orderBy('outbox_id', 'desc')
     .limit(filter.limit);
@@ -59,7 +64,35 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
   const rows = await query.execute();
   const ids = rows.map((row) => row.outboxId);
   const lost = await readLost(db, ids);
-  return rows.map((row) => ({ ...row, lost: lost.get(row.outboxId) ?? null }));
+  return rows.map(({ result, ...row }) => {
+    const { orderNo = null, pendingRefundId = null } = readResult(result);
+    return { ...row, orderNo, pendingRefundId, lost: lost.get(row.outboxId) ?? null };
+  });
+}
+
+const NAMES_MAX = 1_000;
+
+/** Finds the document of a reference; if there is none, one that looks like it. */
+export async function findDocument(
+  db: Db,
+  kind: string,
+  reference: string,
+): Promise<{ readonly outboxId: number } | { readonly near: string | undefined }> {
+  const [found] = await listOutbox(db, { kind, reference, limit: 1 });
+  if (found) return { outboxId: found.outboxId };
+  const newest = await db
+    .selectFrom('outbox')
+    .select('reference')
+    .where('kind', '=', kind)
+    .orderBy('outbox_id', 'desc')
+    .limit(NAMES_MAX)
+    .execute();
+  return {
+    near: nearestName(
+      reference,
+      newest.map((row) => row.reference),
+    ),
+  };
 }
 
 interface Evidence {

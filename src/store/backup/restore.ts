@@ -68,7 +68,7 @@ function replacedIn(dataDir: string): string[] {
  * Numbers that a restore skips: more rows than may be missing in the backup. Small enough that an
  * ERP with 32-bit numbers lives through twenty restores.
  */
-const LOST_ROWS_MAX = { outbox: 1_000_000, change: 100_000_000 };
+const LOST_ROWS_MAX = { outbox: 1_000_000, outcome: 10_000_000, change: 100_000_000 };
 
 type Numbered = keyof typeof LOST_ROWS_MAX;
 
@@ -87,9 +87,9 @@ function lastNumberIn(path: string, table: Numbered): number {
 }
 
 /**
- * Numbers that were given since are in the hands of the ERP, those of documents and those of the
- * change feed, which it follows by them: none is given to another row. Gives the last number that
- * the backup had given.
+ * Numbers that were given since are in the hands of the ERP, those of documents and those of
+ * outcomes and the change feed, which it follows by them: none is given to another row. Gives the
+ * last number that the backup had given.
  */
 async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promise<number> {
   const known = sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`;
@@ -126,6 +126,7 @@ async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, c
     .executeTakeFirst();
   const maxOrderId = newest?.order_id ?? null;
   const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir, 'outbox');
+  await leaveNumbersOut(tx, plan.dataDir, 'outcome');
   await leaveNumbersOut(tx, plan.dataDir, 'change');
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };

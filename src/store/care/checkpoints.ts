@@ -41,10 +41,8 @@ const TRUNCATE_BYTES = 67_108_864;
 const WARN_PINNED_MS = 600_000;
 const WARN_EVERY_MS = 3_600_000;
 
-/** `own`: false where another program empties the log; then it is only watched. */
 export function createCheckpoints(
   deps: CheckpointDeps,
-  own: boolean,
   truncateBytes = TRUNCATE_BYTES,
 ): Checkpoints {
   const { store, clock, log } = deps;
@@ -84,7 +82,7 @@ export function createCheckpoints(
     look() {
       // A checkpoint blocks, so during a pull the pull's thread runs it and reports the result.
       if (store.isCheckpointTaken) note(store.isTakenCheckpointPinned);
-      else if (own) writeBack();
+      else writeBack();
       warn();
     },
     figures,

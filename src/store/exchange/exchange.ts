@@ -3,10 +3,10 @@
  * because distributions still ship SQLite versions whose write-ahead log can be damaged by two
  * writers at once; and it is not the mirror, so that nothing a foreign program does can harm that.
  *
- * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt` and
- * `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for it
- * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
- * later. Nothing here is atomic with the mirror, so that each step may be done twice.
+ * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`,
+ * `outcome` and `erp_customer_problem`. The lock is shared with strangers: every call waits only a
+ * moment for it (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be
+ * tried again later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,8 +30,12 @@ import {
   customerPart,
   type DoneCustomer,
   documentPart,
+  forgetPart,
   forgetter,
   type HandedIn,
+  type OutcomeRow,
+  type OwnDocuments,
+  outcomeWriter,
   type ReceiptRow,
   receiptWriter,
   waitingReader,
@@ -48,6 +52,8 @@ export interface Exchange extends Disposable {
   waiting(after: number, rows: number, chars: number): HandedIn[];
   /** Writes the receipts, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
+  /** Writes what became of deliveries, all or none; a row of the same number is replaced. */
+  writeOutcomes(outcomes: readonly OutcomeRow[]): void;
   openDocuments(): number[];
   /**
    * Cuts receipts off from documents above this number, which the mirror does not know (any more);
@@ -57,7 +63,14 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
-  /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
+  /** States of the documents of an order that are not final yet. */
+  openStates(own: OwnDocuments): string[];
+  /**
+   * Deletes final documents of an order, blanks what their receipts say of mistakes, and leaves no
+   * trace in the file. Gives how many rows there were.
+   */
+  forgetDocuments(own: OwnDocuments): number;
+  /** Deletes at most `rows` documents, and outcomes, that ended before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
 
@@ -76,10 +89,12 @@ const LOCK_MS = 5;
 const INSPECT_MS = 2_000;
 
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
+const NEW_FILE_HINT =
+  'stop the daemon, move it away, start: a new one is made; keep the old one, because what waits ' +
+  'in it is nowhere else and must be handed in again';
 const OTHER_HINT =
   'it is of another program, or of another version: run that one, name another file in ' +
-  'intake.database, or stop the daemon, move it away, start: a new one is made; keep the old ' +
-  'one, because what waits in it is nowhere else and must be handed in again';
+  `intake.database, or ${NEW_FILE_HINT}`;
 const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
 const PRAGMAS: Readonly<Record<string, number>> = {
@@ -96,10 +111,13 @@ const PRAGMAS: Readonly<Record<string, number>> = {
 const OWN_TABLES = [
   'intake',
   'receipt',
+  'outcome',
   'erp_customer',
   'erp_customer_change',
   'erp_customer_problem',
 ];
+
+const OWN_VIEWS = ['v_document'];
 
 function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
@@ -150,15 +168,33 @@ function createCaller(path: string, database: Database.Database, clock: Clock) {
   };
 }
 
-/** The objects of our tables, one text each. A trigger may spell its table as it likes. */
-function schemaOf(database: Database.Database): Map<string, string> {
+type Schema = ReadonlyMap<string, string>;
+
+/**
+ * The objects of our tables, one text each. A trigger may spell its table as it likes. A table that
+ * was renamed and got its name back has names in quotes, which say the same.
+ */
+function schemaOf(database: Database.Database): Schema {
   const rows = database
     .prepare<[string], { name: string; sql: string }>(
       `select name, sql from sqlite_schema
        where sql is not null and lower(tbl_name) in (select value from json_each(?))`,
     )
-    .all(JSON.stringify(OWN_TABLES));
-  return new Map(rows.map(({ name, sql }) => [name, sql]));
+    .all(JSON.stringify([...OWN_TABLES, ...OWN_VIEWS]));
+  return new Map(rows.map(({ name, sql }) => [name, sql.replaceAll(/"(\w+)"/g, '$1')]));
+}
+
+/** What leads out: a name given back, foreign objects dropped, else a new file. */
+function wayOut(different: readonly string[], expected: Schema, found: Schema): string {
+  const gone = OWN_TABLES.filter((name) => !found.has(name));
+  if (gone.length > 0) {
+    const names = gone.join(', ');
+    return `give ${names} its name back (ALTER TABLE … RENAME TO …); else ${NEW_FILE_HINT}`;
+  }
+  if (different.every((name) => !expected.has(name))) {
+    return 'drop them: the ERP may have tables of its own, but no triggers and indexes of ours';
+  }
+  return NEW_FILE_HINT;
 }
 
 /** A foreign trigger on our tables could change what a document says, or stop receipts. */
@@ -173,9 +209,7 @@ function checkSchema(database: Database.Database, clock: Clock): void {
   throw new RetryLaterError(
     'exchange.schema_changed',
     `${database.name}: somebody changed ${different.join(', ')}`,
-    {
-      hint: 'drop foreign triggers and indexes of our tables; the ERP may have tables of its own',
-    },
+    { hint: wayOut(different, expected, found) },
   );
 }
 
@@ -310,8 +344,10 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const customers = customerPart(database);
   const waiting = waitingReader(database);
   const writeReceipts = receiptWriter(database);
+  const writeOutcomes = outcomeWriter(database);
   const forget = forgetter(database);
   const documents = documentPart(database);
+  const own = forgetPart(database);
   return {
     path,
     hasNews: () =>
@@ -329,10 +365,13 @@ export function openExchange(path: string, clock: Clock): Exchange {
       }),
     waiting: (after, rows, chars) => run(() => waiting(after, rows, chars)),
     writeReceipts: (receipts) => run(() => writeReceipts(receipts)),
+    writeOutcomes: (outcomes) => run(() => writeOutcomes(outcomes)),
     openDocuments: () => run(documents.openDocuments),
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
+    openStates: (which) => run(() => own.openStates(which)),
+    forgetDocuments: (which) => run(() => own.forgetDocuments(which)),
     forget: (endedBefore, rows) => run(() => forget(endedBefore, rows)),
     [Symbol.dispose]: () => {
       database.close();

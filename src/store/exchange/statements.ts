@@ -34,6 +34,26 @@ export interface ReceiptRow {
   readonly endedAt: string | null;
 }
 
+/** A row of `outcome` as the ERP reads it; times are ISO texts. */
+export interface OutcomeRow {
+  readonly outcomeId: number;
+  readonly decisionId: number;
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly orderId: number;
+  readonly orderNo: string | null;
+  readonly reference: string | null;
+  readonly outcome: string;
+  readonly state: string;
+  readonly reason: string;
+  /** JSON. */
+  readonly rules: string;
+  readonly decidedBy: string;
+  readonly problem: string | null;
+  readonly decidedAt: string;
+  readonly endedAt: string;
+}
+
 type CustomerRow = Readonly<Record<string, unknown>>;
 
 /** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
@@ -91,6 +111,22 @@ export function receiptWriter(
     }
   });
   return (receipts) => writeAll.immediate(receipts);
+}
+
+export function outcomeWriter(
+  database: Database.Database,
+): (outcomes: readonly OutcomeRow[]) => void {
+  const write = database.prepare(
+    `insert or replace into outcome (outcome_id, decision_id, order_delivery_id, delivery_no,
+       order_id, order_no, reference, outcome, state, reason, rules, decided_by, problem,
+       decided_at, ended_at)
+     values (@outcomeId, @decisionId, @orderDeliveryId, @deliveryNo, @orderId, @orderNo, @reference,
+       @outcome, @state, @reason, @rules, @decidedBy, @problem, @decidedAt, @endedAt)`,
+  );
+  const writeAll = database.transaction((outcomes: readonly OutcomeRow[]) => {
+    for (const outcome of outcomes) write.run(outcome);
+  });
+  return (outcomes) => writeAll.immediate(outcomes);
 }
 
 export function waitingReader(
@@ -192,13 +228,17 @@ export function forgetter(
     'delete from intake where intake_id = (select intake_id from receipt where receipt_id = ?)',
   );
   const dropReceipt = database.prepare('delete from receipt where receipt_id = ?');
+  const dropOutcomes = database.prepare(
+    `delete from outcome where outcome_id in (
+       select outcome_id from outcome where ended_at < ? order by ended_at limit ?)`,
+  );
   const forget = database.transaction((endedBefore: string, rows: number): number => {
     const found = old.all(endedBefore, rows);
     for (const receiptId of found) {
       dropRow.run(receiptId);
       dropReceipt.run(receiptId);
     }
-    return found.length;
+    return Math.max(found.length, dropOutcomes.run(endedBefore, rows).changes);
   });
   return (endedBefore, rows) => forget.immediate(endedBefore, rows);
 }
@@ -220,5 +260,47 @@ export function documentPart(database: Database.Database) {
   return {
     cutOff: (above: number) => cutOff.run(UNKNOWN, UNKNOWN, above).changes,
     openDocuments: () => open.all(),
+  };
+}
+
+/** Documents of one order: by their numbers, and those under its reference that became none. */
+export interface OwnDocuments {
+  readonly documentIds: readonly number[];
+  readonly reference: string | null;
+  /** Null: the service has no such order. */
+  readonly orderId: number | null;
+}
+
+const OWN = `(document_id in (select value from json_each(@ids))
+  or (kind = 'order' and trim(reference) = @reference collate nocase))`;
+
+export function forgetPart(database: Database.Database) {
+  const open = database
+    .prepare<[object], string>(`select state from receipt where final = 0 and ${OWN}`)
+    .pluck();
+  const dropRows = database.prepare(`delete from intake where intake_id in (
+    select intake_id from receipt where final = 1 and intake_id is not null and ${OWN})`);
+  const blank = database.prepare(`update receipt set problems = '[]' where final = 1 and ${OWN}`);
+  // In a sentence of the rules may stand what a delivery says of people.
+  const blankOutcomes = database.prepare(`update outcome set reason = 'forgotten', problem = null
+    where order_id = @orderId and decided_by = 'daemon'`);
+  const named = ({ documentIds, reference, orderId }: OwnDocuments) => ({
+    orderId,
+    ids: JSON.stringify(documentIds),
+    reference: reference?.trim() ?? null,
+  });
+  const forget = database.transaction((own: OwnDocuments): number => {
+    const { changes } = dropRows.run(named(own));
+    blankOutcomes.run(named(own));
+    return changes + blank.run(named(own)).changes;
+  });
+  return {
+    openStates: (own: OwnDocuments) => open.all(named(own)),
+    forgetDocuments(own: OwnDocuments): number {
+      const rows = forget.immediate(own);
+      // Foreign clients leave what they move; only a file that is written again has none of it.
+      database.exec('vacuum');
+      return rows;
+    },
   };
 }

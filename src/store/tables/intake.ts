@@ -38,6 +38,18 @@ interface IntakeKeyTable {
   at: number;
 }
 
+interface OutcomeTable {
+  outcome_id: Generated<number>;
+  decision_id: number;
+  state: 'confirmed' | 'refused';
+  problem: string | null;
+  at: number;
+  row_due: Generated<number>;
+  callback_due_at: number | null;
+  callback_attempts: Generated<number>;
+  callback_error: string | null;
+}
+
 interface OutboxLostTable {
   outbox_id: number;
   order_id: number;
@@ -65,6 +77,7 @@ export interface IntakeTables {
   intake_file: IntakeFileTable;
   intake_file_document: IntakeFileDocumentTable;
   intake_key: IntakeKeyTable;
+  outcome: OutcomeTable;
   outbox_lost: OutboxLostTable;
   outbox_revision: OutboxRevisionTable;
 }

@@ -81,6 +81,8 @@ interface SalesOrderTable extends MirroredColumns {
   details_read_at: number | null;
   /** A JSON list: what of it decides and could not be read. */
   unread: string | null;
+  /** When what it says of people was forgotten. */
+  forgotten_at: number | null;
 }
 
 /** A view: the currency that decisions go by, its own or derived. */

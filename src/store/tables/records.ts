@@ -152,6 +152,7 @@ interface RuleSetTable {
   hash: string;
   first_used_at: number;
   files: string;
+  words: Generated<Buffer | null>;
 }
 
 interface FactSnapshotTable {
@@ -176,7 +177,10 @@ interface DecisionTable {
   reason: string;
   rules: string;
   shadow: string;
-  evaluation: string;
+  said: DecisionOutcome;
+  matched: string;
+  lapsed: string;
+  evaluation: Buffer;
   previous_hash: string;
   hash: string;
 }

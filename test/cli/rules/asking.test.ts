@@ -198,7 +198,7 @@ describe('rules queue', () => {
     const files = JSON.stringify([
       { path: 'r.yaml', text: 'rules: [ { id: of-another-version } ]' },
     ]);
-    mirror.prepare('insert into rule_set values (?, 0, ?)').run('f'.repeat(64), files);
+    mirror.prepare('insert into rule_set values (?, 0, ?, null)').run('f'.repeat(64), files);
     mirror
       .prepare(`update daemon_state set value = ? where key = 'rules_in_force'`)
       .run('f'.repeat(64));

@@ -215,7 +215,10 @@ rules:
     const { db } = fixture.store;
     await sql`drop trigger decision_is_final`.execute(db);
     const intact = await db.selectFrom('decision').select('evaluation').executeTakeFirstOrThrow();
-    await db.updateTable('decision').set({ evaluation: '{"li' }).execute();
+    await db
+      .updateTable('decision')
+      .set({ evaluation: Buffer.from('{"li') })
+      .execute();
     await fixture.customer({ blocked: true });
     await fixture.delivery({ id: 2 });
     expect(await fixture.decide(set)).toEqual(['2 hold']);

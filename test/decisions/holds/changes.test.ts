@@ -100,6 +100,19 @@ describe('an accept', () => {
     expect(await fixture.decide(COVERED)).toEqual(['1 accept']);
   });
 
+  it.each(['category', 'weight', 'country_of_origin'])(
+    'by a rule that reads the %s of a line waits too',
+    async (field) => {
+      const fixture = await createDeciderFixture();
+      await fixture.stock({ a: 10 });
+      await changed(fixture, {});
+      await fixture.delivery({ id: 1 });
+      const asks = `has(line.${field}) || line.quantity > 0`;
+      const text = LISTED.replace('has(line.list_price) || line.quantity > 0', asks);
+      expect(await fixture.decide({ rules: () => loadedRules(text) })).toEqual(['1 hold']);
+    },
+  );
+
   it('by rules that read nothing of the stream does not wait', async () => {
     const fixture = await createDeciderFixture();
     await changed(fixture, {});

@@ -1,5 +1,7 @@
+import { deflateSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { storedEvaluation } from '../../../src/decisions/journal/evaluations.ts';
 import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
 import { replayDecision, verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import type { Facts } from '../../../src/rules/facts/plain.ts';
@@ -28,9 +30,11 @@ function loadedRulesWith(more: string) {
 async function append(change: (entry: DecisionEntry) => Partial<DecisionEntry>): Promise<number> {
   const { db } = fixture.store;
   const row = await db
-    .selectFrom('decision')
-    .selectAll()
-    .where('decision_id', '=', 3)
+    .selectFrom('decision as n')
+    .innerJoin('rule_set as s', 's.hash', 'n.rule_set_hash')
+    .selectAll('n')
+    .select('s.words')
+    .where('n.decision_id', '=', 3)
     .executeTakeFirstOrThrow();
   const facts: Facts | undefined = await readFacts(db, row.facts_digest);
   if (!facts) throw new Error('the decision has no facts');
@@ -47,7 +51,7 @@ async function append(change: (entry: DecisionEntry) => Partial<DecisionEntry>):
     reason: row.reason,
     rules: JSON.parse(row.rules),
     shadow: JSON.parse(row.shadow),
-    evaluation: JSON.parse(row.evaluation),
+    evaluation: storedEvaluation(row),
   };
   return fixture.store.transaction((tx) => appendDecision(tx, { ...entry, ...change(entry) }));
 }
@@ -145,14 +149,15 @@ describe('the proof of the journal', () => {
     ]);
   });
 
-  it.each(['not json', '{}', 'null', '{"rules":[1]}'])(
+  it.each(['not deflated', 'not json', '{}', 'null', '{"rules":[1]}'])(
     'finds an evaluation that somebody made %s',
-    async (evaluation) => {
+    async (text) => {
       const { db } = fixture.store;
+      const evaluation = text === 'not deflated' ? Buffer.from(text) : deflateSync(text);
       await sql`drop trigger decision_is_final`.execute(db);
       await db.updateTable('decision').set({ evaluation }).where('decision_id', '=', 2).execute();
       const report = await verifyDecisions(db, 100);
-      expect(report.chain).toEqual({ entries: 1, brokenAt: 2 });
+      expect(report.chain).toMatchObject({ entries: 1, brokenAt: 2 });
       expect(report.different).toEqual([
         {
           decisionId: 2,

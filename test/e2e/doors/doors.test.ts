@@ -44,6 +44,47 @@ describe('the four doors', () => {
     }
   });
 
+  it('each take a document bare and wrapped, and refuse what contradicts itself', async () => {
+    const house = await openDoors();
+    const bare = (reference: string) => ({ kind: 'order', reference, ...house.order() });
+    const wrapped = (reference: string) => {
+      return { kind: 'order', reference, payload: house.order() };
+    };
+    const shapes = { bare, wrapped };
+    for (const [name, of] of Object.entries(shapes)) {
+      const row = house.insert(`sql-${name}`, of(`sql-${name}`));
+      house.drop(`${name}.json`, JSON.stringify(of(`file-${name}`)));
+      const file = join(house.folder, `${name}.json`);
+      writeFileSync(file, JSON.stringify(of(`cli-${name}`)));
+      const posted = await house.post('/api/orders', of(`orders-${name}`));
+      const document = await house.post('/api/documents', of(`documents-${name}`));
+      expect([posted.status, document.status]).toEqual([202, 202]);
+      const pushed = await house.call('orders', 'push', file, '--wait', '1m');
+      expect(pushed.stdout).toMatch(new RegExp(`^cli-${name}: confirmed`));
+      expect(await house.sqlEnd(row)).toMatchObject({ state: 'confirmed' });
+      expect(await house.fileEnd(`done/${name}.json`)).toMatchObject([{ state: 'confirmed' }]);
+      for (const { body } of [posted, document]) {
+        expect(await house.httpEnd(Number(body.documentId))).toMatchObject({ state: 'confirmed' });
+      }
+      for (const channel of ['sql', 'file', 'cli', 'orders', 'documents']) {
+        expect(house.ordersWith(`${channel}-${name}`)).toBe(1);
+      }
+    }
+    const refund = { ...wrapped('x'), kind: 'pending_refund' };
+    const kind = {
+      path: 'kind',
+      message: 'says "pending_refund" in the document and order beside it',
+    };
+    expect((await house.post('/api/orders', refund)).body.problems).toEqual([kind]);
+    expect((await house.sqlEnd(house.insert('x', refund))).problems).toEqual([kind]);
+    expect((await house.sqlEnd(house.insert('y', bare('z')))).problems).toEqual([
+      { path: 'reference', message: 'says z in the document and y beside it' },
+    ]);
+    expect((await house.sqlEnd(house.insert('y', wrapped('z')))).problems).toEqual([
+      { path: 'reference', message: 'says z in the document and y beside it' },
+    ]);
+  });
+
   it('know a document that came by another one: one order, one receipt', async () => {
     const house = await openDoors();
     const payload = { reference: 'SO-1', ...house.order() };

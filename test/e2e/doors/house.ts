@@ -35,7 +35,7 @@ export interface DoorHouse extends CliHouse {
   readonly inbox: string;
   readonly url: string;
   /** A payload that the service takes. */
-  order(quantity?: number): Record<string, unknown>;
+  order(quantity?: number): { readonly lines: readonly Record<string, unknown>[] };
   sql(text: string): string;
   insert(reference: string, payload: unknown, kind?: string): number;
   drop(name: string, content: string): void;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { checkEnvelope } from '../../../src/outbox/intake/envelope.ts';
 import { readEntries } from '../../../src/outbox/intake/folder-scan.ts';
 import { order } from './support.ts';
 
@@ -52,15 +53,26 @@ describe('a text with many documents', () => {
   });
 
   it('says of a list that it is no document', () => {
-    expect(told(`[${line('SO-1')}]`)).toEqual(['1 must be a JSON object']);
+    expect(told(`[${line('SO-1')}]`)).toEqual(['1 must be a JSON object; found a list']);
   });
 
   it('names each member that has no place beside the payload', () => {
-    const [plain] = readEntries(JSON.stringify({ kind: 'order', Payload: 1, ...order() }));
-    expect(plain?.problems).toEqual([
-      { path: 'payload', message: 'is missing' },
+    const problemsOf = (value: unknown) => {
+      const [entry] = readEntries(JSON.stringify(value));
+      const checked = entry?.envelope && checkEnvelope(entry.envelope);
+      return checked?.ok === false ? checked.problems : entry?.problems;
+    };
+    const document = { kind: 'order', reference: 'SO-1' };
+    expect(problemsOf({ ...document, Payload: 1, ...order() })).toEqual([
       { path: 'Payload', message: 'is not known here; did you mean payload?' },
+    ]);
+    expect(problemsOf({ ...document, payload: order(), ...order(), refrence: 'x' })).toEqual([
       { path: 'lines', message: 'is not known here' },
+      { path: 'refrence', message: 'is not known here; did you mean reference?' },
+    ]);
+    expect(problemsOf(order())).toEqual([{ path: 'kind', message: 'is missing' }]);
+    expect(problemsOf({ ...order(), kind: 'ordr' })).toMatchObject([
+      { path: 'kind', message: expect.stringMatching(/found "ordr"; did you mean order\?$/) },
     ]);
   });
 });

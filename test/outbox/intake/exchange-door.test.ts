@@ -1,11 +1,14 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { writeRestored } from '../../../src/store/state.ts';
+import { foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
+import { repositoryRoot } from '../../support/source.ts';
 import { type Doors, delivered, endDocument, openDoors, order } from './support.ts';
 
 function insert(reference: string, payload: unknown, kind = 'order'): string {
@@ -130,6 +133,41 @@ describe('the SQL door', () => {
     expect(await receiptOf(doors, 1)).toMatchObject({ state: 'queued' });
   });
 
+  it('shows each document once, as a program in C# asks for it', async () => {
+    const doors = await openDoors();
+    const example = readFileSync(join(repositoryRoot, 'docs/examples/erp-client.cs'), 'utf8');
+    const [, query = ''] = /CommandText = """\n(.*?)""";/s.exec(example) ?? [];
+    expect(query).toContain('FROM v_document');
+    const ask = (reference: string): string =>
+      foreignSql(doors.path, query, { parameters: { reference } }).trim();
+    const shows = (reference: string, state: string) =>
+      until(`${reference} to be ${state}`, () => ask(reference).startsWith(state) || undefined);
+
+    doors.sql(insert('SO-1', order()));
+    await shows('SO-1', 'queued|0|');
+    await endDocument(doors.store, 1, 'confirmed', { result: '{"orderId":7,"orderNo":"N-7"}' });
+    await shows('SO-1', 'confirmed|1|N-7|');
+    // Another document under the reference is refused, and says nothing about the first one.
+    doors.sql(insert('so-1', order(2)));
+    expect(await receiptOf(doors, 2)).toMatchObject({ state: 'refused' });
+    for (const reference of ['SO-1', 'so-1']) {
+      expect(ask(reference)).toMatch(/^confirmed\|1\|N-7\|/);
+      expect(ask(reference).split('\n')).toHaveLength(1);
+    }
+
+    doors.sql(insert('SO-2', { lines: [] }));
+    await shows('SO-2', 'refused|1|');
+    // What waits is not final, whatever was refused before.
+    await doors.stop();
+    doors.sql(insert('SO-2', order()));
+    expect(ask('SO-2')).toMatch(/^waiting\|0\|/);
+    doors.start();
+    await shows('SO-2', 'queued|0|');
+    doors.sql(insert('SO-2', { lines: 1 }));
+    expect(await receiptOf(doors, 5)).toMatchObject({ state: 'refused' });
+    expect(ask('SO-2')).toMatch(/^queued\|0\|/);
+  });
+
   it('names every mistake of a document, and leaves its reference free', async () => {
     const doors = await openDoors();
     doors.sql(insert('SO-1', { lines: [{ barcode: '', quantity: 0 }], frieght: {} }));
@@ -175,6 +213,37 @@ describe('the SQL door', () => {
     doors.start();
     await until('a new file', () => (existsSync(doors.path) ? true : undefined));
     await bothShown(doors);
+  });
+
+  it('shows what became of deliveries, and all of it again in a new file', async () => {
+    const doors = await openDoors();
+    await doors.intake.submit([delivered('SO-1')]);
+    await endDocument(doors.store, 1, 'confirmed', {});
+    // The reference is the one that the ERP gave to the order.
+    await doors.store.db.updateTable('outbox').set({ order_id: 5 }).execute();
+    await doors.store.db
+      .insertInto('decision')
+      .values({
+        ...{
+          order_delivery_id: 7,
+          order_id: 5,
+          at: systemClock().now(),
+          trigger: 'event',
+          actor: 'daemon',
+        },
+        ...{ rule_set_hash: 'h', facts_digest: 'd', mode: 'live', outcome: 'hold', reason: 'big' },
+        ...{ rules: '["hold-big"]', shadow: '{}', said: 'hold', matched: '[]', lapsed: '[]' },
+        ...{ evaluation: Buffer.from('{}'), previous_hash: 'p', hash: 'h' },
+      })
+      .execute();
+    const query = 'SELECT outcome_id, order_delivery_id, outcome, state, reference FROM outcome';
+    const shown = () => until('the outcome', () => doors.sql(query) || undefined);
+    expect(await shown()).toBe('1|7|hold|confirmed|SO-1');
+    await doors.stop();
+    rmSync(doors.path);
+    doors.start();
+    await until('the file', () => existsSync(doors.path) || undefined);
+    expect(await shown()).toBe('1|7|hold|confirmed|SO-1');
   });
 
   it('shows all of them again also where somebody has emptied the file', async () => {

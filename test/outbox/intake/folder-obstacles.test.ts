@@ -97,17 +97,19 @@ describe('the drop folder', () => {
     };
     const log = createLogger({ level: 'info', format: 'json', scrubber: createScrubber(), write });
     const { folder, start, drop, receipt } = await openFolder(undefined, undefined, log);
-    for (const name of ['orders.ndjson', 'A.JSON.RECEIPT.JSON', 'fresh.tmp']) {
+    const old = ['orders.ndjson', '.orders-17.tmp', '.DS_Store'];
+    for (const name of [...old, 'A.JSON.RECEIPT.JSON', 'fresh.tmp', '.fresh.json']) {
       writeFileSync(join(folder, name), envelope('SO-1'));
     }
-    utimesSync(join(folder, 'orders.ndjson'), 1_700_000_000, 1_700_000_000);
+    for (const name of old) utimesSync(join(folder, name), 1_700_000_000, 1_700_000_000);
     drop('last.json', envelope('SO-2'));
     start();
     await receipt('done/last.json');
     await until('the line', () => written.includes('orders.ndjson') || undefined);
     expect(written).toMatch(/orders\.ndjson.*file skipped: its name does not end in \.json/);
     expect(written).toMatch(/A\.JSON\.RECEIPT\.JSON.*file skipped: it is named like a receipt/);
-    expect(written).not.toContain('fresh.tmp');
+    expect(written).toMatch(/\.orders-17\.tmp.*file skipped: its name begins with a dot/);
+    for (const name of ['fresh', 'DS_Store']) expect(written).not.toContain(name);
   });
 
   it('takes no pipe that took the place of a file after the look into the folder', async () => {

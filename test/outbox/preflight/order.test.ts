@@ -275,8 +275,18 @@ it('names what is unknown, no longer sold or of another currency', async () => {
   });
   expect(await told(house, lines('b-1'))).toEqual([]);
   expect(await told(house, lines('b-9', 'b-3'))).toEqual([
-    'error lines[0].barcode is not known at the service',
-    'error lines[1].barcode is no longer sold at the service',
+    // A name that is as near and no longer sold is not offered.
+    'error lines[0].barcode b-9 is not known at the service; did you mean b-1?',
+    'error lines[1].barcode b-3 is no longer sold at the service',
+  ]);
+  await inStock(house, '0123456789012', {});
+  for (const slip of ['123456789012', '0123456798012', '01234567890122', '0123456789019']) {
+    expect(await told(house, lines(slip))).toEqual([
+      `error lines[0].barcode ${slip} is not known at the service; did you mean 0123456789012?`,
+    ]);
+  }
+  expect(await told(house, lines('0123456780000'))).toEqual([
+    'error lines[0].barcode 0123456780000 is not known at the service',
   ]);
   expect(await told(house, lines('b-1', 'b-2'))).toEqual([
     'error lines[1].barcode is priced in another currency: EUR, DKK',
@@ -412,7 +422,7 @@ it('wants freight where that was learned, unless optional; one that is there', a
   expect(await told(house, { lines })).toEqual([missing, NOT_PULLED]);
   expect(await told(house, { lines }, { ...RULES, freight: 'optional' })).toEqual([NOT_PULLED]);
   expect(await told(house, { lines, freight: { amount: '1.00', type: 'dhl' } })).toEqual([
-    'error freight.type there is no freight dhl',
+    'error freight.type there is no freight dhl; there are: standard',
     NOT_PULLED,
   ]);
   expect(await told(house, { lines, freight: { amount: '1.00', type: 'standart' } })).toEqual([

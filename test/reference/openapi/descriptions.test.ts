@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { problemOfAnswer } from '../../support/answers.ts';
-import { repositoryRoot } from '../../support/source.ts';
+import { lintOpenApi } from '../../support/openapi-lint.ts';
 import { type Rig, startRig } from '../support.ts';
 
 const documentSchema = z.looseObject({
@@ -62,13 +60,7 @@ describe('descriptions', () => {
       await writeFile(file, JSON.stringify(await documentOf(base)));
       files.push(file);
     }
-    const linter = join(repositoryRoot, 'node_modules/@redocly/cli/bin/cli.js');
-    const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-    const { stderr } = await promisify(execFile)(
-      process.execPath,
-      [linter, 'lint', '--extends=recommended', '--max-problems=20', ...files],
-      { cwd: folder, env: { ...process.env, ...quiet } },
-    );
+    const stderr = await lintOpenApi(folder, files);
     expect(stderr).toContain('Your API descriptions are valid');
     await rm(folder, { recursive: true });
   });

@@ -623,6 +623,28 @@ describe('a restored database', () => {
     expect(await numberGiven(dataDir, 'later')).toBeGreaterThan(1_000_000);
   });
 
+  it('gives no outcome of a delivery a number that the ERP has read up to', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    const outcome = async ({ db }: SqliteStore): Promise<number> => {
+      const row = { decision_id: 1, state: 'confirmed', problem: null, at: 1 } as const;
+      const written = db
+        .insertInto('outcome')
+        .values({ ...row, callback_due_at: null, callback_error: null })
+        .returning('outcome_id');
+      return (await written.executeTakeFirstOrThrow()).outcome_id;
+    };
+    await outcome(store);
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await outcome(store);
+    const seen = await outcome(store);
+    await store.close();
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    const restored = await openMirror(dataDir);
+    expect(await outcome(restored)).toBeGreaterThan(seen);
+    await restored.close();
+  });
+
   it('gives no entry of the change feed a number that who follows it has seen', async () => {
     const dataDir = temporaryFolder();
     const store = await openMirror(dataDir);

@@ -74,7 +74,7 @@ describe('the write-ahead log', () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const log = silentLogger();
-    const checkpoints = createCheckpoints({ store, clock, log }, true, 2_000_000);
+    const checkpoints = createCheckpoints({ store, clock, log }, 2_000_000);
     const reader = foreign(store);
     reader.exec('begin; select * from change');
     fill(foreign(store), 6_000, 0);
@@ -141,7 +141,7 @@ describe('the write-ahead log', () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const { path, writeHandOff, files } = store;
-    const checkpoints = createCheckpoints({ store, clock, log: silentLogger() }, true);
+    const checkpoints = createCheckpoints({ store, clock, log: silentLogger() });
     const pinnedMs = () => {
       checkpoints.look();
       return checkpoints.figures().pinnedMs;
@@ -177,7 +177,7 @@ describe('the write-ahead log', () => {
     const store = await temporaryStore(clock);
     const lines: unknown[] = [];
     const log = { ...silentLogger(), warn: (...parts: unknown[]) => lines.push(parts[1]) };
-    const checkpoints = createCheckpoints({ store, clock, log }, true, 2_000_000);
+    const checkpoints = createCheckpoints({ store, clock, log }, 2_000_000);
     const writer = foreign(store);
     writer.pragma('wal_autocheckpoint = 0');
     const reader = foreign(store);
@@ -204,7 +204,7 @@ describe('the write-ahead log', () => {
     const store = await temporaryStore(clock);
     let free = 5_000_000;
     const deps = { store, clock, log: silentLogger(), freeBytes: () => free };
-    const checkpoints = createCheckpoints(deps, true);
+    const checkpoints = createCheckpoints(deps);
     fill(foreign(store), 6_000, 0);
     const { walBytes } = checkpoints.figures();
     expect(walBytes).toBeGreaterThan(1_000_000);
@@ -213,23 +213,6 @@ describe('the write-ahead log', () => {
     free = walBytes - 1;
     checkpoints.look();
     expect(checkpoints.figures().walBytes).toBe(0);
-  });
-
-  it('is left to the other program that empties it', async () => {
-    const path = join(temporaryFolder(), 'mirror.db');
-    const options = { path, busyTimeoutMs: 100, checkpoint: 'external' } as const;
-    const { store } = await openStore(options, manualClock());
-    const checkpoints = createCheckpoints(
-      { store, clock: manualClock(), log: silentLogger() },
-      false,
-    );
-    const { walBytes } = checkpoints.figures();
-    checkpoints.look();
-    expect(walBytes).toBeGreaterThan(0);
-    expect(checkpoints.figures().walBytes).toBe(walBytes);
-    const { rows } = await sql`pragma wal_autocheckpoint`.execute(store.db);
-    expect(rows).toEqual([{ wal_autocheckpoint: 0 }]);
-    await store.close();
   });
 });
 
@@ -265,7 +248,7 @@ describe('old rows', () => {
     const before = pages();
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
-      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
+      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }),
       retention: retentionSteps(LIMITS),
       reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 1_000),
     });
@@ -290,7 +273,7 @@ describe('old rows', () => {
     const pages = (): number => Number(database.pragma('page_count', { simple: true }));
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
-      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
+      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }),
       retention: retentionSteps(LIMITS),
       reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
     });
@@ -350,7 +333,7 @@ describe('a full disk', () => {
     const keeper = createKeeper({
       ...{ store, clock, log: silentLogger() },
       space: { allows: (one) => !stopped.includes(one), canSpare: () => canSpare },
-      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
+      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }),
       retention: retentionSteps(LIMITS),
       reserved: createReservedSpace(path, 1_000),
     });

@@ -83,7 +83,7 @@ it('is told once an hour, though some row is old enough every minute', async () 
   });
   const keeper = createKeeper({
     ...{ store, clock, log, space: { allows: () => true, canSpare: () => false } },
-    checkpoints: createCheckpoints({ store, clock, log }, true),
+    checkpoints: createCheckpoints({ store, clock, log }),
     retention: [{ keepMs: DAY, deleteOld: async () => 1 }],
     reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
   });

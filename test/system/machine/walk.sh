@@ -2,8 +2,7 @@
 # The manuals, walked by somebody who has nothing but them and a fresh Debian: every shell block of
 # docs/install.md, docs/connect.md and docs/operating/ is typed as it stands, in the order in which
 # one would; only what is written in capitals, or stands for an address, is filled in. The service is
-# the reference service. Litestream's own program is not part of it. See nspawn.sh for what it needs,
-# and besides a registry of npm.
+# the reference service. See nspawn.sh for what it needs, and besides a registry of npm.
 #
 #   test/systemd/walk.sh [folder]
 #

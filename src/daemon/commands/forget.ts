@@ -1,0 +1,191 @@
+/**
+ * Forgets what is stored of the people in one order: names, addresses, numbers to reach them,
+ * comments. Each room blanks its own tables, all of them in one transaction with the audit row;
+ * exchange.db goes first, because it may be held, and each step may be done twice. At the end
+ * nothing is left in the files of the data folder but in copies, which are named.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../config/schema.ts';
+import { forgetDecisions, waitingRejects } from '../../decisions/journal/forget.ts';
+import { forgetEvents } from '../../inbox/forget.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import {
+  forgetMirrored,
+  keysOfOrder,
+  type OrderKeys,
+  ordersNamed,
+  unfinishedParts,
+} from '../../mirror/forget.ts';
+import { forgetPushes, type OwnPush, pushesOf } from '../../outbox/forget.ts';
+import { forgetFiles } from '../../outbox/intake/folder-channel.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
+import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import {
+  type Exchange,
+  exchangeFile,
+  isWithoutContent,
+  openExchange,
+} from '../../store/exchange/exchange.ts';
+import { forgetIncidents, openAbout } from '../../store/incidents.ts';
+import type { Db, SqliteStore, Tx } from '../../store/store.ts';
+
+export interface ForgetDeps {
+  readonly config: Config;
+  readonly store: SqliteStore;
+  readonly clock: Clock;
+}
+
+export interface Forgotten {
+  readonly reference: string | null;
+  /** Null: the service never had it. */
+  readonly orderId: number | null;
+  readonly decisions: number;
+  readonly events: number;
+  readonly documents: number;
+  /** Copies that still hold it, and what to do about each. */
+  readonly copies: readonly string[];
+}
+
+interface Subject {
+  readonly orderId: number | null;
+  readonly reference: string | null;
+  readonly keys: OrderKeys;
+  readonly pushes: readonly OwnPush[];
+}
+
+function ambiguous(name: string, ids: readonly number[]): RefusedError {
+  const message = `more than one order has the reference ${name}: ${ids.join(' and ')}`;
+  const hint = `name it by its id: ${ids.map((id) => `id:${id}`).join(' or ')}`;
+  return new RefusedError('orders.ambiguous', message, { hint });
+}
+
+/** Finds the order in the mirror and what was submitted of it. */
+async function subjectOf(db: Db, name: string): Promise<Subject> {
+  const orders = await ordersNamed(db, name);
+  if (orders.length > 1) {
+    throw ambiguous(
+      name,
+      orders.map(({ orderId }) => orderId),
+    );
+  }
+  const [order] = orders;
+  const given = name.startsWith('id:') ? null : name;
+  const reference = order?.reference ?? given;
+  const pushes = await pushesOf(db, { orderId: order?.orderId ?? null, reference });
+  const orderId = order?.orderId ?? null;
+  const keys: OrderKeys = orderId === null ? new Map() : await keysOfOrder(db, orderId);
+  const unread = order ? undefined : pushes.find((push) => push.orderId !== null)?.orderId;
+  if (unread !== undefined) {
+    const message = `order ${unread} has not been read back from the service yet`;
+    throw new RefusedError('orders.under_way', message, {
+      hint: 'wait for the next pull ("selvedge sync run orders"), then forget it',
+    });
+  }
+  return { orderId, reference, keys, pushes };
+}
+
+function referencesOf({ reference, pushes }: Subject): string[] {
+  return [reference, ...pushes.map((push) => push.reference)].flatMap((one) => one ?? []);
+}
+
+function thingsOf({ keys, pushes }: Subject) {
+  return new Map([...keys, ['outbox', pushes.map(({ outboxId }) => outboxId)] as const]);
+}
+
+/** Refuses while anything of the order is still to happen: it needs what would be blanked. */
+async function requireOver(
+  db: Db | Tx,
+  subject: Subject,
+  documentStates: readonly string[],
+): Promise<void> {
+  const { orderId, pushes, reference } = subject;
+  const open = [
+    ...(orderId === null ? [] : await unfinishedParts(db, orderId)),
+    ...(orderId === null ? [] : await waitingRejects(db, orderId)),
+    ...pushes.flatMap(({ isOpen, outboxId, kind, state }) =>
+      isOpen ? [`push ${outboxId} (${kind}) is ${state}`] : [],
+    ),
+    ...documentStates.map((state) => `a document in exchange.db is ${state}`),
+    ...(await openAbout(db, thingsOf(subject))),
+  ];
+  if (open.length === 0) return;
+  const name = reference ?? `order ${orderId}`;
+  const message = `${name} is still under way: ${open.join('; ')}`;
+  throw new RefusedError('orders.under_way', message, {
+    hint:
+      'let it end, or end it ("selvedge deliveries list", "selvedge outbox list --open", ' +
+      '"selvedge status"); then forget it',
+  });
+}
+
+/** Copies of the databases that this cannot reach. */
+function copiesOf(config: Config, now: number): string[] {
+  const { dataDir, store } = config;
+  const replaced = readdirSync(dataDir).filter((name) => name.includes('.db.before-'));
+  const directory = backupDirectory(config);
+  const backups = listBackups(directory, now).length;
+  return [
+    ...replaced.map((name) => `${join(dataDir, name)}: delete it when you need it no more`),
+    ...(backups === 0
+      ? []
+      : [`${backups} backups in ${directory}: gone after ${store.backup.keep} more`]),
+  ];
+}
+
+function openIfThere({ config, clock }: ForgetDeps): Exchange | undefined {
+  const path = exchangeFile(config);
+  return isWithoutContent(path) ? undefined : openExchange(path, clock);
+}
+
+async function forgetInMirror(
+  { store, clock }: ForgetDeps,
+  subject: Subject,
+  who: Actor,
+): Promise<Pick<Forgotten, 'decisions' | 'events'>> {
+  const { orderId, reference, keys, pushes } = subject;
+  const outboxIds = pushes.map(({ outboxId }) => outboxId);
+  const references = referencesOf(subject);
+  return store.transaction(async (tx) => {
+    await requireOver(tx, subject, []);
+    const now = clock.now();
+    let decisions = 0;
+    let events = 0;
+    if (orderId !== null) {
+      await forgetMirrored(tx, orderId, keys, now);
+      decisions = await forgetDecisions(tx, orderId, keys.get('delivery') ?? []);
+      events = await forgetEvents(tx, orderId);
+    }
+    await forgetPushes(tx, outboxIds, references);
+    await forgetIncidents(tx, thingsOf(subject));
+    const named = orderId === null ? `reference:${reference}` : `order:${orderId}`;
+    const detail = { reference, decisions, events, pushes: outboxIds.length };
+    await writeAudit(tx, { ...who, action: 'orders.forget', subject: named, detail }, now);
+    return { decisions, events };
+  });
+}
+
+/** Forgets the people in the order of this reference (or `id:7`). Doing it again is harmless. */
+export async function forgetOrder(deps: ForgetDeps, name: string, who: Actor): Promise<Forgotten> {
+  const { config, store, clock } = deps;
+  const subject = await subjectOf(store.db, name);
+  const { orderId, reference, pushes } = subject;
+  store.requireRoomToWriteAgain();
+  const own = { documentIds: pushes.map(({ outboxId }) => outboxId), reference, orderId };
+  using exchange = openIfThere(deps);
+  await requireOver(store.db, subject, exchange?.openStates(own) ?? []);
+  const documents = exchange?.forgetDocuments(own) ?? 0;
+  if (orderId === null && pushes.length === 0 && documents === 0) {
+    throw new RefusedError('orders.unknown', `nothing is stored of an order ${name}`, {
+      hint: 'name it by its reference, or by its id as id:500123',
+    });
+  }
+  const { decisions, events } = await forgetInMirror(deps, subject, who);
+  const { path } = config.intake.folder;
+  if (path !== null) await forgetFiles(store, path, own.documentIds, referencesOf(subject));
+  const isGone = await store.writeAgain();
+  const held = `${store.path}-wal: a program reads the database; end it ("selvedge doctor"), again`;
+  const copies = [...(isGone ? [] : [held]), ...copiesOf(config, clock.now())];
+  return { reference, orderId, decisions, events, documents, copies };
+}

@@ -1,0 +1,20 @@
+/** Routes of the local API for what a person asks of the daemon as a whole. */
+import type { Config } from '../../config/schema.ts';
+import type { RouteGroup } from '../../local-api/api.ts';
+import { forgetRoutes } from '../../local-api/order-routes.ts';
+import { pauseRoutes } from '../../local-api/pause-routes.ts';
+import type { Pauses } from '../../store/pauses.ts';
+import type { SqliteStore } from '../../store/store.ts';
+import { type CallerDeps, callRoutes } from './call.ts';
+import { forgetOrder } from './forget.ts';
+
+export function commandRoutes(
+  config: Config,
+  deps: CallerDeps & { readonly store: SqliteStore; readonly pauses: Pauses },
+): readonly RouteGroup[] {
+  return [
+    pauseRoutes(deps.pauses),
+    callRoutes(deps),
+    forgetRoutes((name, who) => forgetOrder({ ...deps, config }, name, who)),
+  ];
+}

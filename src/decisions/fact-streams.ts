@@ -1,0 +1,50 @@
+/** Which facts come from the rows of which pulled stream. */
+
+const lines = (...names: readonly string[]) => names.map((name) => `delivery.lines.${name}`);
+
+const PIECES = [...lines('stock_free', 'missing', 'stock_age'), 'stock.age'];
+const PRICES = lines('list_price', 'list_price_diff_pct', 'net_price', 'discount');
+const PRODUCT = [
+  ...lines('brand', 'category', 'country_of_origin', 'gender', 'style_no', 'type', 'weight'),
+  'delivery.weight',
+];
+const STYLE = lines('style_active', 'noos', 'color_active');
+const COLOR = lines('noos', 'color_active');
+/** Come from the variants of the lines when an order names no currency. */
+const CURRENCY = ['currency', 'amount', 'amount_base'].flatMap((name) => [
+  `delivery.${name}`,
+  `order.${name}`,
+]);
+const VARIANT = [...PRICES, ...PRODUCT, ...STYLE, ...CURRENCY];
+
+type FactStreams = Readonly<Record<string, readonly string[]>>;
+
+/** Facts that a stream moves from hour to hour. */
+export const MOVED_BY: FactStreams = { stock: [...PIECES, ...PRICES], season: PRICES };
+
+/** Facts that are not known before the first complete pull of a stream. */
+export const FIRST_FROM: FactStreams = {
+  stock: [...PIECES, ...PRICES, ...PRODUCT],
+  styles: STYLE,
+  seasons: ['season.name', 'season.listed', 'season.delivery_names'],
+};
+
+/** Facts that most rows of a stream can move at once. */
+export const READ_FROM: FactStreams = {
+  stock: [...PIECES, ...VARIANT, ...lines('season')],
+  season: VARIANT,
+  styles: STYLE,
+  styleColors: COLOR,
+  colors: COLOR,
+};
+
+export function isPrice(path: string): boolean {
+  return PRICES.includes(path);
+}
+
+/** The streams of a table that one of these paths comes from. */
+export function streamsOf(table: FactStreams, paths: readonly string[]): readonly string[] {
+  return Object.entries(table).flatMap(([stream, facts]) =>
+    facts.some((path) => paths.includes(path)) ? [stream] : [],
+  );
+}

@@ -1,0 +1,19 @@
+/** Forgetting an order in the stored events: they stay, so that one sent again is known. */
+import { canonicalJson } from '../lib/json.ts';
+import { inKeys } from '../store/bulk.ts';
+import type { Tx } from '../store/store.ts';
+
+/** Blanks the bodies of all events about the order and gives how many. */
+export async function forgetEvents(tx: Tx, orderId: number): Promise<number> {
+  const rows = await tx
+    .selectFrom('webhook_event')
+    .select(['event_id', 'type'])
+    .where('order_id', '=', orderId)
+    .execute();
+  for (const [type, events] of Map.groupBy(rows, (row) => row.type)) {
+    const body = Buffer.from(canonicalJson({ type, data: {}, forgotten: true }));
+    const ids = events.map((row) => row.event_id);
+    await tx.updateTable('webhook_event').set({ body }).where(inKeys('event_id', ids)).execute();
+  }
+  return rows.length;
+}

@@ -1,0 +1,126 @@
+/** Requests and answers of the HTTP door: requests are checked by these, and all is described. */
+import { z } from 'zod';
+import { DOCUMENT_KINDS, DOCUMENT_SCHEMAS } from '../../outbox/documents.ts';
+import { OUTBOX_STATES } from '../outbox-routes.ts';
+
+export const keyHeader = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/)
+  .optional();
+
+const number = z.string().regex(/^\d{1,15}$/);
+
+export const idParams = z.object({ id: number });
+export const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
+export const outcomesQuery = z.strictObject({ after: number.default('0') });
+
+const time = z.string().meta({ format: 'date-time' });
+
+const problemSchema = z
+  .strictObject({
+    path: z.string(),
+    message: z.string(),
+    severity: z.enum(['error', 'warning']).optional(),
+  })
+  .meta({ id: 'Problem', description: 'A mistake; `path` is like `lines[2].price`.' });
+
+const anyObject = z.record(z.string(), z.unknown());
+
+const conflictSchema = z
+  .strictObject({
+    existing: z.strictObject({ documentId: z.int(), state: z.string(), document: anyObject }),
+    given: z.strictObject({ document: anyObject }),
+    differences: z.array(z.string()),
+  })
+  .meta({ id: 'Conflict', description: 'Both documents that want one reference.' });
+
+const receiptMembers = {
+  documentId: z.int().nullable(),
+  kind: z.string().nullable(),
+  reference: z.string().nullable(),
+  state: z.enum(OUTBOX_STATES),
+  final: z.boolean(),
+  orderId: z.int().nullable(),
+  orderNo: z.string().nullable(),
+  deliveries: z.array(
+    z.strictObject({
+      orderDeliveryId: z.int(),
+      deliveryNo: z.string().nullable(),
+      status: z.string().nullable(),
+    }),
+  ),
+  pendingRefundId: z.int().nullable(),
+  refundId: z.int().nullable(),
+  styleId: z.string().nullable(),
+  problems: z.array(problemSchema),
+  conflict: conflictSchema.optional(),
+  nextStep: z.string(),
+  receivedAt: time,
+  endedAt: time.nullable(),
+};
+
+export const receiptSchema = z
+  .strictObject(receiptMembers)
+  .meta({ id: 'Receipt', description: 'What became of a document, and what to do next.' });
+
+export const refusalSchema = z
+  .strictObject({
+    code: z.enum(['intake.invalid', 'intake.conflict', 'intake.key_reused']),
+    ...receiptMembers,
+  })
+  .meta({ id: 'Refusal', description: 'The receipt of a document of which nothing is kept.' });
+
+export const errorSchema = z
+  .strictObject({ code: z.string(), message: z.string(), nextStep: z.string() })
+  .meta({ id: 'Error', description: 'What is wrong with the request itself.' });
+
+const outcomeSchema = z
+  .strictObject({
+    outcomeId: z.int(),
+    kind: z.literal('decision'),
+    decisionId: z.int(),
+    orderDeliveryId: z.int(),
+    deliveryNo: z.string().nullable(),
+    orderId: z.int(),
+    orderNo: z.string().nullable(),
+    reference: z.string().nullable(),
+    outcome: z.enum(['accept', 'hold', 'reject', 'release']),
+    state: z.enum(['confirmed', 'refused']),
+    reason: z.string(),
+    rules: z.array(z.string()),
+    decidedBy: z.string().meta({ description: 'daemon, external or who' }),
+    problem: z.string().nullable(),
+    decidedAt: time,
+    endedAt: time,
+  })
+  .meta({ id: 'Outcome', description: 'What became of a packed delivery.' });
+
+export const outcomesSchema = z.strictObject({ outcomes: z.array(outcomeSchema) });
+
+export const healthSchema = (name: string) =>
+  z.strictObject({ [name]: z.boolean(), why: z.array(z.string()) });
+
+const NAMED = {
+  order: DOCUMENT_SCHEMAS.order.meta({ id: 'Order' }),
+  pending_refund: DOCUMENT_SCHEMAS.pending_refund.meta({ id: 'PendingRefund' }),
+  refund_status: DOCUMENT_SCHEMAS.refund_status.meta({ id: 'RefundStatus' }),
+  style: DOCUMENT_SCHEMAS.style.meta({ id: 'Style' }),
+} as const;
+
+type Kind = keyof typeof NAMED;
+
+function wrapped(kind: Kind, isKindNeeded: boolean) {
+  const literal = z.literal(kind);
+  return z.strictObject({
+    kind: isKindNeeded ? literal : literal.optional(),
+    reference: z.string().optional(),
+    payload: NAMED[kind],
+  });
+}
+
+/** The document as it is, or with its kind and reference beside it. */
+export function bothShapes(kind: Kind) {
+  return z.union([NAMED[kind], wrapped(kind, false)]);
+}
+
+export const anyDocument = z.union(DOCUMENT_KINDS.map((kind) => wrapped(kind, true)));

@@ -1,0 +1,159 @@
+/**
+ * Forgetting an order in the mirror, its change feed and the quarantine. The rows stay with their
+ * numbers, so that nothing is missing to those who count; hashes stay, because decisions name them.
+ */
+import { sql } from 'kysely';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { inKeys, insertRows, type SqlRow } from '../store/bulk.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { DELIVERY } from './delivery.ts';
+import { PENDING_REFUND, REFUND } from './refund.ts';
+import type { EntityDefinition } from './rows/prepared.ts';
+import { SALES_ORDER } from './sales-order.ts';
+
+const ENTITIES: readonly EntityDefinition[] = [SALES_ORDER, DELIVERY, REFUND, PENDING_REFUND];
+
+export interface MirroredOrder {
+  readonly orderId: number;
+  readonly reference: string | null;
+  readonly orderNo: string | null;
+  /** When it was forgotten before. */
+  readonly forgottenAt: number | null;
+}
+
+/** Orders of this reference, whatever its letters; `id:7` names one by its id. */
+export async function ordersNamed(db: Db, name: string): Promise<MirroredOrder[]> {
+  const id = /^id:(\d{1,15})$/.exec(name)?.[1];
+  const rows = await db
+    .selectFrom('sales_order')
+    .select(['order_id', 'reference', 'order_no', 'forgotten_at'])
+    .where(
+      id === undefined
+        ? sql<boolean>`reference = ${name} collate nocase`
+        : sql<boolean>`order_id = ${Number(id)}`,
+    )
+    .orderBy('order_id')
+    .execute();
+  return rows.map((row) => ({
+    orderId: row.order_id,
+    reference: row.reference,
+    orderNo: row.order_no,
+    forgottenAt: row.forgotten_at,
+  }));
+}
+
+/** Numbers of what belongs to an order, by the name of the entity. */
+export type OrderKeys = ReadonlyMap<string, readonly number[]>;
+
+/** Keys of the order and of its deliveries, refunds and pending refunds. */
+export async function keysOfOrder(db: Db | Tx, orderId: number): Promise<OrderKeys> {
+  const keys = new Map<string, readonly number[]>();
+  for (const { entity, table, key } of ENTITIES) {
+    const { rows } = await sql<{ readonly key: number }>`
+      select ${sql.ref(key)} as key from ${sql.table(table)} where order_id = ${orderId}`.execute(
+      db,
+    );
+    keys.set(
+      entity,
+      rows.map((row) => row.key),
+    );
+  }
+  return keys;
+}
+
+/** Names what the service has not finished with, in words; empty: the order is over. */
+export async function unfinishedParts(db: Db | Tx, orderId: number): Promise<string[]> {
+  const { rows } = await sql<{ readonly what: string }>`
+    select 'order ' || order_id || ' is ' || status as what from sales_order
+      where order_id = ${orderId} and completed = 0 and deleted_at is null
+        and status not in ('fulfilled', 'canceled')
+    union all
+    select 'delivery ' || order_delivery_id || ' is ' || status from delivery
+      where order_id = ${orderId} and deleted_at is null
+        and status not in ('accepted', 'rejected', 'canceled')
+    union all
+    select 'refund ' || order_refund_id || ' is ' || status from refund
+      where order_id = ${orderId} and deleted_at is null
+        and status not in ('accepted', 'rejected', 'canceled')
+    union all
+    select 'pending refund ' || pending_refund_id || ' is ' || status from pending_refund
+      where order_id = ${orderId} and deleted_at is null
+        and status not in ('confirmed', 'canceled')
+    union all
+    select 'order ' || order_id || ' is about to be read again' from refresh
+      where order_id = ${orderId}`.execute(db);
+  return rows.map(({ what }) => what);
+}
+
+/** Leaves out what a change says of people: whole members, and the unmodelled ones of lines. */
+function blankedDiff({ personal = {} }: EntityDefinition, text: string): string {
+  const diff = tryParseJson(text);
+  if (!isJsonObject(diff)) return '{}';
+  const { lines, extra, ...rest } = diff;
+  const kept = Object.entries(rest).filter(([member]) => !Object.hasOwn(personal, member));
+  const bare = (list: unknown): unknown =>
+    Array.isArray(list)
+      ? list.map((line) => (isJsonObject(line) ? { ...line, extra: '{}' } : line))
+      : list;
+  const ofLines = Array.isArray(lines) ? { lines: lines.map(bare) } : {};
+  return JSON.stringify({ ...Object.fromEntries(kept), ...ofLines });
+}
+
+async function forgetChanges(
+  tx: Tx,
+  definition: EntityDefinition,
+  keys: readonly number[],
+): Promise<void> {
+  const rows = await tx
+    .selectFrom('change')
+    .select(['seq', 'diff'])
+    .where('entity', '=', definition.entity)
+    .where(inKeys('key', keys.map(String)))
+    .where('diff', '!=', '{}')
+    .execute();
+  for (const { seq, diff } of rows) {
+    const blank = blankedDiff(definition, diff);
+    await tx.updateTable('change').set({ diff: blank }).where('seq', '=', seq).execute();
+  }
+}
+
+async function forgetRows(
+  tx: Tx,
+  { table, key, lines, personal = {} }: EntityDefinition,
+  keys: readonly number[],
+): Promise<void> {
+  const blank: SqlRow = { ...personal, extra: '{}' };
+  const set = Object.entries(blank).map(([column, value]) => sql`${sql.ref(column)} = ${value}`);
+  await sql`update ${sql.table(table)} set ${sql.join(set)} where ${inKeys(key, keys)}`.execute(tx);
+  if (!lines) return;
+  await sql`update ${sql.table(lines.table)} set extra = '{}' where ${inKeys(key, keys)}`.execute(
+    tx,
+  );
+}
+
+/** Blanks what the mirror says of people in an order and all that belongs to it. */
+export async function forgetMirrored(
+  tx: Tx,
+  orderId: number,
+  keys: OrderKeys,
+  at: number,
+): Promise<void> {
+  for (const definition of ENTITIES) {
+    const own = keys.get(definition.entity) ?? [];
+    await forgetRows(tx, definition, own);
+    await forgetChanges(tx, definition, own);
+    await tx
+      .deleteFrom('quarantine')
+      .where('entity', '=', definition.entity)
+      .where(sql<boolean>`case when json_valid(raw) then raw->>'orderId' end = ${orderId}`)
+      .execute();
+  }
+  await tx
+    .updateTable('sales_order')
+    .set({ forgotten_at: at })
+    .where('order_id', '=', orderId)
+    .execute();
+  const entry = { key: String(orderId), diff: JSON.stringify({ forgotten_at: [null, at] }) };
+  const all = { at, entity: SALES_ORDER.entity, op: 'update', cause: 'forget' };
+  await insertRows(tx, 'change', ['key', 'diff'], [entry], all);
+}

@@ -1,0 +1,42 @@
+/**
+ * Forgotten orders: what they say of people (addresses, comments, members without a column) is
+ * blanked, and left out of whatever is read of them later. Numbers, states, lines and amounts stay.
+ */
+import { inKeys, type SqlRow, type SqlValue } from '../store/bulk.ts';
+import type { Tx } from '../store/store.ts';
+import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
+
+const NONE: ReadonlySet<SqlValue> = new Set();
+
+/** Filters the orders to those that were forgotten. */
+export async function forgottenAmong(
+  tx: Tx,
+  orderIds: readonly SqlValue[],
+): Promise<ReadonlySet<SqlValue>> {
+  if (orderIds.length === 0) return NONE;
+  const rows = await tx
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('forgotten_at', 'is not', null)
+    .where(inKeys('order_id', orderIds))
+    .execute();
+  return new Set(rows.map(({ order_id }) => order_id));
+}
+
+function blanked({ personal }: EntityDefinition, { values, lines }: MirrorRow): MirrorRow {
+  const bare = lines?.map((line): SqlRow => ({ ...line, extra: '{}' }));
+  return { values: { ...values, ...personal }, extra: {}, ...(bare && { lines: bare }) };
+}
+
+/** Blanks what the rows of forgotten orders say of people. */
+export async function withoutForgotten(
+  tx: Tx,
+  definition: EntityDefinition,
+  rows: readonly MirrorRow[],
+): Promise<readonly MirrorRow[]> {
+  if (!definition.personal) return rows;
+  const orderOf = ({ values }: MirrorRow): SqlValue => values.order_id ?? null;
+  const forgotten = await forgottenAmong(tx, rows.map(orderOf));
+  if (forgotten.size === 0) return rows;
+  return rows.map((row) => (forgotten.has(orderOf(row)) ? blanked(definition, row) : row));
+}

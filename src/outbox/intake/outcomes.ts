@@ -1,0 +1,144 @@
+/**
+ * What becomes of packed deliveries, for the ERP: decisions and holds, each with a number of its
+ * own. Triggers note them in `outcome`; they reach the ERP as rows of exchange.db, by the callback
+ * command and by HTTP.
+ */
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { tryParseJson } from '../../lib/json.ts';
+import type { OutcomeRow } from '../../store/exchange/statements.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import { isoTime } from './receipt.ts';
+
+export interface Outcome {
+  readonly outcomeId: number;
+  /** Tells it from a receipt, which has the kind of its document. */
+  readonly kind: 'decision';
+  readonly decisionId: number;
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly orderId: number;
+  readonly orderNo: string | null;
+  readonly reference: string | null;
+  readonly outcome: string;
+  readonly state: 'confirmed' | 'refused';
+  readonly reason: string;
+  readonly rules: readonly string[];
+  readonly decidedBy: string;
+  readonly problem: string | null;
+  readonly decidedAt: string;
+  readonly endedAt: string;
+}
+
+const rulesSchema = z.array(z.string()).catch([]);
+
+/** As the ERP gave it: the service may show it otherwise. */
+const OWN_REFERENCE = sql<string | null>`(select own.reference from outbox own
+  where own.order_id = d.order_id and own.kind = 'order' and own.state = 'confirmed'
+  order by own.outbox_id limit 1)`;
+
+function select(db: Db | Tx) {
+  return db
+    .selectFrom('outcome as t')
+    .innerJoin('decision as d', 'd.decision_id', 't.decision_id')
+    .leftJoin('delivery as v', 'v.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('sales_order as o', 'o.order_id', 'd.order_id')
+    .select(['t.outcome_id', 't.state', 't.problem', 't.at as ended_at'])
+    .select(['d.decision_id', 'd.order_delivery_id', 'd.order_id', 'd.outcome', 'd.reason'])
+    .select(['d.rules', 'd.actor', 'd.at as decided_at'])
+    .select(['v.delivery_no', 'o.order_no'])
+    .select(({ fn, ref }) => fn.coalesce(OWN_REFERENCE, ref('o.reference')).as('reference'));
+}
+
+type Row = Awaited<ReturnType<ReturnType<typeof select>['executeTakeFirstOrThrow']>>;
+
+function outcomeOf(row: Row): Outcome {
+  return {
+    outcomeId: row.outcome_id,
+    kind: 'decision',
+    decisionId: row.decision_id,
+    orderDeliveryId: row.order_delivery_id,
+    deliveryNo: row.delivery_no,
+    orderId: row.order_id,
+    orderNo: row.order_no,
+    reference: row.reference,
+    outcome: row.outcome,
+    state: row.state,
+    reason: row.reason,
+    rules: rulesSchema.parse(tryParseJson(row.rules)),
+    decidedBy: row.actor,
+    problem: row.problem,
+    decidedAt: isoTime(row.decided_at),
+    endedAt: isoTime(row.ended_at),
+  };
+}
+
+/** Undefined: there is none of this number, or none any more. */
+export async function readOutcome(db: Db, outcomeId: number): Promise<Outcome | undefined> {
+  const row = await select(db).where('t.outcome_id', '=', outcomeId).executeTakeFirst();
+  return row && outcomeOf(row);
+}
+
+/** Those with a number above `after`, the oldest first. */
+export async function outcomesAfter(db: Db, after: number, limit: number): Promise<Outcome[]> {
+  const rows = await select(db)
+    .where('t.outcome_id', '>', after)
+    .orderBy('t.outcome_id')
+    .limit(limit)
+    .execute();
+  return rows.map(outcomeOf);
+}
+
+const ROWS_PER_ROUND = 200;
+
+/** Reads what exchange.db does not have yet, as it is written there. */
+export async function dueOutcomes({ db }: Store): Promise<readonly OutcomeRow[]> {
+  const rows = await select(db)
+    .where('t.row_due', '=', 1)
+    .orderBy('t.outcome_id')
+    .limit(ROWS_PER_ROUND)
+    .execute();
+  return rows.map(outcomeOf).map(({ kind: _, rules, ...row }) => {
+    return { ...row, rules: JSON.stringify(rules) };
+  });
+}
+
+export async function outcomesWritten(
+  store: Store,
+  rows: readonly OutcomeRow[],
+  hasCallback: boolean,
+): Promise<void> {
+  await store.transaction(async (tx) => {
+    for (const { outcomeId } of rows) {
+      await tx
+        .updateTable('outcome')
+        .set({ row_due: 0, ...(hasCallback ? {} : { callback_due_at: null }) })
+        .where('outcome_id', '=', outcomeId)
+        .execute();
+    }
+  });
+}
+
+/** A new exchange.db gets all that are kept. */
+export async function outcomesAgain(tx: Tx): Promise<void> {
+  await tx.updateTable('outcome').set({ row_due: 1 }).execute();
+}
+
+/** Deletes some that ended before; the journal keeps their decisions. Returns how many. */
+export async function forgetOutcomes(
+  { db }: Store,
+  before: number,
+  limit: number,
+): Promise<number> {
+  const old = db
+    .selectFrom('outcome')
+    .select('outcome_id')
+    .where('at', '<', before)
+    .orderBy('at')
+    .limit(limit);
+  const { numDeletedRows } = await db
+    .deleteFrom('outcome')
+    .where('outcome_id', 'in', old)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { compareSets } from './independent/compare.ts';
+
+const SETS = 60;
+
+describe('the rules and an independent reader of the manual', () => {
+  it(`agree on ${SETS} random rule sets`, () => {
+    const { sets, values, outcomes, disagreements } = compareSets(1, SETS);
+    expect(disagreements).toEqual([]);
+    expect(sets).toBe(SETS);
+    expect(Object.keys(values).sort()).toEqual(['false', 'true', 'undefined']);
+    expect(Object.keys(outcomes).sort()).toEqual(['accept', 'hold', 'no_rule', 'reject']);
+  });
+});
