@@ -27,7 +27,7 @@ const seen = z.object({
 
 /** The filter of the review list as it stands in an address. */
 export const reviewQuery = z.object({
-  shown: z.enum(SHOWN).default('held'),
+  shown: z.preprocess((text) => text || 'held', z.enum(SHOWN)),
   rule: optionalText,
   owner: optionalText,
   country: optionalText,
@@ -46,7 +46,7 @@ export const reviewQuery = z.object({
 });
 
 export const reviewListQuery = reviewQuery.extend({
-  sort: z.enum(SORTS).default('waiting'),
+  sort: z.preprocess((text) => text || 'waiting', z.enum(SORTS)),
   descending: z
     .enum(['', '0', '1'])
     .optional()

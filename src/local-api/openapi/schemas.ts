@@ -1,7 +1,7 @@
 /** Requests and answers of the HTTP door: requests are checked by these, and all is described. */
 import { z } from 'zod';
 import { DOCUMENT_KINDS, DOCUMENT_SCHEMAS } from '../../outbox/documents.ts';
-import { OUTBOX_STATES } from '../outbox-routes.ts';
+import { OUTBOX_STATES } from '../../store/tables.ts';
 
 export const keyHeader = z
   .string()
