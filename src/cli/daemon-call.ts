@@ -109,7 +109,7 @@ export async function viaDaemonOrOffline<T>(
   { reason, offline, ...call }: Change<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
-  const asker = { actor: userName(), reason };
+  const asker = { actor: `cli:${userName()}`, reason };
   const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
   // A command that only asks needs no store.
   const { workOffline } = await import('../daemon/commands/offline.ts');
@@ -117,6 +117,9 @@ export async function viaDaemonOrOffline<T>(
     return await workOffline(config, deps, (parts) => offline(parts, asker));
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'store.locked') throw error;
-    return askDaemon(config.dataDir, { ...call, body: { ...call.body, ...asker } });
+    return askDaemon(config.dataDir, {
+      ...call,
+      body: { ...call.body, actor: userName(), reason },
+    });
   }
 }

@@ -63,7 +63,7 @@ export const reviewAct = seen.extend({
   /** For a reject: the delivery number, typed. */
   confirmed: optionalText,
 });
-export const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
+const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
 
 /** Acts on all that fit the filter, if they are still those that the person saw. */
 export const bulkAct = z.object({
@@ -83,8 +83,8 @@ export const pauseAct = z.object({
   reason,
 });
 
-export type ReviewAct = z.output<typeof reviewAct>;
-export type BulkAct = z.output<typeof bulkAct>;
+type ReviewAct = z.output<typeof reviewAct>;
+type BulkAct = z.output<typeof bulkAct>;
 
 export type Wish =
   | {

@@ -33,7 +33,7 @@ export interface DeskDeps {
   readonly gate: Gate;
   readonly review: Review;
   readonly outbox: OutboxReview;
-  readonly pauses: Pauses;
+  readonly pauses: Pick<Pauses, 'pause' | 'resume'>;
   readonly sessionIdleMs: number;
 }
 

@@ -27,10 +27,11 @@ import { outboxItemPage, outboxPage } from './pages/outbox.ts';
 import { overviewPage } from './pages/overview.ts';
 import { reviewPage } from './pages/review.ts';
 import { type DeliveryView, deliveryView } from './read/delivery.ts';
+import { createLiveCounts } from './read/live.ts';
 import { type OverviewData, readOverview } from './read/overview.ts';
 import { lastReasons } from './read/reasons.ts';
 import { createRulesShown } from './rules.ts';
-import { type ConsoleDeps, signedIn } from './server.ts';
+import { type ConsoleDeps, LIVE_PATH, signedIn } from './server.ts';
 import { isoTime, sendCsv, sendPage, type Table } from './show.ts';
 
 const SILENT_MS = 30_000;
@@ -119,6 +120,7 @@ function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData
 export function installPages(app: FastifyInstance, deps: ConsoleDeps): void {
   const { db, clock, settings } = deps;
   const rulesShown = createRulesShown(db);
+  const live = createLiveCounts(db, clock);
   const zoneOf = async () => settings.timeZone ?? (await rulesShown()).timeZone;
 
   const show = async (
@@ -136,15 +138,16 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps): void {
       ),
       ...(silent > SILENT_MS ? ['The daemon does not answer: nothing can be changed now.'] : []),
     ];
-    const counts = {
-      '/review': (await reviewFacets(db, { shown: 'held' })).count,
-      '/outbox': (await listOutbox(db, { needsAttention: true, limit: 1_000 })).length,
-    };
+    const { held, attention, decisionId } = await live();
+    const counts = { '/review': held, '/outbox': attention };
     const { instance, version } = settings;
-    const frame = { ...page, instance, version, counts, warnings, session: signedIn(request) };
+    const session = signedIn(request);
+    const frame = { ...page, instance, version, counts, decisionId, warnings, session };
     const done = doneText(request);
     return sendPage(reply, framed({ ...frame, timeZone: await zoneOf(), done }, body));
   };
+
+  app.get(LIVE_PATH, () => live());
 
   const cardContext = async (request: FastifyRequest, back: string): Promise<CardContext> => {
     const { role, name } = signedIn(request);

@@ -72,6 +72,9 @@ declare module 'fastify' {
 
 const TOUCH_MS = 60_000;
 
+/** Open pages ask for it by themselves. */
+export const LIVE_PATH = '/changes.json';
+
 /** The session of a request by its cookie, or by its token. */
 async function sessionOf(
   { db, clock, settings }: ConsoleDeps,
@@ -98,7 +101,9 @@ function installGate(app: FastifyInstance, deps: ConsoleDeps): void {
     const session = await sessionOf(deps, request);
     if (session) {
       request.console = session;
-      if (deps.clock.now() - session.seenAt > TOUCH_MS) {
+      // A page that is only left open must not keep its session.
+      const isUsed = request.routeOptions.url !== LIVE_PATH;
+      if (isUsed && deps.clock.now() - session.seenAt > TOUCH_MS) {
         void deps.ask({ ask: 'touch', sessionId: session.sessionId });
       }
       return undefined;

@@ -13,7 +13,7 @@ export function sendPage(reply: FastifyReply, page: Html): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(renderHtml(page));
 }
 
-export type CsvCell = string | number | boolean | null;
+type CsvCell = string | number | boolean | null;
 
 /** A list as a spreadsheet takes it. */
 export interface Table {

@@ -1,7 +1,14 @@
 /** How requests say who asks for a change, and why. */
 import { z } from 'zod';
 
-export const actorFields = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };
+/** The user of the machine who has the token, as the command line claims: nobody proved it. */
+const actor = z
+  .string()
+  .min(1)
+  .max(100)
+  .transform((user) => `cli:${user}`);
+
+export const actorFields = { actor, reason: z.string().max(1_000) };
 
 /** The same of what nobody may do without saying why. */
 export const actorWithReason = {

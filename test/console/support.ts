@@ -1,5 +1,6 @@
 /** A daemon with its console, and people who use it over HTTP. */
 import { expect } from 'vitest';
+import type { Config } from '../../src/config/schema.ts';
 import type { Role } from '../../src/console/access/roles.ts';
 import { isJsonObject, tryParseJson } from '../../src/lib/json.ts';
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
@@ -14,7 +15,7 @@ import {
 import type { AtEnd } from '../support/store.ts';
 
 /** Everything waits for a person. */
-export const HOLD_ALL = `
+const HOLD_ALL = `
 rules:
   - id: hold-all
     title: Somebody looks at each delivery
@@ -36,6 +37,7 @@ rules:
 export interface ConsoleHouse {
   readonly reference: Reference;
   readonly daemon: RunningDaemon;
+  readonly config: Config;
   /** Address of the console. */
   readonly url: string;
 }
@@ -69,7 +71,7 @@ export async function startConsole({
   });
   const daemon = await startTestDaemon(reference, config, undefined, atEnd);
   const link = await daemon.consoleLink('nobody', 'viewer');
-  const house = { reference, daemon, url: new URL(link).origin };
+  const house = { reference, config, daemon, url: new URL(link).origin };
   await holdMore(house, held);
   return house;
 }

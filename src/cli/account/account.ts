@@ -66,7 +66,7 @@ export function accountAdopt(context: CliContext): Command {
       const parts = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
       const account = accountOf(config.service);
       const adopted = await workOffline(config, parts, ({ store, clock }) =>
-        adoptAccount({ store, clock, account }, { actor: userName(), reason }),
+        adoptAccount({ store, clock, account }, { actor: `cli:${userName()}`, reason }),
       );
       const { output } = context;
       if (json === true) {

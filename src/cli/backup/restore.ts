@@ -40,7 +40,7 @@ export function backupRestore(context: CliContext): Command {
           exchangeFile: exchangeFile(config),
           busyTimeoutMs: config.store.busyTimeout,
           withExchange: options.withExchange === true,
-          actor: userName(),
+          actor: `cli:${userName()}`,
           steps: RESTORE_STEPS,
         },
         clock,

@@ -12,7 +12,7 @@ import { isPassword } from './password.ts';
 import type { Role } from './roles.ts';
 import { auditSession, endSessions, type NewSession, openSession } from './sessions.ts';
 
-export interface Operator {
+interface Operator {
   readonly name: string;
   readonly role: Role;
   readonly password: string;
@@ -27,7 +27,7 @@ export interface GateDeps {
   readonly sessionMs: number;
 }
 
-export interface SignedIn {
+interface SignedIn {
   readonly key: string;
   readonly sessionId: number;
   readonly expiresAt: number;

@@ -8,7 +8,7 @@ const BLOCK = 8;
 const BYTES = 32;
 const SALT_BYTES = 16;
 
-export const PASSWORD_HASH = /^scrypt:(\d{4,7}):([\w-]{22}):([\w-]{43})$/;
+const PASSWORD_HASH = /^scrypt:(\d{4,7}):([\w-]{22}):([\w-]{43})$/;
 
 function derive(password: string, salt: Buffer, cost: number): Promise<Buffer> {
   const options = { N: cost, r: BLOCK, p: 1, maxmem: 256 * cost * BLOCK };

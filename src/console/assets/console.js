@@ -52,6 +52,28 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 
+// Counts follow; rows never move under the cursor: a line offers to show what is new.
+const LIVE_MS = 2_000;
+const follow = async () => {
+  if (document.visibilityState !== 'visible' || !document.querySelector('[data-decision]')) return;
+  const answer = await fetch('/changes.json').catch(() => undefined);
+  if (!answer?.ok) return;
+  const { held, attention, decisionId } = await answer.json();
+  for (const [path, count] of [
+    ['/review', held],
+    ['/outbox', attention],
+  ]) {
+    const shown = document.querySelector(`[data-count="${path}"]`);
+    if (!shown) continue;
+    shown.textContent = count;
+    shown.hidden = count === 0;
+  }
+  const seen = Number(document.querySelector('[data-decision]')?.dataset.decision);
+  const newer = document.querySelector('#newer');
+  if (newer) newer.hidden = decisionId === seen;
+};
+setInterval(follow, LIVE_MS);
+
 // The forms of a card lead back to the list as it is.
 document.addEventListener('submit', (event) => {
   const back = event.target.querySelector('[name="back"]');

@@ -32,7 +32,7 @@ function cellOf(lines: readonly GridLine[]): Html {
 }
 
 /** Pieces packed / on hand, by colour and size, a table a style. */
-export function sizeGrid(lines: readonly GridLine[]): Html {
+function sizeGrid(lines: readonly GridLine[]): Html {
   const styles = Map.groupBy(lines, ({ style, styleName }) =>
     [style, styleName].filter(Boolean).join(' '),
   );
@@ -120,7 +120,7 @@ action="/deliveries/${card.orderDeliveryId}/note">
   return html`<section><h3>Note</h3>${shown}${form}</section>`;
 }
 
-export function facts(view: DeliveryView, { timeZone, now }: CardContext): Html {
+function facts(view: DeliveryView, { timeZone, now }: CardContext): Html {
   const { card, value, pieces } = view;
   const row = (name: string, content: Html | string): Html =>
     html`<div><dt>${name}</dt><dd>${content}</dd></div>`;
@@ -150,7 +150,7 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
   }`;
 }
 
-export function holds({ card }: DeliveryView, timeZone: string): Html | false {
+function holds({ card }: DeliveryView, timeZone: string): Html | false {
   const open = card.holds.filter(({ lapsedAt }) => lapsedAt === null);
   if (open.length === 0) return false;
   return html`<ul>${open.map(

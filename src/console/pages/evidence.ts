@@ -4,7 +4,7 @@ import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
 import { operandText } from '../../rules/explain.ts';
-import { byWhom, time } from './format.ts';
+import { byWhom, plural, time } from './format.ts';
 
 /** What a clause says for its rule, in a word and a sign, so that colour alone tells nothing. */
 function verdict({ value, negated }: ClauseResult): readonly [sign: string, word: string] {
@@ -20,7 +20,7 @@ function clauseRow(clause: ClauseResult): Html {
 ${clause.operands.map((operand) => html`<div class="values">${operandText(operand)}</div>`)}</div></li>`;
 }
 
-export function ruleBlock(rule: RuleResult): Html {
+function ruleBlock(rule: RuleResult): Html {
   const owner = rule.owner === undefined ? '' : ` · ask ${rule.owner}`;
   return html`<section class="rule"><h4>${rule.title}</h4>
 <p class="soft"><code>${rule.id}</code> · ${rule.action}${owner}</p>
@@ -38,7 +38,7 @@ ${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${decision.reason}</p
 ${decided.map(ruleBlock)}
 ${
   others.length > 0 &&
-  html`<details><summary>${String(others.length)} rules that did not decide</summary>
+  html`<details><summary>${plural(others.length, 'rule')} that did not decide</summary>
 ${others.map(ruleBlock)}</details>`
 }`;
 }

@@ -3,7 +3,7 @@ import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Session } from '../access/sessions.ts';
 import { assetPath } from '../assets.ts';
 
-export const TABS = [
+const TABS = [
   ['/', 'Overview'],
   ['/review', 'Review'],
   ['/outbox', 'Outbox'],
@@ -21,6 +21,8 @@ export interface Frame {
   readonly cli: string;
   /** Numbers behind tabs; 0 is not shown. */
   readonly counts: Partial<Readonly<Record<Tab, number>>>;
+  /** The latest decision when the page was read. */
+  readonly decisionId: number;
   /** What is wrong with the whole: pauses, a daemon that does not answer. */
   readonly warnings: readonly string[];
   /** What was just done, with a way back where there is one. */
@@ -85,9 +87,8 @@ ${byLink}${byPassword}${neither}</main></body></html>`;
 function tabs({ tab, counts }: Frame): Html {
   const link = ([path, name]: (typeof TABS)[number]): Html => {
     const count = counts[path] ?? 0;
-    return html`<a href="${path}"${tab === path && html` aria-current="page"`}>${name}${
-      count > 0 && html` <span class="count">${count}</span>`
-    }</a>`;
+    return html`<a href="${path}"${tab === path && html` aria-current="page"`}>${name}
+<span class="count" data-count="${path}"${count === 0 && html` hidden`}>${count}</span></a>`;
   };
   return html`<nav aria-label="Pages">${TABS.map(link)}</nav>`;
 }
@@ -106,7 +107,12 @@ ${
   html`<div class="band" role="alert">${warnings.map((text) => html`<p>${text}</p>`)}</div>`
 }
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
-<main id="main">${body}</main>
+<p id="newer" role="status" hidden><a href="">Something was decided meanwhile: show it</a></p>
+<main id="main" data-decision="${frame.decisionId}">${body}</main>
+<details id="keys"><summary>Keys</summary><p><kbd>j</kbd> <kbd>k</kbd> next and previous delivery ·
+<kbd>a</kbd> accept · <kbd>h</kbd> hold · <kbd>u</kbd> give to the rules · <kbd>r</kbd> reject ·
+<kbd>z</kbd> undo · <kbd>/</kbd> search · <kbd>?</kbd> this list. The first press of a key leads to the
+reason, which every decision needs; Enter there accepts.</p></details>
 <footer><span>Selvedge ${version}</span><span>Times: ${timeZone}</span>
 <span>The same on the host: <code>${cli}</code></span>
 <form method="post" action="/sign-out/everywhere"><button class="small">Sign out everywhere</button>

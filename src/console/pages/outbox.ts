@@ -7,7 +7,7 @@ import { plural, span, time } from './format.ts';
 import { withQuery } from './review.ts';
 
 /** An unknown outcome is a state of its own, and no failure. */
-export function stateWord(state: string): string {
+function stateWord(state: string): string {
   return state === 'in_doubt' ? 'outcome unknown' : state;
 }
 

@@ -22,19 +22,19 @@ export interface GridLine {
 }
 
 /** Deliveries of the account in the last 90 days. */
-export interface AccountHistory {
+interface AccountHistory {
   readonly accepted: number;
   readonly rejected: number;
   readonly held: number;
 }
 
-export interface Sibling {
+interface Sibling {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string | null;
   readonly status: string;
 }
 
-export interface Attempt {
+interface Attempt {
   readonly outboxId: number;
   readonly attempt: number;
   readonly startedAt: number;

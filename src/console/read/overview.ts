@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { readStatus, type Status } from '../../ops/status.ts';
 import type { Db } from '../../store/store.ts';
 
-export interface Need {
+interface Need {
   readonly what: string;
   readonly count: number;
   readonly newestAt: number | null;

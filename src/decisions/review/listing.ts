@@ -3,6 +3,7 @@
  * them; filtered, sorted and in pages. Serves the console, the read API and the command line.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -12,7 +13,7 @@ export type Sort = (typeof SORTS)[number];
 
 /** Choices that are deliveries' states or the latest decision about a pending one. */
 export const SHOWN = ['held', 'undecided', 'pending', 'accepted', 'rejected', 'canceled'] as const;
-export type Shown = (typeof SHOWN)[number];
+type Shown = (typeof SHOWN)[number];
 
 export interface ReviewFilter {
   readonly shown: Shown;
@@ -180,11 +181,6 @@ function placeOf(after: string): Place | undefined {
   }
 }
 
-/** Whether a text can be {@link ReviewPage.next}. */
-export function isPlace(after: string): boolean {
-  return placeOf(after) !== undefined;
-}
-
 interface Found {
   readonly id: number;
   readonly place: string | number;
@@ -194,6 +190,10 @@ interface Found {
 async function idsOf(db: Db, filter: ReviewFilter, page: Page): Promise<readonly Found[]> {
   const by = SORT_BY[page.sort];
   const place = page.after === undefined ? undefined : placeOf(page.after);
+  if (page.after !== undefined && !place) {
+    const hint = 'take "next" of the page before, or leave "after" out';
+    throw new RefusedError('review.place', 'there is no such place in the list', { hint });
+  }
   const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const start = place ? sql`where (place, id) ${beyond} (${place.value}, ${place.id})` : sql``;
   const { rows } = await sql<Found>`select id, place from (

@@ -63,7 +63,7 @@ export interface Seen {
   readonly contentHash: string;
 }
 
-export interface Reviewed {
+interface Reviewed {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   readonly decisionId: number;

@@ -1,0 +1,211 @@
+/** Programs read what the pages show, and decide by the same rules. */
+
+import { describe, expect, it } from 'vitest';
+import { createGate } from '../../src/console/access/gate.ts';
+import { hashPassword } from '../../src/console/access/password.ts';
+import { createDesk } from '../../src/console/desk.ts';
+import { createConsoleApp } from '../../src/console/server.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
+import { startCliHouse } from '../cli/house.ts';
+import { startTestDaemon, startTestReference } from '../support/house.ts';
+import { temporaryStore } from '../support/store.ts';
+import { caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
+
+describe('a token', () => {
+  it('is printed once, reads, is listed without itself, and ends when it is revoked', async () => {
+    const settings = [
+      { path: 'console.enabled', value: true },
+      { path: 'console.port', value: 0 },
+    ];
+    const house = await startCliHouse(await startTestReference(), { overrides: settings });
+    await house.daemon.consoleLink('nobody', 'viewer');
+    const { stdout } = await house.call('console', 'token', 'bi', '--expires', '1h', '--json');
+    const { token, url } = JSON.parse(stdout);
+    const bi = caller(url, { authorization: `Bearer ${token}` });
+    expect(await bi.get('/review.json')).toMatchObject({ status: 200, json: { rows: [] } });
+    const tokens = await house.call('console', 'tokens');
+    expect(tokens.stdout).toMatch(/^NAME +ROLE .*\nbi +viewer /);
+    expect(tokens.stdout).not.toContain(token);
+    expect(await bi.json('/pause', { target: 'all', reason: 'x' })).toMatchObject({ status: 403 });
+    expect((await house.call('console', 'revoke', 'bi')).stdout).toBe('ended: 1\n');
+    expect(await bi.get('/review.json')).toMatchObject({ status: 401 });
+    const again = await house.call('console', 'revoke', 'bi');
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('no open token bi') });
+  });
+
+  it('does not stand in the database', async () => {
+    const store = await temporaryStore();
+    const clock = manualClock();
+    const deps = { store, clock, random: seededRandom(1), operators: [], sessionMs: 1_000 };
+    const given = { name: 'bi', role: 'viewer', expiresAt: clock.now() + 60_000 } as const;
+    const { token } = await createGate(deps).createToken(given, { actor: 'ada', reason: '' });
+    const rows = await store.db.selectFrom('console_session').selectAll().execute();
+    expect(JSON.stringify(rows)).not.toContain(token);
+  });
+});
+
+describe('the read API', () => {
+  it('pages through the list without a gap and without a row twice', async () => {
+    const house = await startConsole({ held: 5 });
+    const vera = await signIn(house, 'vera', 'viewer');
+    for (const sort of ['waiting', 'value', 'customer', 'deadline', 'number', 'pieces']) {
+      const seen: number[] = [];
+      let after = '';
+      do {
+        const { json } = await vera.get(`/review.json?limit=2&sort=${sort}${after}`);
+        const page = json as { rows: { orderDeliveryId: number }[]; next: string | null };
+        seen.push(...page.rows.map(({ orderDeliveryId }) => orderDeliveryId));
+        after = page.next === null ? '' : `&after=${page.next}`;
+      } while (after !== '');
+      expect([sort, seen.length, new Set(seen).size]).toEqual([sort, 5, 5]);
+    }
+  });
+
+  it('says what is wrong with a request, and where', async () => {
+    const house = await startConsole({ held: 1 });
+    const vera = await signIn(house, 'vera', 'viewer');
+    const wrong: readonly (readonly [string, number, RegExp])[] = [
+      ['/review.json?sort=color', 400, /sort: .*waiting/],
+      ['/review.json?limit=1000', 400, /limit/],
+      ['/review.json?after=nowhere', 409, /no such place in the list/],
+      ['/outbox.json?state=lost', 400, /state/],
+      ['/deliveries/4711.json', 404, /there is no delivery/],
+      ['/outbox/4711.json', 404, /there is no push 4711/],
+    ];
+    for (const [path, status, text] of wrong) {
+      const answer = await vera.get(path);
+      expect([path, answer.status, answer.text]).toEqual([
+        path,
+        status,
+        expect.stringMatching(text),
+      ]);
+    }
+  });
+
+  it('gives a spreadsheet no formula', async () => {
+    const house = await startConsole({ held: 1 });
+    await house.daemon.store.db
+      .updateTable('sales_order')
+      .set({ company: '=HYPERLINK("http://evil.example","pay")' })
+      .execute();
+    const vera = await signIn(house, 'vera', 'viewer');
+    const { text, headers } = await vera.get('/review.csv');
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(text).toContain(`"'=HYPERLINK(""http://evil.example"",""pay"")"`);
+  });
+
+  it('filters by what people decide by', async () => {
+    const house = await startConsole({ held: 3 });
+    const vera = await signIn(house, 'vera', 'viewer');
+    const { json } = await vera.get('/review.json');
+    const { rows } = json as { rows: Record<string, string | number>[] };
+    const [row] = rows;
+    if (!row) throw new Error('nothing is held');
+    const same = (name: string) => rows.filter((one) => one[name] === row[name]).length;
+    const queries: readonly (readonly [string, number])[] = [
+      [`country=${row.country}`, same('country')],
+      [`customer=${row.accountNo}`, same('accountNo')],
+      [`currency=${row.currency}`, same('currency')],
+      ['owner=sales', 3],
+      ['owner=nobody', 0],
+      ['rule=no-such-rule', 0],
+      [`min=${row.value}&max=${row.value}`, same('value')],
+      [`q=${row.deliveryNo}`, 1],
+      ['q=%25', 0],
+      ['older=1', 0],
+      ['shown=accepted', 0],
+    ];
+    for (const [query, count] of queries) {
+      expect([query, (await seenRows(vera, `?${query}`)).length]).toEqual([query, count]);
+    }
+  });
+});
+
+/** The server in this process, behind a public address; the daemon's side beside it. */
+async function startBehindProxy() {
+  const store = await temporaryStore();
+  const clock = manualClock();
+  const gate = createGate({ store, clock, random: seededRandom(1), operators: [], sessionMs: 9e6 });
+  const nobody = () => Promise.reject(new Error('not asked'));
+  const review = { act: nobody, actOnAll: nobody };
+  const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
+  const pauses = { list: () => [], pause: nobody, resume: nobody };
+  const parts = { store, clock, log: silentLogger(), gate, sessionIdleMs: 7_200_000 };
+  const desk = createDesk({ ...parts, review, outbox, pauses });
+  const settings = {
+    instance: 'main',
+    version: '0.0.0',
+    publicUrl: 'https://selvedge.example.com',
+    timeZone: 'UTC',
+    sessionIdleMs: 7_200_000,
+    hasPasswords: false,
+    freshnessMs: {},
+  };
+  const deps = { db: store.db, clock, log: silentLogger(), settings, ask: desk };
+  const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
+  const call = (path: string, headers: Record<string, string>, payload?: string) =>
+    app.inject({
+      method: payload === undefined ? 'GET' : 'POST',
+      url: path,
+      headers: { host: 'selvedge.example.com', ...headers },
+      ...(payload !== undefined && { payload }),
+    });
+  return { store, clock, gate, call, app };
+}
+
+describe('behind a reverse proxy with TLS', () => {
+  it('the cookie is bound to https and to the host, and the audit has the address', async () => {
+    const { gate, call, store, clock } = await startBehindProxy();
+    const form = {
+      'content-type': 'application/x-www-form-urlencoded',
+      origin: 'https://selvedge.example.com',
+      'x-forwarded-for': '10.1.2.3, 192.0.2.9',
+    };
+    const { key } = gate.mintLink('anna', 'viewer');
+    const answer = await call('/sign-in/link', form, `key=${key}`);
+    expect(answer.headers['set-cookie']).toMatch(/^__Host-selvedge=.*; Secure; Max-Age=\d+$/);
+    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    expect((await call('/review', { cookie })).statusCode).toBe(200);
+    const { address } = await store.db
+      .selectFrom('audit')
+      .select('address')
+      .executeTakeFirstOrThrow();
+    expect(address).toBe('192.0.2.9');
+    expect((await call('/review', { cookie, host: 'other.example.com' })).statusCode).toBe(421);
+    await clock.advance(7_200_001);
+    expect((await call('/review', { cookie })).statusCode).toBe(303);
+  });
+});
+
+describe('a restart', () => {
+  it('leaves people signed in, and ends links that nobody has opened', async () => {
+    const house = await startConsole({ held: 0 });
+    const anna = await signIn(house, 'anna', 'viewer');
+    const link = new URL(await house.daemon.consoleLink('ben', 'viewer'));
+    await house.daemon.stop();
+    const daemon = await startTestDaemon(house.reference, house.config);
+    const { origin } = new URL(await daemon.consoleLink('nobody', 'viewer'));
+    const again = caller(origin, { cookie: anna.cookie });
+    expect((await again.get('/')).text).toContain('anna · viewer by link');
+    const key = link.searchParams.get('key') ?? '';
+    expect(await caller(origin).form('/sign-in/link', { key })).toMatchObject({ status: 410 });
+  });
+
+  it('ends the sessions of operators who are no longer in the configuration', async () => {
+    const password = await hashPassword('a long enough phrase', seededRandom(3));
+    const operators = [{ name: 'anna', role: 'operator', password, sees: [] }];
+    const settings = [{ path: 'console.operators', value: operators }];
+    const house = await startConsole({ held: 0, settings });
+    const form = { name: 'anna', password: 'a long enough phrase' };
+    const answer = await caller(house.url).form('/sign-in/password', form);
+    await house.daemon.stop();
+    const { console: section } = house.config;
+    const config = { ...house.config, console: { ...section, operators: [] } };
+    const daemon = await startTestDaemon(house.reference, config);
+    const { origin } = new URL(await daemon.consoleLink('nobody', 'viewer'));
+    const anna = caller(origin, { cookie: cookieIn(answer) });
+    expect(await anna.get('/')).toMatchObject({ status: 303 });
+  });
+});
