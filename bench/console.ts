@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { createGate } from '../src/console/access/gate.ts';
+import { createEntrance } from '../src/console/access/entrance.ts';
 import { createConsoleApp } from '../src/console/server.ts';
 import { createDecider } from '../src/decisions/decider.ts';
 import { systemClock } from '../src/lib/clock.ts';
@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
 const options = { path: join(folder, 'mirror.db'), busyTimeoutMs: 5_000 };
 const { store } = await openStore(options, clock);
 const text = `rules:
-  - { id: hold-all, title: Held, action: hold, mode: live, owner: sales, when: [delivery.quantity > 0] }
+  - { id: hold-all, title: Held, action: hold, mode: live, when: [delivery.quantity > 0] }
   - { id: hold-large, title: Large, action: hold, mode: live, when: [delivery.quantity > 30] }
 `;
 const files = [{ path: 'rules.yaml', text }];
@@ -98,8 +98,9 @@ while (decided < DELIVERIES) await nextTurn();
 stop.abort();
 await running;
 
-const gate = createGate({ store, clock, random: systemRandom(), operators: [], sessionMs: 9e6 });
-const { key } = await gate.byLink(gate.mintLink('bench', 'viewer').key, null);
+const random = systemRandom();
+const entrance = createEntrance({ store, clock, random, operators: [], sessionMs: 9e6 });
+const { key } = await entrance.byLink(entrance.mintLink('bench', 'viewer').key, null);
 const reader = await openReadOnlyStore(options);
 const settings = {
   instance: 'bench',
@@ -154,7 +155,8 @@ for (const url of assets) {
 }
 const kilobytes = bytes / 1_000;
 console.log(
-  `first load: ${assets.length + 1} requests, ${kilobytes.toFixed(1)} kB (goals: ${GOAL.requests}, ${GOAL.kilobytes} kB)`,
+  `first load: ${assets.length + 1} requests, ${kilobytes.toFixed(1)} kB ` +
+    `(goals: ${GOAL.requests}, ${GOAL.kilobytes} kB)`,
 );
 console.log(`/review with ${DELIVERIES} held: ${slowest.toFixed(1)} ms (goal ${GOAL.pageMs} ms)`);
 const isMet =

@@ -5,75 +5,20 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Clock } from '../lib/clock.ts';
 import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer } from '../lib/http-server.ts';
-import type { Logger } from '../lib/log.ts';
-import type { Db } from '../store/store.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
-import { installActs } from './act-routes.ts';
-import type { Question, Refusal, Reply } from './acts.ts';
+import type { Refusal } from './acts.ts';
 import { installAssets } from './assets.ts';
-import { installPages } from './page-routes.ts';
+import { type ConsoleDeps, type ConsoleSettings, LIVE_PATH, RefusedHere } from './context.ts';
 import { noticePage } from './pages/frame.ts';
+import { installActs } from './routes/acts.ts';
+import { installPages } from './routes/pages.ts';
+import { cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
 import { isForPeople, sendPage } from './show.ts';
-import { cookieName, installSigning, sessionKeyOf } from './signing.ts';
-
-/** Settings of the console that pages need. */
-export interface ConsoleSettings {
-  readonly instance: string;
-  readonly version: string;
-  readonly publicUrl: string | null;
-  /** Zone of the times on pages; null: that of the rules. */
-  readonly timeZone: string | null;
-  readonly sessionIdleMs: number;
-  readonly hasPasswords: boolean;
-  readonly freshnessMs: Readonly<Record<string, number>>;
-}
-
-export interface ConsoleDeps {
-  readonly db: Db;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly settings: ConsoleSettings;
-  /** Asks the daemon. */
-  readonly ask: (question: Question) => Promise<Reply>;
-  /** When the daemon last answered; epoch milliseconds. */
-  readonly daemonSeenAt: () => number;
-}
-
-/** A refusal as an error, so that one handler answers it. */
-export class RefusedHere extends Error {
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    super(refusal.message);
-    this.refusal = refusal;
-  }
-}
-
-/** The value of an answer; throws its refusal. */
-export async function askFor(
-  { ask }: Pick<ConsoleDeps, 'ask'>,
-  question: Question,
-): Promise<unknown> {
-  const reply = await ask(question);
-  if ('refused' in reply) throw new RefusedHere(reply.refused);
-  return reply.value;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Who is signed in; every route behind the gate has it. */
-    console?: Session;
-  }
-}
 
 const TOUCH_MS = 60_000;
-
-/** Open pages ask for it by themselves. */
-export const LIVE_PATH = '/changes.json';
 
 /** The session of a request by its cookie, or by its token. */
 async function sessionOf(
@@ -91,12 +36,7 @@ async function sessionOf(
     : undefined;
 }
 
-export function signedIn(request: FastifyRequest): Session {
-  if (!request.console) throw new TypeError('a route without a session');
-  return request.console;
-}
-
-function installGate(app: FastifyInstance, deps: ConsoleDeps): void {
+function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     const session = await sessionOf(deps, request);
     if (session) {
@@ -178,7 +118,7 @@ export function createConsoleApp(deps: ConsoleDeps): FastifyInstance {
   installAssets(app);
   installSigning(app, deps);
   app.register(async (inside) => {
-    installGate(inside, deps);
+    installSessions(inside, deps);
     installPages(inside, deps);
     installActs(inside, deps);
   });

@@ -5,7 +5,7 @@ import { RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { StoreOptions } from '../store/store.ts';
 import type { Question, Reply } from './acts.ts';
-import type { ConsoleSettings } from './server.ts';
+import type { ConsoleSettings } from './context.ts';
 
 export interface ThreadSettings {
   readonly store: StoreOptions;
@@ -39,7 +39,7 @@ export interface ConsoleThread {
 
 export function createConsoleThread(
   data: ThreadSettings,
-  desk: (question: Question) => Promise<Reply>,
+  answer: (question: Question) => Promise<Reply>,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): ConsoleThread {
   let url: string | undefined;
@@ -61,7 +61,7 @@ export function createConsoleThread(
         } else if ('line' in message) log.warn({ thread: message.line.trimEnd() }, 'console');
         else {
           const { id, question } = message;
-          void desk(question).then((reply) => send({ id, reply }));
+          void answer(question).then((reply) => send({ id, reply }));
         }
       });
       const over = new AbortController();

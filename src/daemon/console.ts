@@ -1,8 +1,8 @@
-/** The console as the configuration describes it: its thread, its desk, its ways in. */
+/** The console as the configuration describes it: its thread, its answer, its ways in. */
 import type { Config } from '../config/schema.ts';
-import { createGate, signInUrl } from '../console/access/gate.ts';
+import { createEntrance, signInUrl } from '../console/access/entrance.ts';
 import type { Role } from '../console/access/roles.ts';
-import { createDesk } from '../console/desk.ts';
+import { createAnswers } from '../console/answers.ts';
 import { createConsoleThread } from '../console/thread.ts';
 import type { Review } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -39,10 +39,19 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
   const { enabled, host, port, publicUrl, timeZone, operators, sessions } = config.console;
   const { store, clock, random } = parts;
   const log = parts.log.child({ room: 'console' });
-  const gate = createGate({ store, clock, random, operators, sessionMs: sessions.last });
+  const entrance = createEntrance({ store, clock, random, operators, sessionMs: sessions.last });
   const { review, outbox, pauses } = parts;
   const sessionIdleMs = sessions.idle;
-  const desk = createDesk({ store, clock, log, gate, review, outbox, pauses, sessionIdleMs });
+  const answer = createAnswers({
+    store,
+    clock,
+    log,
+    entrance,
+    review,
+    outbox,
+    pauses,
+    sessionIdleMs,
+  });
   const settings = {
     instance: config.instance,
     version: version(),
@@ -53,21 +62,21 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     freshnessMs: freshnessOf(config),
   };
   const data = { store: storeOptions(config), listen: { host, port }, settings };
-  const thread = createConsoleThread(data, desk, { clock, log });
+  const thread = createConsoleThread(data, answer, { clock, log });
   const url = () => (thread.url() === undefined ? undefined : (publicUrl ?? thread.url()));
   const worker: Worker = {
     name: 'console',
     async run(signal) {
-      await gate.endForeign();
+      await entrance.endForeign();
       await thread.run(signal);
     },
   };
   return {
     async link(name, role) {
       const base = publicUrl ?? (await thread.listening);
-      return signInUrl(base, gate.mintLink(name, role).key);
+      return signInUrl(base, entrance.mintLink(name, role).key);
     },
     workers: enabled ? [worker] : [],
-    routes: [consoleRoutes({ store, clock, gate, url })],
+    routes: [consoleRoutes({ store, clock, entrance, url })],
   };
 }

@@ -17,7 +17,7 @@ import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { createLocalApi } from '../local-api/api.ts';
+import { createLocalApi, type RouteGroup } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
 import { createRecentReads } from '../mirror/refetch-queue.ts';
 import { headline } from '../ops/status.ts';
@@ -39,12 +39,12 @@ import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { commandRoutes } from './commands/routes.ts';
-import { type Console, createConsole } from './console.ts';
+import { type Console, type ConsoleParts, createConsole } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
 import { createNotifications } from './notify.ts';
-import { createOutbox } from './outbox.ts';
+import { createOutbox, type Outbox } from './outbox.ts';
 import { pausesOf } from './pauses.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
@@ -212,9 +212,34 @@ function all(...steps: readonly (() => void)[]): () => void {
   };
 }
 
+interface FrontParts extends Omit<ConsoleParts, 'review' | 'outbox' | 'store'> {
+  readonly store: SqliteStore;
+  readonly service: Service;
+  readonly decisions: Decisions;
+  readonly outbox: Outbox;
+  readonly groups: readonly RouteGroup[];
+  readonly onListening: () => void;
+}
+
+/** Creates what answers people and programs: the local API and the console. */
+function createFronts(config: Config, parts: FrontParts) {
+  const { log, random, decisions, outbox, groups, onListening } = parts;
+  const pages = createConsole(config, {
+    ...parts,
+    review: decisions.review,
+    outbox: outbox.review,
+  });
+  const ofRooms = [...decisions.routes, ...outbox.routes, ...pages.routes];
+  const all = [...commandRoutes(config, parts), ...groups, ...ofRooms];
+  const local = createLocalApi(
+    { random, log: log.child({ room: 'local-api' }), groups: all, onListening },
+    { ...config.local, dataDir: config.dataDir },
+  );
+  return { workers: [local, ...pages.workers], link: pages.link };
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
-  const { store, service, rules, space, pulse, socket } = parts;
-  const { pauses, guard, systemKeys, traits } = parts;
+  const { store, service, rules, space, pulse, socket, pauses, guard, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const { grouped, ...reading } = createReading(config, parts, clock);
   const common = { store, clock, random, log, scrubber, service, space, pauses, ...reading };
@@ -238,12 +263,11 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.wakeUp(),
   });
-  const onCustomers = decisions.wakeUp;
-  const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
+  const erp = createDoors(config, { ...common, outbox, onCustomers: decisions.wakeUp });
   const inbox = createInbox(config, {
     ...common,
     socket,
-    systemKeys,
+    systemKeys: parts.systemKeys,
     refetcherClock: pulse.clockOf('refetcher'),
     onRead(orderId) {
       outbox.onOrderRead(orderId);
@@ -273,39 +297,21 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   let isOpen = false;
   const cared = createCare(config, deps, parts, inbox, () => isOpen);
   const { causes, keeper, meters, tellers, routes, renewer } = cared;
-  const pages = createConsole(config, {
+  const fronts = createFronts(config, {
     ...common,
-    review: decisions.review,
-    outbox: outbox.review,
+    decisions,
+    outbox,
+    groups: [...routes, sync.routes, inbox.routes, ...erp.groups],
+    onListening: listening.resolve,
   });
-  const own = [...routes, ...commandRoutes(config, { store, service, clock, pauses })];
-  const ofRooms = [
-    sync.routes,
-    inbox.routes,
-    ...decisions.routes,
-    ...outbox.routes,
-    ...pages.routes,
-  ];
-  const groups = [...own, ...ofRooms, ...erp.groups];
-  const local = createLocalApi(
-    { random, log: log.child({ room: 'local-api' }), groups, onListening: listening.resolve },
-    { ...config.local, dataDir: config.dataDir },
-  );
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
-  const receivers = [
-    inbox.refetcher,
-    inbox.listener,
-    ...meters,
-    sync.planner,
-    ...erp.doors,
-    local,
-    ...pages.workers,
-  ];
+  const { refetcher, listener } = inbox;
+  const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
-    consoleLink: pages.link,
+    consoleLink: fronts.link,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
       isOpen = url !== undefined;
       return isOpen;
@@ -414,13 +420,12 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     ),
     socket: manager.sockets.webhook,
   });
-  const { limiter } = service.transport;
   const watchdog = createWatchdog({
     clock,
     log,
     notifier: manager.notifier,
     stuck: watch.stuck,
-    note: createStatusNote({ store, clock, limiter, workers: watch.workers }),
+    note: createStatusNote({ ...service.transport, store, clock, workers: watch.workers }),
     describe: () => headline(store.db, clock.now(), config),
   });
   const limits = { clock, log, stopMsMax: STOP_MS_MAX };

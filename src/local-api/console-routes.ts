@@ -1,6 +1,6 @@
 /** Routes behind `selvedge console`, below `/api/console/`: links and tokens. */
 import { z } from 'zod';
-import { type Gate, signInUrl } from '../console/access/gate.ts';
+import { type Entrance, signInUrl } from '../console/access/entrance.ts';
 import { ROLES } from '../console/access/roles.ts';
 import { listSessions } from '../console/access/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 export interface ConsoleRouteDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly gate: Gate;
+  readonly entrance: Entrance;
   /** Address of the pages, while they are served. */
   readonly url: () => string | undefined;
 }
@@ -32,7 +32,7 @@ const tokenBody = z.strictObject({
 });
 const revokeBody = z.strictObject({ ...actorFields, name });
 
-export function consoleRoutes({ store, clock, gate, url }: ConsoleRouteDeps): RouteGroup {
+export function consoleRoutes({ store, clock, entrance, url }: ConsoleRouteDeps): RouteGroup {
   const address = (): string => {
     const found = url();
     if (found !== undefined) return found;
@@ -46,13 +46,13 @@ export function consoleRoutes({ store, clock, gate, url }: ConsoleRouteDeps): Ro
       app.post('/api/console/link', async ({ body }) => {
         const wanted = linkBody.parse(body);
         const base = address();
-        const { key, expiresAt } = gate.mintLink(wanted.name, wanted.role);
+        const { key, expiresAt } = entrance.mintLink(wanted.name, wanted.role);
         return { url: signInUrl(base, key), expiresAt };
       });
       app.post('/api/console/token', async ({ body }) => {
         const { lastsMs, name: of, role, ...by } = tokenBody.parse(body);
         const expiresAt = clock.now() + lastsMs;
-        const { token, sessionId } = await gate.createToken({ name: of, role, expiresAt }, by);
+        const { token, sessionId } = await entrance.createToken({ name: of, role, expiresAt }, by);
         return { token, sessionId, expiresAt, url: address() };
       });
       app.post('/api/console/tokens', async () => ({
@@ -60,7 +60,7 @@ export function consoleRoutes({ store, clock, gate, url }: ConsoleRouteDeps): Ro
       }));
       app.post('/api/console/revoke', async ({ body }) => {
         const { name: of, ...by } = revokeBody.parse(body);
-        return { ended: await gate.revokeTokens(of, by) };
+        return { ended: await entrance.revokeTokens(of, by) };
       });
     },
   };

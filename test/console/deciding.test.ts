@@ -168,7 +168,7 @@ describe('pausing', () => {
     const wish = { target: 'pushes', reason: 'the warehouse moves' };
     expect(await anna.form('/pause', wish)).toMatchObject({ status: 303 });
     const page = await anna.get('/');
-    expect(page.text).toContain('PAUSED: pushes , by anna: the warehouse moves');
+    expect(page.text).toContain('PAUSED: pushes, by anna: the warehouse moves');
     expect(await anna.form('/resume', wish)).toMatchObject({ status: 403 });
     expect(await carl.form('/resume', wish)).toMatchObject({ status: 303 });
     expect(await auditOf(house, 'pause')).toMatchObject([{ actor: 'anna', address: '127.0.0.1' }]);

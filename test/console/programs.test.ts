@@ -1,9 +1,9 @@
 /** Programs read what the pages show, and decide by the same rules. */
 
 import { describe, expect, it } from 'vitest';
-import { createGate } from '../../src/console/access/gate.ts';
+import { createEntrance } from '../../src/console/access/entrance.ts';
 import { hashPassword } from '../../src/console/access/password.ts';
-import { createDesk } from '../../src/console/desk.ts';
+import { createAnswers } from '../../src/console/answers.ts';
 import { createConsoleApp } from '../../src/console/server.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -40,7 +40,7 @@ describe('a token', () => {
     const clock = manualClock();
     const deps = { store, clock, random: seededRandom(1), operators: [], sessionMs: 1_000 };
     const given = { name: 'bi', role: 'viewer', expiresAt: clock.now() + 60_000 } as const;
-    const { token } = await createGate(deps).createToken(given, { actor: 'ada', reason: '' });
+    const { token } = await createEntrance(deps).createToken(given, { actor: 'ada', reason: '' });
     const rows = await store.db.selectFrom('console_session').selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain(token);
   });
@@ -127,13 +127,19 @@ describe('the read API', () => {
 async function startBehindProxy() {
   const store = await temporaryStore();
   const clock = manualClock();
-  const gate = createGate({ store, clock, random: seededRandom(1), operators: [], sessionMs: 9e6 });
+  const entrance = createEntrance({
+    store,
+    clock,
+    random: seededRandom(1),
+    operators: [],
+    sessionMs: 9e6,
+  });
   const nobody = () => Promise.reject(new Error('not asked'));
   const review = { act: nobody, actOnAll: nobody };
   const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
   const pauses = { list: () => [], pause: nobody, resume: nobody };
-  const parts = { store, clock, log: silentLogger(), gate, sessionIdleMs: 7_200_000 };
-  const desk = createDesk({ ...parts, review, outbox, pauses });
+  const parts = { store, clock, log: silentLogger(), entrance, sessionIdleMs: 7_200_000 };
+  const answer = createAnswers({ ...parts, review, outbox, pauses });
   const settings = {
     instance: 'main',
     version: '0.0.0',
@@ -143,7 +149,7 @@ async function startBehindProxy() {
     hasPasswords: false,
     freshnessMs: {},
   };
-  const deps = { db: store.db, clock, log: silentLogger(), settings, ask: desk };
+  const deps = { db: store.db, clock, log: silentLogger(), settings, ask: answer };
   const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
   const call = (path: string, headers: Record<string, string>, payload?: string) =>
     app.inject({
@@ -152,18 +158,18 @@ async function startBehindProxy() {
       headers: { host: 'selvedge.example.com', ...headers },
       ...(payload !== undefined && { payload }),
     });
-  return { store, clock, gate, call, app };
+  return { store, clock, entrance, call, app };
 }
 
 describe('behind a reverse proxy with TLS', () => {
   it('the cookie is bound to https and to the host, and the audit has the address', async () => {
-    const { gate, call, store, clock } = await startBehindProxy();
+    const { entrance, call, store, clock } = await startBehindProxy();
     const form = {
       'content-type': 'application/x-www-form-urlencoded',
       origin: 'https://selvedge.example.com',
       'x-forwarded-for': '10.1.2.3, 192.0.2.9',
     };
-    const { key } = gate.mintLink('anna', 'viewer');
+    const { key } = entrance.mintLink('anna', 'viewer');
     const answer = await call('/sign-in/link', form, `key=${key}`);
     expect(answer.headers['set-cookie']).toMatch(/^__Host-selvedge=.*; Secure; Max-Age=\d+$/);
     const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';

@@ -65,7 +65,7 @@ export async function openSession(
   return { key, sessionId };
 }
 
-/** The open session of a key. One that idled too long is over; a token idles as long as it likes. */
+/** The open session of a key. One that idled too long is over; a token may idle. */
 export async function findSession(
   db: Db,
   key: string,

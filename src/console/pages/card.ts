@@ -4,7 +4,7 @@ import { compareSizes } from '../../lib/sizes.ts';
 import { mayDo, type Role } from '../access/roles.ts';
 import type { DeliveryView, GridLine } from '../read/delivery.ts';
 import { evidence } from './evidence.ts';
-import { byWhom, money, plural, span, time, whole } from './format.ts';
+import { money, plural, span, time, whole } from './format.ts';
 
 export interface CardContext {
   readonly role: Role;
@@ -125,10 +125,11 @@ function facts(view: DeliveryView, { timeZone, now }: CardContext): Html {
   const row = (name: string, content: Html | string): Html =>
     html`<div><dt>${name}</dt><dd>${content}</dd></div>`;
   const { company, accountNo, country } = card.customer;
+  const packed = pieces === null ? '? pieces' : plural(pieces, 'piece');
   return html`<dl class="facts">
 ${row('Customer', [company, accountNo, country].filter(Boolean).join(' · ') || '?')}
 ${row('Order', [card.order.orderNo, card.order.reference].filter(Boolean).join(' · ') || '?')}
-${row('Value', `${money(value, card.currency)}, ${pieces === null ? '?' : plural(pieces, 'piece')}`)}
+${row('Value', `${money(value, card.currency)}, ${packed}`)}
 ${card.season !== null && row('Season', card.season)}
 ${row('Packed', html`${time(card.since, timeZone)}, ${span(now - card.since)} ago`)}
 ${card.order.comment && row('Comment', card.order.comment)}</dl>`;
@@ -137,7 +138,8 @@ ${card.order.comment && row('Comment', card.order.comment)}</dl>`;
 function others({ history, siblings }: DeliveryView): Html {
   return html`${
     history !== null &&
-    html`<p>This customer in 90 days: ${plural(history.accepted, 'delivery', 'deliveries')} accepted,
+    html`<p>This customer in 90 days:
+${plural(history.accepted, 'delivery', 'deliveries')} accepted,
 ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
   }${
     siblings.length > 0 &&
@@ -150,12 +152,21 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
   }`;
 }
 
+/** What follows the end of a hold. */
+const AFTERWARDS: Readonly<Record<string, string>> = {
+  escalate: 'it is overdue and waits for you',
+  're-evaluate': 'the rules decide again',
+  accept: 'it is accepted',
+  release: 'the other rules decide',
+};
+
 function holds({ card }: DeliveryView, timeZone: string): Html | false {
   const open = card.holds.filter(({ lapsedAt }) => lapsedAt === null);
   if (open.length === 0) return false;
   return html`<ul>${open.map(
     ({ rule, expiresAt, afterwards }) =>
-      html`<li><code>${rule}</code> holds it until ${time(expiresAt, timeZone)}, then: ${afterwards}</li>`,
+      html`<li><code>${rule}</code> holds it until ${time(expiresAt, timeZone)}, then:
+${AFTERWARDS[afterwards]}</li>`,
   )}</ul>`;
 }
 
@@ -166,8 +177,12 @@ export function deliveryCardPart(view: DeliveryView, context: CardContext): Html
   const number = card.deliveryNo ?? String(card.orderDeliveryId);
   const state = latest?.outcome === 'hold' && card.status === 'pending' ? 'held' : card.status;
   return html`<article class="card" data-delivery="${card.orderDeliveryId}">
-<h2><a href="/deliveries/${card.orderDeliveryId}">${number}</a> <b class="state s-${state}">${state}</b></h2>
-${card.review && html`<p>${byWhom(`person:${card.review.actor}`)} decided "${card.review.action}": ${card.review.reason}</p>`}
+<h2><a href="/deliveries/${card.orderDeliveryId}">${number}</a>
+<b class="state s-${state}">${state}</b></h2>
+${
+  card.review &&
+  html`<p>${card.review.actor} decided "${card.review.action}": ${card.review.reason}</p>`
+}
 ${actions(view, context)}
 ${facts(view, context)}
 <section><h3>Why</h3>${
@@ -178,6 +193,6 @@ ${holds(view, context.timeZone)}</section>
 <section><h3>Content</h3>${sizeGrid(grid)}</section>
 ${others(view)}
 ${noteForm(view, context)}
-<p class="cli"><code>selvedge deliveries accept ${String(card.orderDeliveryId)} --reason "…"</code></p>
+<p class="cli"><code>selvedge deliveries accept ${card.orderDeliveryId} --reason "…"</code></p>
 </article>`;
 }

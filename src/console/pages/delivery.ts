@@ -34,7 +34,8 @@ function timelinePart(view: DeliveryView, timeZone: string): Html {
   const row = ({ at, what }: Step, index: number): Html => {
     const before = steps[index - 1];
     const lag = before ? `+${span(at - before.at)}` : '';
-    return html`<tr><td>${time(at, timeZone)}</td><td class="number">${lag}</td><td>${what}</td></tr>`;
+    return html`<tr><td>${time(at, timeZone)}</td><td class="number">${lag}</td>
+<td>${what}</td></tr>`;
   };
   return html`<section><h2>Timeline</h2><div class="table" tabindex="0" role="group"
 aria-label="Timeline"><table><thead><tr><th scope="col">Time</th>

@@ -14,10 +14,11 @@ function verdict({ value, negated }: ClauseResult): readonly [sign: string, word
 
 function clauseRow(clause: ClauseResult): Html {
   const [sign, word] = verdict(clause);
-  return html`<li class="clause"><span class="verdict v-${word.replace(' ', '-')}">${sign}
+  return html`<li class="clause"><span class="sign v-${word.replace(' ', '-')}">${sign}
 <span class="hidden">${word}</span></span>
 <div><code>${clause.negated && 'unless '}${clause.text}</code>
-${clause.operands.map((operand) => html`<div class="values">${operandText(operand)}</div>`)}</div></li>`;
+${clause.operands.map((operand) => html`<div class="values">${operandText(operand)}</div>`)}
+</div></li>`;
 }
 
 function ruleBlock(rule: RuleResult): Html {

@@ -60,10 +60,15 @@ ${
     ? html`<p class="empty">Nothing fits.</p>`
     : html`<div class="table" tabindex="0" role="group" aria-label="Pushes"><table><thead><tr>
 <th scope="col">Push</th><th scope="col">Kind</th><th scope="col">Reference</th>
-<th scope="col">State</th><th scope="col" class="number">Age</th><th scope="col" class="number">Tries</th>
+<th scope="col">State</th><th scope="col" class="number">Age</th>
+<th scope="col" class="number">Tries</th>
 <th scope="col">Why</th></tr></thead><tbody>${rows.map(row)}</tbody></table></div>`
 }
-${next !== null && html`<p><a class="button" href="${withQuery('/outbox', query, { before: next })}">Next page</a></p>`}`;
+${
+  next !== null &&
+  html`<p><a class="button" href="${withQuery('/outbox', query, { before: next })}">Next page</a>
+</p>`
+}`;
 }
 
 function act(
@@ -120,10 +125,12 @@ function sides({ document, candidates }: OutboxCard): Html {
       : candidates.map(
           (one) => html`<h3>Order ${String(one.orderId)} ${one.orderNo}</h3>
 ${one.differences.map((difference) => html`<p class="problem">≠ ${difference}</p>`)}
-<table><thead><tr><th scope="col">Barcode</th><th scope="col" class="number">Pieces</th></tr></thead>
+<table><thead><tr><th scope="col">Barcode</th>
+<th scope="col" class="number">Pieces</th></tr></thead>
 <tbody>${one.lines.map(
             (line) =>
-              html`<tr><td>${line.barcode}</td><td class="number">${line.quantity ?? '?'}</td></tr>`,
+              html`<tr><td>${line.barcode}</td>
+<td class="number">${line.quantity ?? '?'}</td></tr>`,
           )}</tbody></table>`,
         )
   }</section></div>`;
@@ -132,21 +139,26 @@ ${one.differences.map((difference) => html`<p class="problem">≠ ${difference}<
 export function outboxItemPage(card: OutboxCard, role: Role, timeZone: string): Html {
   const possible = acts(card, role).filter((one) => one !== false);
   return html`<h1>Push ${String(card.outboxId)}: ${card.kind} ${card.reference}</h1>
-<p><b class="state s-${card.state}">${stateWord(card.state)}</b>, made ${time(card.createdAt, timeZone)}.
-${card.blockedReason !== null && html`<b>Needs you:</b> ${card.blockedReason}.`} ${card.lastError}</p>
+<p><b class="state s-${card.state}">${stateWord(card.state)}</b>,
+made ${time(card.createdAt, timeZone)}.
+${card.blockedReason !== null && html`<b>Needs you:</b> ${card.blockedReason}.`}
+${card.lastError}</p>
 <p>Next: ${card.nextAction}</p>
 ${possible.length > 0 && html`<section><h2>What you can do</h2>${possible}</section>`}
 ${card.problems.map(
   ({ severity, path, message }) => html`<p class="problem">${severity} ${path}: ${message}</p>`,
 )}
 ${sides(card)}
-<h2>Attempts</h2><div class="table" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr>
-<th scope="col">Attempt</th><th scope="col">From</th><th scope="col">Class</th><th scope="col">HTTP</th>
+<h2>Attempts</h2>
+<div class="table" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr>
+<th scope="col">Attempt</th><th scope="col">From</th><th scope="col">Class</th>
+<th scope="col">HTTP</th>
 <th scope="col">Answer</th></tr></thead><tbody>${card.attemptLog.map(
     (one) => html`<tr><td>${String(one.attempt)}</td><td>${time(one.startedAt, timeZone)}</td>
 <td>${one.class ?? 'under way'}</td><td>${one.httpStatus}</td><td>${one.answer}</td></tr>`,
   )}</tbody></table></div>
-<h2>Evidence</h2><div class="table" tabindex="0" role="group" aria-label="Evidence"><table><thead><tr>
+<h2>Evidence</h2>
+<div class="table" tabindex="0" role="group" aria-label="Evidence"><table><thead><tr>
 <th scope="col">Looked up</th><th scope="col">By</th><th scope="col">Outcome</th>
 <th scope="col">Detail</th></tr></thead><tbody>${card.evidence.map(
     (one) =>

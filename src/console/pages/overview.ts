@@ -96,7 +96,8 @@ function needsPart({ data, rules, timeZone }: OverviewView): Html {
 <th scope="col" class="number">How many</th><th scope="col">What</th><th scope="col">Newest</th>
 </tr></thead><tbody>${data.needs.map(
     ({ what, count, newestAt, href }) => html`<tr><td class="number">${whole(count)}</td>
-<td><a href="${href}">${rules.titles.get(what) ?? what}</a></td><td>${time(newestAt, timeZone)}</td></tr>`,
+<td><a href="${href}">${rules.titles.get(what) ?? what}</a></td>
+<td>${time(newestAt, timeZone)}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
@@ -107,7 +108,8 @@ function stateOf({ stale, running, lastError }: StreamStatus): Html | string {
 
 function streamsPart({ data }: OverviewView): Html {
   return html`<div class="table" tabindex="0" role="group" aria-label="Streams"><table><thead><tr>
-<th scope="col">Stream</th><th scope="col" class="number">Rows</th><th scope="col" class="number">Age</th>
+<th scope="col">Stream</th><th scope="col" class="number">Rows</th>
+<th scope="col" class="number">Age</th>
 <th scope="col">State</th></tr></thead><tbody>${data.status.streams
     .filter(({ off }) => !off)
     .map(

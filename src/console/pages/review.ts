@@ -80,8 +80,10 @@ aria-label="Filter deliveries">
     (one) => html`<option${one === shown && html` selected`}>${one}</option>`,
   )}</select></div>
 ${facetSelect('rule', 'Rule', facets.rule, query, (id) => rules.titles.get(id) ?? id)}
-<div><label for="f-owner">Owner</label><select id="f-owner" name="owner"><option value="">all</option>
-${owners.map((one) => html`<option${one === owner && html` selected`}>${one}</option>`)}</select></div>
+<div><label for="f-owner">Owner</label>
+<select id="f-owner" name="owner"><option value="">all</option>
+${owners.map((one) => html`<option${one === owner && html` selected`}>${one}</option>`)}
+</select></div>
 ${facetSelect('country', 'Country', facets.country, query)}
 ${facetSelect('season', 'Season', facets.season, query)}
 ${facetSelect('currency', 'Currency', facets.currency, query)}
@@ -90,7 +92,8 @@ ${input('older', 'Waits for hours', 'number')}
 ${input('q', 'Customer or number', 'search')}
 <input type="hidden" name="customer" value="${query.get('customer') ?? ''}">
 <input type="hidden" name="sort" value="${query.get('sort') ?? ''}">
-<div class="buttons"><button>Filter</button> <a class="button" href="/review">Clear</a></div></form>`;
+<div class="buttons"><button>Filter</button>
+<a class="button" href="/review">Clear</a></div></form>`;
 }
 
 const COLUMNS: readonly (readonly [sort: Sort | undefined, title: string, kind: string])[] = [
@@ -127,9 +130,14 @@ function listRow(view: ReviewView, row: ReviewRow): Html {
   return html`<tr data-row="${id}"${isOpen && html` class="open" aria-current="true"`}>
 <td><a href="${open}" hx-get="/review/card/${id}" hx-target="#detail" data-open="${id}">${
     row.deliveryNo ?? String(id)
-  }</a>${row.note !== null && html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`}</td>
-<td>${row.customer ?? row.accountNo ?? '?'}</td><td>${row.country ?? '?'}</td><td>${row.season ?? ''}</td>
-<td class="number">${whole(row.pieces)}</td><td class="number">${money(row.value, row.currency)}</td>
+  }</a>${
+    row.note !== null &&
+    html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
+  }</td>
+<td>${row.customer ?? row.accountNo ?? '?'}</td><td>${row.country ?? '?'}</td>
+<td>${row.season ?? ''}</td>
+<td class="number">${whole(row.pieces)}</td>
+<td class="number">${money(row.value, row.currency)}</td>
 <td class="number">${span(view.now - row.packedAt)}</td>
 <td class="number">${
     row.overdue
@@ -155,8 +163,10 @@ ${[...query].map(
     !['open', 'after', 'sort', 'descending'].includes(name) &&
     html`<input type="hidden" name="filter.${name}" value="${value}">`,
 )}
-<input type="hidden" name="count" value="${count}"><input type="hidden" name="digest" value="${digest}">
-<p>${plural(count, 'delivery', 'deliveries')} of ${plural(customers, 'customer')}, ${sums(selection)}.
+<input type="hidden" name="count" value="${count}">
+<input type="hidden" name="digest" value="${digest}">
+<p>${plural(count, 'delivery', 'deliveries')} of ${plural(customers, 'customer')},
+${sums(selection)}.
 If others fit by then, nothing is done.</p>
 <label for="bulk-reason">Reason</label>
 <input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">
@@ -178,7 +188,13 @@ function list(view: ReviewView): Html {
   return html`<div class="table" tabindex="0" role="group" aria-label="Deliveries">
 <table><thead><tr>${COLUMNS.map((column) => columnHead(view, column))}</tr></thead>
 <tbody>${page.rows.map((row) => listRow(view, row))}</tbody></table></div>
-${page.next !== null && html`<p><a class="button" href="${withQuery('/review', query, { after: page.next, open: '' })}">Next page</a></p>`}`;
+${
+  page.next !== null &&
+  html`<p><a class="button" href="${withQuery('/review', query, {
+    after: page.next,
+    open: '',
+  })}">Next page</a></p>`
+}`;
 }
 
 export function reviewPage(view: ReviewView): Html {

@@ -19,7 +19,7 @@ interface Operator {
   readonly sees: readonly 'addresses'[];
 }
 
-export interface GateDeps {
+export interface EntranceDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -40,13 +40,19 @@ interface Link {
   readonly expiresAt: number;
 }
 
-export interface Gate {
+interface NewToken {
+  readonly name: string;
+  readonly role: Role;
+  readonly expiresAt: number;
+}
+
+export interface Entrance {
   /** The key of a link that signs in once, within minutes. */
   mintLink(name: string, role: Role): { readonly key: string; readonly expiresAt: number };
   byLink(key: string, address: string | null): Promise<SignedIn>;
   byPassword(name: string, password: string, address: string | null): Promise<SignedIn>;
   createToken(
-    token: { readonly name: string; readonly role: Role; readonly expiresAt: number },
+    token: NewToken,
     by: Actor,
   ): Promise<{ readonly token: string; readonly sessionId: number }>;
   /** Ends the open tokens of this name; refuses when there is none. */
@@ -90,7 +96,57 @@ function createBrake(clock: Clock) {
   };
 }
 
-export function createGate(deps: GateDeps): Gate {
+async function createToken(
+  { store, clock, random }: EntranceDeps,
+  token: NewToken,
+  by: Actor,
+): Promise<{ readonly token: string; readonly sessionId: number }> {
+  const now = clock.now();
+  const given = { ...token, way: 'token', address: null, seesAddresses: false } as const;
+  return store.transaction(async (tx) => {
+    const { key, sessionId } = await openSession(tx, given, { random, now });
+    const { role, expiresAt } = token;
+    await auditSession(tx, 'console.token', by, `token:${sessionId}`, { role, expiresAt }, now);
+    return { token: key, sessionId };
+  });
+}
+
+async function revokeTokens({ store, clock }: EntranceDeps, name: string, by: Actor) {
+  const now = clock.now();
+  return store.transaction(async (tx) => {
+    const ended = await endSessions(tx, { name, ways: ['token'] }, by.actor, now);
+    if (ended === 0) {
+      throw new RefusedError('console.no_token', `there is no open token ${name}`, {
+        hint: 'selvedge console tokens',
+      });
+    }
+    await auditSession(tx, 'console.revoke', by, `token:${name}`, { ended }, now);
+    return ended;
+  });
+}
+
+async function endForeign({ store, clock, operators }: EntranceDeps): Promise<void> {
+  const now = clock.now();
+  await store.transaction(async (tx) => {
+    const open = await tx
+      .selectFrom('console_session')
+      .select(['session_id', 'name', 'role', 'sees_addresses'])
+      .where('way', '=', 'password')
+      .where('ended_at', 'is', null)
+      .execute();
+    const isConfigured = (row: (typeof open)[number]) =>
+      operators.some(({ name, role, sees }) => {
+        const seesAddresses = sees.includes('addresses') === (row.sees_addresses === 1);
+        return name === row.name && role === row.role && seesAddresses;
+      });
+    for (const row of open) {
+      if (isConfigured(row)) continue;
+      await endSessions(tx, { sessionId: row.session_id }, 'configuration', now);
+    }
+  });
+}
+
+export function createEntrance(deps: EntranceDeps): Entrance {
   const { store, clock, random, operators, sessionMs } = deps;
   const links = new Map<string, Link>();
   const brake = createBrake(clock);
@@ -133,48 +189,8 @@ export function createGate(deps: GateDeps): Gate {
       const seesAddresses = operator.sees.includes('addresses');
       return open({ name, role: operator.role, way: 'password', seesAddresses, address });
     },
-    async createToken({ name, role, expiresAt }, by) {
-      const now = clock.now();
-      const given = { name, role, way: 'token', address: null, expiresAt } as const;
-      return store.transaction(async (tx) => {
-        const opened = await openSession(tx, { ...given, seesAddresses: false }, { random, now });
-        const detail = { role, expiresAt };
-        await auditSession(tx, 'console.token', by, `token:${opened.sessionId}`, detail, now);
-        return { token: opened.key, sessionId: opened.sessionId };
-      });
-    },
-    async revokeTokens(name, by) {
-      const now = clock.now();
-      return store.transaction(async (tx) => {
-        const ended = await endSessions(tx, { name, ways: ['token'] }, by.actor, now);
-        if (ended === 0) {
-          throw new RefusedError('console.no_token', `there is no open token ${name}`, {
-            hint: 'selvedge console token list',
-          });
-        }
-        await auditSession(tx, 'console.revoke', by, `token:${name}`, { ended }, now);
-        return ended;
-      });
-    },
-    async endForeign() {
-      const now = clock.now();
-      await store.transaction(async (tx) => {
-        const open = await tx
-          .selectFrom('console_session')
-          .select(['session_id', 'name', 'role', 'sees_addresses'])
-          .where('way', '=', 'password')
-          .where('ended_at', 'is', null)
-          .execute();
-        for (const row of open) {
-          const isSame = operators.some(
-            ({ name, role, sees }) =>
-              name === row.name &&
-              role === row.role &&
-              sees.includes('addresses') === (row.sees_addresses === 1),
-          );
-          if (!isSame) await endSessions(tx, { sessionId: row.session_id }, 'configuration', now);
-        }
-      });
-    },
+    createToken: (token, by) => createToken(deps, token, by),
+    revokeTokens: (name, by) => revokeTokens(deps, name, by),
+    endForeign: () => endForeign(deps),
   };
 }

@@ -14,7 +14,7 @@ import type { OutboxReview } from '../outbox/review/operations.ts';
 import type { Actor } from '../store/audit.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
-import type { Gate } from './access/gate.ts';
+import type { Entrance } from './access/entrance.ts';
 import { type Act, requireRole } from './access/roles.ts';
 import {
   auditSession,
@@ -26,11 +26,11 @@ import {
 } from './access/sessions.ts';
 import type { Asker, Question, Refusal, Reply, Wish } from './acts.ts';
 
-export interface DeskDeps {
+export interface AnswerDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly gate: Gate;
+  readonly entrance: Entrance;
   readonly review: Review;
   readonly outbox: OutboxReview;
   readonly pauses: Pick<Pauses, 'pause' | 'resume'>;
@@ -62,7 +62,7 @@ function createWriteLimit(clock: Clock) {
 }
 
 /** The open session that asks; one that was ended meanwhile may do nothing more. */
-async function sessionOf({ store, clock, sessionIdleMs }: DeskDeps, { sessionId }: Asker) {
+async function sessionOf({ store, clock, sessionIdleMs }: AnswerDeps, { sessionId }: Asker) {
   const now = clock.now();
   const row = await store.db
     .selectFrom('console_session')
@@ -90,7 +90,7 @@ function seenOf({
 }
 
 async function reviewOne(
-  { review }: DeskDeps,
+  { review }: AnswerDeps,
   wish: Extract<Wish, { do: 'review' }>,
   actor: Actor,
 ): Promise<unknown> {
@@ -110,7 +110,7 @@ async function reviewOne(
 const SLICE = 10;
 
 async function reviewMany(
-  { review }: DeskDeps,
+  { review }: AnswerDeps,
   { act, deliveries }: Extract<Wish, { do: 'bulk' }>,
   actor: Actor,
 ): Promise<{ readonly answers: readonly ReviewAnswer[] }> {
@@ -144,7 +144,7 @@ const REASON = 'undone at the console';
  * sent is called back, one that was sent is revoked; a hold and a release go back to the rules.
  */
 async function undo(
-  deps: DeskDeps,
+  deps: AnswerDeps,
   { delivery, decisionId }: Extract<Wish, { do: 'undo' }>,
   session: Session,
   by: Asker,
@@ -190,7 +190,7 @@ function needOf(wish: Wish): Act {
   return wish.do === 'undo' ? 'delivery.hold' : wish.do;
 }
 
-async function act(deps: DeskDeps, session: Session, by: Asker, wish: Wish): Promise<unknown> {
+async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): Promise<unknown> {
   const { store, clock, outbox, pauses } = deps;
   requireRole(session.role, needOf(wish));
   const actor = (reason: string) => actorOf(session, by, reason);
@@ -218,7 +218,7 @@ async function act(deps: DeskDeps, session: Session, by: Asker, wish: Wish): Pro
   }
 }
 
-async function signOut(deps: DeskDeps, session: Session, by: Asker, everywhere: boolean) {
+async function signOut(deps: AnswerDeps, session: Session, by: Asker, everywhere: boolean) {
   const { store, clock } = deps;
   const now = clock.now();
   const which = everywhere
@@ -248,17 +248,17 @@ function refusalOf(error: SelvedgeError): Refusal {
   return { status: STATUSES[code] ?? 409, code, message, hint };
 }
 
-export function createDesk(deps: DeskDeps): (question: Question) => Promise<Reply> {
-  const { store, clock, gate, log } = deps;
+export function createAnswers(deps: AnswerDeps): (question: Question) => Promise<Reply> {
+  const { store, clock, entrance, log } = deps;
   const countWrite = createWriteLimit(clock);
   const answer = async (question: Question): Promise<unknown> => {
     switch (question.ask) {
       case 'beat':
         return {};
       case 'link':
-        return gate.byLink(question.key, question.address);
+        return entrance.byLink(question.key, question.address);
       case 'password':
-        return gate.byPassword(question.name, question.password, question.address);
+        return entrance.byPassword(question.name, question.password, question.address);
       case 'touch':
         await store.transaction((tx) => touchSession(tx, question.sessionId, clock.now()));
         return {};

@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { selectForReview } from '../decisions/review/listing.ts';
-import { RefusedError } from '../lib/errors.ts';
+import { selectForReview } from '../../decisions/review/listing.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import {
   type Asker,
   bulkAct,
@@ -16,13 +16,13 @@ import {
   reviewQuery,
   undoAct,
   type Wish,
-} from './acts.ts';
-import { backTo } from './done.ts';
-import { filterOf } from './filter.ts';
-import { createRulesShown } from './rules.ts';
-import { askFor, type ConsoleDeps, signedIn } from './server.ts';
-import { isForPeople } from './show.ts';
-import { addressOf, cookieName } from './signing.ts';
+} from '../acts.ts';
+import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
+import { backTo } from '../done.ts';
+import { filterOf } from '../filter.ts';
+import { createRulesShown } from '../rules.ts';
+import { isForPeople } from '../show.ts';
+import { addressOf, forgetCookie } from './signing.ts';
 
 const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
 const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
@@ -59,46 +59,37 @@ const bulkRequest = bulkAct.omit({ expect: true }).extend({
   select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
 });
 
-export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
-  const { db, clock, settings } = deps;
-  const rulesShown = createRulesShown(db);
-  const askerOf = (request: FastifyRequest): Asker => ({
-    sessionId: signedIn(request).sessionId,
-    address: addressOf(request, settings.publicUrl),
-  });
-  const act = (request: FastifyRequest, wish: Wish) =>
-    askFor(deps, { ask: 'act', by: askerOf(request), wish });
-  const answer = (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    value: unknown,
-    back: string,
-  ): FastifyReply => {
-    if (!isForPeople(request)) return reply.send(value);
-    return reply.code(303).header('location', back).send();
-  };
-  const backOf = ({ body }: FastifyRequest, otherwise: string): string =>
-    formBack.safeParse(body).data?.back ?? otherwise;
+/** How a route hears who asks, has the daemon act, and answers. */
+interface Acting {
+  askerOf(request: FastifyRequest): Asker;
+  act(request: FastifyRequest, wish: Wish): Promise<unknown>;
+}
 
+function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  value: unknown,
+  back: string,
+): FastifyReply {
+  if (!isForPeople(request)) return reply.send(value);
+  return reply.code(303).header('location', back).send();
+}
+
+function backOf({ body }: FastifyRequest, otherwise: string): string {
+  return formBack.safeParse(body).data?.back ?? otherwise;
+}
+
+function installDeliveryActs(app: FastifyInstance, { act }: Acting): void {
   for (const action of REVIEW_ACTIONS) {
     app.post(`/deliveries/:id/${action}`, async (request, reply) => {
       const { id } = deliveryParams.parse(request.params);
-      const wish = {
-        do: 'review',
-        action,
-        delivery: id,
-        act: reviewAct.parse(request.body),
-      } as const;
-      const value = await act(request, wish);
+      const wanted = reviewAct.parse(request.body);
+      const value = await act(request, { do: 'review', action, delivery: id, act: wanted });
       const { deliveryNo, decisionId } = decided.parse(value);
       const undo = action === 'reject' ? undefined : ([id, decisionId] as const);
+      const back = backOf(request, `/deliveries/${id}`);
       const text = `${deliveryNo} is ${DONE[action]}.`;
-      return answer(
-        request,
-        reply,
-        value,
-        backTo(backOf(request, `/deliveries/${id}`), text, undo),
-      );
+      return answer(request, reply, value, backTo(back, text, undo));
     });
   }
   app.post('/deliveries/:id/note', async (request, reply) => {
@@ -112,9 +103,24 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
     const { id } = deliveryParams.parse(request.params);
     const { decisionId } = undoAct.parse(request.body);
     const value = await act(request, { do: 'undo', delivery: id, decisionId });
+    const back = backOf(request, `/deliveries/${id}`);
     const text = `Undone: ${decided.parse(value).deliveryNo} waits again.`;
-    return answer(request, reply, value, backTo(backOf(request, `/deliveries/${id}`), text));
+    return answer(request, reply, value, backTo(back, text));
   });
+}
+
+/** What became of a bulk act, in a line. */
+function bulkText(value: unknown, action: keyof typeof DONE): string {
+  const all = answers.parse(value).answers;
+  const failed = all.filter(({ ok }) => !ok);
+  const [first] = failed;
+  const done = `${all.length - failed.length} ${DONE[action]}`;
+  if (!first) return `${done}.`;
+  return `${done}; ${failed.length} not: ${first.delivery.replace('id:', '')}: ${first.message}`;
+}
+
+function installBulkAct(app: FastifyInstance, { db, clock }: ConsoleDeps, { act }: Acting): void {
+  const rulesShown = createRulesShown(db);
   app.post('/review/bulk', async (request, reply) => {
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
@@ -128,15 +134,20 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
     }
     const wish = { do: 'bulk', act: { ...rest, expect }, deliveries: found.deliveries } as const;
     const value = await act(request, wish);
-    const all = answers.parse(value).answers;
-    const failed = all.filter(({ ok }) => !ok);
-    const first = failed[0]
-      ? ` ${failed[0].delivery.replace('id:', '')}: ${failed[0].message}`
-      : '';
-    const left = failed.length > 0 ? `; ${failed.length} not:${first}` : '.';
-    const text = `${all.length - failed.length} ${DONE[rest.action]}${left}`;
-    return answer(request, reply, value, backTo('/review', text));
+    return answer(request, reply, value, backTo('/review', bulkText(value, rest.action)));
   });
+}
+
+export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
+  const { publicUrl } = deps.settings;
+  const askerOf = (request: FastifyRequest): Asker => ({
+    sessionId: signedIn(request).sessionId,
+    address: addressOf(request, publicUrl),
+  });
+  const act: Acting['act'] = (request, wish) =>
+    askFor(deps, { ask: 'act', by: askerOf(request), wish });
+  installDeliveryActs(app, { askerOf, act });
+  installBulkAct(app, deps, { askerOf, act });
   for (const action of OUTBOX_ACTIONS) {
     app.post(`/outbox/:id/${action}`, async (request, reply) => {
       const { id } = deliveryParams.parse(request.params);
@@ -148,21 +159,14 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
   for (const wanted of ['pause', 'resume'] as const) {
     app.post(`/${wanted}`, async (request, reply) => {
       const value = await act(request, { do: wanted, ...pauseAct.parse(request.body) });
-      return answer(
-        request,
-        reply,
-        value,
-        backTo('/', wanted === 'pause' ? 'Paused.' : 'Resumed.'),
-      );
+      const text = wanted === 'pause' ? 'Paused.' : 'Resumed.';
+      return answer(request, reply, value, backTo('/', text));
     });
   }
   for (const everywhere of [false, true]) {
     app.post(everywhere ? '/sign-out/everywhere' : '/sign-out', async (request, reply) => {
       await askFor(deps, { ask: 'signOut', by: askerOf(request), everywhere });
-      const gone = `${cookieName(settings.publicUrl)}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
-      const secure = settings.publicUrl?.startsWith('https:') ? '; Secure' : '';
-      reply.header('set-cookie', `${gone}${secure}`);
-      return answer(request, reply, {}, '/signed-out');
+      return answer(request, forgetCookie(reply, publicUrl), {}, '/signed-out');
     });
   }
 }

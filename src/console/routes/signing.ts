@@ -1,9 +1,9 @@
 /** Signing in by a printed link or with a password, and signing out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { noticePage, signInPage } from './pages/frame.ts';
-import { askFor, type ConsoleDeps, RefusedHere } from './server.ts';
-import { sendPage } from './show.ts';
+import { askFor, type ConsoleDeps, RefusedHere } from '../context.ts';
+import { noticePage, signInPage } from '../pages/frame.ts';
+import { sendPage } from '../show.ts';
 
 /** Behind https no other host, path or plain connection can set or read it. */
 export function cookieName(publicUrl: string | null): string {
@@ -40,17 +40,14 @@ export function addressOf(
 
 const opened = z.object({ key: z.string(), expiresAt: z.number() });
 
-function setCookie(
-  reply: FastifyReply,
-  { settings, clock }: ConsoleDeps,
-  key: string,
-  expiresAt: number,
-): FastifyReply {
-  const { publicUrl } = settings;
+function cookieHeader(publicUrl: string | null, value: string, seconds: number): string {
   const secure = publicUrl?.startsWith('https:') ? '; Secure' : '';
-  const seconds = Math.max(0, Math.floor((expiresAt - clock.now()) / 1_000));
-  const cookie = `${cookieName(publicUrl)}=${key}; Path=/; HttpOnly; SameSite=Strict`;
-  return reply.header('set-cookie', `${cookie}${secure}; Max-Age=${seconds}`);
+  const cookie = `${cookieName(publicUrl)}=${value}; Path=/; HttpOnly; SameSite=Strict`;
+  return `${cookie}${secure}; Max-Age=${seconds}`;
+}
+
+export function forgetCookie(reply: FastifyReply, publicUrl: string | null): FastifyReply {
+  return reply.header('set-cookie', cookieHeader(publicUrl, '', 0));
 }
 
 const linkQuery = z.object({ key: z.string().max(200).optional() });
@@ -61,10 +58,12 @@ const passwordBody = z.object({
 });
 
 export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
-  const { settings } = deps;
+  const { settings, clock } = deps;
   const enter = (reply: FastifyReply, value: unknown): FastifyReply => {
     const { key, expiresAt } = opened.parse(value);
-    return setCookie(reply, deps, key, expiresAt).code(303).header('location', '/').send();
+    const seconds = Math.max(0, Math.floor((expiresAt - clock.now()) / 1_000));
+    const cookie = cookieHeader(settings.publicUrl, key, seconds);
+    return reply.header('set-cookie', cookie).code(303).header('location', '/').send();
   };
   // A link preview only reads: the link is spent by the button.
   app.get('/sign-in', (request, reply) => {

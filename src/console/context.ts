@@ -1,0 +1,65 @@
+/** What the console's routes share: the reading side, the way to the daemon, who is signed in. */
+import type { FastifyRequest } from 'fastify';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Db } from '../store/store.ts';
+import type { Session } from './access/sessions.ts';
+import type { Question, Refusal, Reply } from './acts.ts';
+
+/** Settings of the console that pages need. */
+export interface ConsoleSettings {
+  readonly instance: string;
+  readonly version: string;
+  readonly publicUrl: string | null;
+  /** Zone of the times on pages; null: that of the rules. */
+  readonly timeZone: string | null;
+  readonly sessionIdleMs: number;
+  readonly hasPasswords: boolean;
+  readonly freshnessMs: Readonly<Record<string, number>>;
+}
+
+export interface ConsoleDeps {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly settings: ConsoleSettings;
+  /** Asks the daemon. */
+  readonly ask: (question: Question) => Promise<Reply>;
+  /** When the daemon last answered; epoch milliseconds. */
+  readonly daemonSeenAt: () => number;
+}
+
+/** A refusal as an error, so that one handler answers it. */
+export class RefusedHere extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+/** The value of an answer; throws its refusal. */
+export async function askFor(
+  { ask }: Pick<ConsoleDeps, 'ask'>,
+  question: Question,
+): Promise<unknown> {
+  const reply = await ask(question);
+  if ('refused' in reply) throw new RefusedHere(reply.refused);
+  return reply.value;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who is signed in; every route but those of signing in has it. */
+    console?: Session;
+  }
+}
+
+/** Open pages ask for it by themselves. */
+export const LIVE_PATH = '/changes.json';
+
+export function signedIn(request: FastifyRequest): Session {
+  if (!request.console) throw new TypeError('a route without a session');
+  return request.console;
+}

@@ -1,0 +1,94 @@
+/** What is on its way to the service, with its twins. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/listing.ts';
+import { OUTBOX_STATES } from '../../store/tables.ts';
+import { signedIn } from '../context.ts';
+import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
+import { isoTime, sendCsv } from '../show.ts';
+import { idParams, type PageContext, parametersOf } from './page-context.ts';
+
+const outboxQuery = z.object({
+  kind: z
+    .enum(['', ...OUTBOX_KINDS])
+    .optional()
+    .transform((kind) => kind || undefined),
+  state: z
+    .enum(['', ...OUTBOX_STATES])
+    .optional()
+    .transform((state) => state || undefined),
+  reference: z
+    .string()
+    .trim()
+    .max(200)
+    .optional()
+    .transform((text) => text || undefined),
+  attention: z.enum(['', '1']).optional(),
+  open: z.enum(['', '1']).optional(),
+  before: z.coerce.number().int().min(1).optional(),
+  limit: z.coerce.number().int().min(1).max(100).default(100),
+});
+
+function outboxJson({ createdAt, dueAt, ...row }: OutboxRow) {
+  return { ...row, createdAt: isoTime(createdAt), dueAt: isoTime(dueAt) };
+}
+
+export function installOutbox(app: FastifyInstance, context: PageContext): void {
+  const { deps, zoneOf, show } = context;
+  const { db, clock } = deps;
+  const outboxOf = async (request: FastifyRequest) => {
+    const { attention, open, limit, ...query } = outboxQuery.parse(request.query);
+    const flags = {
+      needsAttention: attention === '1' || undefined,
+      open: open === '1' || undefined,
+    };
+    const found = await listOutbox(db, { ...query, ...flags, limit: limit + 1 });
+    const rows = found.slice(0, limit);
+    const last = found.length > limit ? rows.at(-1) : undefined;
+    return { rows, next: last ? String(last.outboxId) : null };
+  };
+  app.get('/outbox.json', async (request) => {
+    const { rows, next } = await outboxOf(request);
+    return { rows: rows.map(outboxJson), next };
+  });
+  app.get('/outbox.csv', async (request, reply) => {
+    const { rows } = await outboxOf(request);
+    const columns = [
+      'push',
+      'kind',
+      'reference',
+      'state',
+      'created_at',
+      'attempts',
+      'needs',
+      'error',
+    ];
+    return sendCsv(reply, 'outbox', {
+      columns,
+      rows: rows.map((row) => [
+        ...[row.outboxId, row.kind, row.reference, row.state, isoTime(row.createdAt)],
+        ...[row.attempts, row.blockedReason, row.lastError],
+      ]),
+    });
+  });
+  app.get('/outbox', async (request, reply) => {
+    const page = await outboxOf(request);
+    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES };
+    const view = { ...page, ...lists, query: parametersOf(request), now: clock.now() };
+    const head = { title: 'Outbox', tab: '/outbox', cli: 'selvedge outbox list' } as const;
+    return show(request, reply, head, outboxPage(view));
+  });
+  app.get('/outbox/:id', async (request, reply) => {
+    const { id } = idParams.parse(request.params);
+    const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
+    const card = /^\d{1,15}$/.test(name) ? await showOutbox(db, Number(name)) : undefined;
+    if (!card) throw new RefusedError('outbox.unknown', `there is no push ${name}`);
+    if (twin === 'json') return reply.send(card);
+    const { role } = signedIn(request);
+    const cli = `selvedge outbox show ${name}`;
+    const page = { title: `Push ${name}`, tab: '/outbox', cli } as const;
+    return show(request, reply, page, outboxItemPage(card, role, await zoneOf()));
+  });
+}

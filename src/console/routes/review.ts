@@ -1,0 +1,132 @@
+/** The list that people decide by, and a delivery, with their twins. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  BULK_MAX,
+  listForReview,
+  type ReviewPage,
+  type ReviewRow,
+  reviewFacets,
+  selectForReview,
+} from '../../decisions/review/listing.ts';
+import { mayDo } from '../access/roles.ts';
+import type { Session } from '../access/sessions.ts';
+import { reviewListQuery } from '../acts.ts';
+import { signedIn } from '../context.ts';
+import { filterOf } from '../filter.ts';
+import { deliveryCardPart } from '../pages/card.ts';
+import { deliveryPage } from '../pages/delivery.ts';
+import { reviewPage } from '../pages/review.ts';
+import { type DeliveryView, deliveryView } from '../read/delivery.ts';
+import { isoTime, sendCsv, sendPage, type Table } from '../show.ts';
+import { idParams, type PageContext, parametersOf } from './page-context.ts';
+
+function reviewJson(row: ReviewRow) {
+  return {
+    ...row,
+    packedAt: isoTime(row.packedAt),
+    decidedAt: isoTime(row.decidedAt),
+    deadline: isoTime(row.deadline),
+  };
+}
+
+function reviewTable({ rows }: ReviewPage): Table {
+  return {
+    columns: [
+      ...['delivery_id', 'delivery_no', 'order_no', 'reference', 'status', 'account_no'],
+      ...['customer', 'country', 'season', 'pieces', 'value', 'currency', 'packed_at'],
+      ...['outcome', 'rules', 'reason', 'deadline', 'overdue', 'note'],
+    ],
+    rows: rows.map((row) => [
+      ...[row.orderDeliveryId, row.deliveryNo, row.orderNo, row.reference, row.status],
+      ...[row.accountNo, row.customer, row.country, row.season, row.pieces, row.value],
+      ...[row.currency, isoTime(row.packedAt), row.outcome, row.rules.join(' '), row.reason],
+      ...[isoTime(row.deadline), row.overdue, row.note],
+    ]),
+  };
+}
+
+/** Fields of people stay with those who may see them. */
+function masked(view: DeliveryView, { seesAddresses }: Session) {
+  const { card } = view;
+  return seesAddresses
+    ? view
+    : { ...view, card: { ...card, order: { ...card.order, comment: null } } };
+}
+
+async function viewFor(
+  { deps }: PageContext,
+  request: FastifyRequest,
+  named: string,
+): Promise<DeliveryView> {
+  return masked(await deliveryView(deps.db, named, deps.clock.now()), signedIn(request));
+}
+
+async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest) {
+  const { sort, descending, after, limit, ...query } = reviewListQuery.parse(request.query);
+  const { owners } = await rulesShown();
+  const filter = filterOf(query, deps.clock.now(), owners);
+  const place = { sort, descending, after, limit };
+  return { filter, sort, descending, page: await listForReview(deps.db, filter, place) };
+}
+
+async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const { deps, rulesShown, show, cardContext } = context;
+  const { db, clock } = deps;
+  const { filter, ...list } = await listOf(context, request);
+  const facets = await reviewFacets(db, filter);
+  const query = parametersOf(request);
+  const { role } = signedIn(request);
+  const isMany = facets.count > 1 && facets.count <= BULK_MAX;
+  const selection =
+    isMany && mayDo(role, 'delivery.accept') ? await selectForReview(db, filter) : undefined;
+  const opened = query.get('open');
+  const open =
+    opened === null
+      ? undefined
+      : deliveryCardPart(
+          await viewFor(context, request, `id:${opened}`),
+          await cardContext(request, request.url),
+        );
+  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open };
+  const head = { title: 'Review', tab: '/review', cli: 'selvedge deliveries list --held' } as const;
+  return show(request, reply, head, reviewPage({ ...view, now: clock.now() }));
+}
+
+async function showDelivery(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const { id } = idParams.parse(request.params);
+  const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
+  const view = await viewFor(context, request, name);
+  const { orderDeliveryId, deliveryNo } = view.card;
+  if (twin === 'json') return reply.send(view);
+  if (twin === 'csv') return sendCsv(reply, `delivery-${orderDeliveryId}`, linesTable(view));
+  const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
+  const cli = `selvedge deliveries explain ${orderDeliveryId}`;
+  const title = `Delivery ${deliveryNo ?? orderDeliveryId}`;
+  return context.show(request, reply, { title, tab: '/review', cli }, deliveryPage(view, card));
+}
+
+function linesTable({ grid }: DeliveryView): Table {
+  return {
+    columns: ['barcode', 'style', 'color', 'size', 'packed', 'stock', 'price'],
+    rows: grid.map((line) => [
+      ...[line.barcode, line.style, line.color, line.size, line.packed, line.stock, line.price],
+    ]),
+  };
+}
+
+export function installReview(app: FastifyInstance, context: PageContext): void {
+  app.get('/review', (request, reply) => showList(context, request, reply));
+  app.get('/review.json', async (request) => {
+    const { page } = await listOf(context, request);
+    return { rows: page.rows.map(reviewJson), next: page.next };
+  });
+  app.get('/review.csv', async (request, reply) =>
+    sendCsv(reply, 'deliveries', reviewTable((await listOf(context, request)).page)),
+  );
+  app.get('/review/card/:id', async (request, reply) => {
+    const { id } = idParams.parse(request.params);
+    const card = await context.cardContext(request, '/review');
+    return sendPage(reply, deliveryCardPart(await viewFor(context, request, `id:${id}`), card));
+  });
+  app.get('/deliveries/:id', (request, reply) => showDelivery(context, request, reply));
+}
