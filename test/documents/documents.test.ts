@@ -15,7 +15,7 @@ const GENERATED = ['facts', 'views', 'commands', 'settings', 'metrics'].map(
 
 const RETIRED = new RegExp(
   `\\b(?:${[
-    'anew|hand(?:s|ed)?[- ]in|desk|fuse|verdict|quiet time|refetcher|ledger|census|whoever',
+    'anew|hand(?:s|ed)?[- ]in|fuse|verdict|quiet time|refetcher|ledger|census|whoever',
     'rails?|ballast|loss meter|wakeUp',
   ].join('|')})\\b`,
   'i',
