@@ -25,6 +25,10 @@ const seen = z.object({
   contentHash: z.string().max(200),
 });
 
+/** Rows of a page, and of a whole list for a spreadsheet. */
+const PAGE_ROWS = 100;
+export const LIST_MAX = 10_000;
+
 /** The filter of the review list as it stands in an address. */
 export const reviewQuery = z.object({
   shown: z.preprocess((text) => text || 'held', z.enum(SHOWN)),
@@ -52,7 +56,7 @@ export const reviewListQuery = reviewQuery.extend({
     .optional()
     .transform((flag) => flag === '1'),
   after: optionalText,
-  limit: z.coerce.number().int().min(1).max(100).default(100),
+  limit: z.coerce.number().int().min(1).max(LIST_MAX).default(PAGE_ROWS),
 });
 
 export type ReviewQuery = z.output<typeof reviewQuery>;

@@ -157,8 +157,9 @@ async function undo(
     .select(['d.decision_id', 'd.actor', 'd.outcome', 'o.outbox_id', 'o.state'])
     .where('e.order_delivery_id', '=', delivery)
     .executeTakeFirst();
-  if (latest?.decision_id !== decisionId || !latest.actor.startsWith('person:')) {
-    const hint = 'look at the delivery: it was decided again';
+  const { actor: name } = actorOf(session, by, REASON);
+  if (latest?.decision_id !== decisionId || latest.actor !== `person:${name}`) {
+    const hint = 'look at the delivery: it was decided again, or by somebody else';
     throw new RefusedError('console.undo', 'there is nothing to undo any more', { hint });
   }
   if (latest.outcome === 'reject') {

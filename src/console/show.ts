@@ -42,3 +42,17 @@ export function sendCsv(reply: FastifyReply, name: string, { columns, rows }: Ta
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
+
+const TIME_MEMBER = /^(?:at|since)$|(?:At|Since)$/;
+
+/** Members that are points in time as {@link isoTime} writes them, in all of a value. */
+export function isoTimes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(isoTimes);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      typeof member === 'number' && TIME_MEMBER.test(name) ? isoTime(member) : isoTimes(member),
+    ]),
+  );
+}

@@ -84,6 +84,29 @@ describe('the read API', () => {
     }
   });
 
+  it('tells what a bulk act must expect, and takes it', async () => {
+    const house = await startConsole({ held: 2 });
+    const anna = await signIn(house, 'anna', 'operator');
+    const { json } = await anna.get('/review/selection.json?rule=hold-all');
+    const { count, digest } = json as { count: number; digest: string };
+    const select = { filter: { rule: 'hold-all' }, expect: { count, digest } };
+    const wish = { action: 'hold', reason: 'stock-taking', select };
+    const answer = await anna.json('/review/bulk', wish);
+    expect(answer.json).toMatchObject({ answers: [{ ok: true }, { ok: true }] });
+    expect(await anna.json('/review/bulk', wish)).toMatchObject({ status: 409 });
+  });
+
+  it('writes points in time as ISO 8601, also deep inside', async () => {
+    const house = await startConsole({ held: 1 });
+    const vera = await signIn(house, 'vera', 'viewer');
+    const [row] = await seenRows(vera);
+    const { json } = await vera.get(`/deliveries/${row?.orderDeliveryId}.json`);
+    const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(json).toMatchObject({
+      card: { since: at, decisions: [{ at }], holds: [{ since: at }] },
+    });
+  });
+
   it('gives a spreadsheet no formula', async () => {
     const house = await startConsole({ held: 1 });
     await house.daemon.store.db

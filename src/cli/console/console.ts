@@ -83,11 +83,10 @@ export function consoleToken(context: CliContext): Command {
     .description('Printed once and stored as a digest only. Asks the running daemon.')
     .argument('<name>', 'what uses it, for the audit')
     .addOption(roleOption('viewer'))
-    .option(
-      '--expires <duration>',
-      'how long it is good',
-      durationWithin(60_000, 3_660 * DAY_MS),
-      90 * DAY_MS,
+    .addOption(
+      new Option('--expires <duration>', 'how long it is good')
+        .argParser(durationWithin(60_000, 3_660 * DAY_MS))
+        .default(90 * DAY_MS, '90d'),
     )
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['console token bi --expires 90d', 'for a BI program']]))

@@ -10,7 +10,13 @@ import type { Actor } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
 import { isPassword } from './password.ts';
 import type { Role } from './roles.ts';
-import { auditSession, endSessions, type NewSession, openSession } from './sessions.ts';
+import {
+  auditSession,
+  dropOldSessions,
+  endSessions,
+  type NewSession,
+  openSession,
+} from './sessions.ts';
 
 interface Operator {
   readonly name: string;
@@ -63,6 +69,8 @@ export interface Entrance {
 
 const LINK_MS = 5 * 60_000;
 const LINKS_MAX = 100;
+/** How long sessions that are over stay in the database. */
+const KEPT_MS = 90 * 86_400_000;
 const KEY_BYTES = 32;
 const TRIES_MAX = 5;
 const TRIES_MS = 60_000;
@@ -128,6 +136,7 @@ async function revokeTokens({ store, clock }: EntranceDeps, name: string, by: Ac
 async function endForeign({ store, clock, operators }: EntranceDeps): Promise<void> {
   const now = clock.now();
   await store.transaction(async (tx) => {
+    await dropOldSessions(tx, now - KEPT_MS);
     const open = await tx
       .selectFrom('console_session')
       .select(['session_id', 'name', 'role', 'sees_addresses'])

@@ -111,6 +111,11 @@ export async function endSessions(
   return Number(numUpdatedRows);
 }
 
+/** Forgets sessions and tokens that were over before then. */
+export async function dropOldSessions(tx: Tx, before: number): Promise<void> {
+  await tx.deleteFrom('console_session').where('expires_at', '<', before).execute();
+}
+
 export interface SessionRow {
   readonly sessionId: number;
   readonly name: string;

@@ -44,12 +44,14 @@ export function time(at: number | null, timeZone: string): Html | null {
   return html`<time datetime="${iso}">${formatOf(timeZone).format(at)}</time>`;
 }
 
-/** How long ago or until then, rounded: `4 min`. */
+const STEPS = [1_000, 60_000, 3_600_000] as const;
+
+/** How long ago or until then, in whole seconds, minutes or, from a day on, hours. */
 export function span(ms: number): string {
-  const rounded = ms < 60_000 ? Math.round(ms / 1_000) * 1_000 : Math.round(ms / 60_000) * 60_000;
-  return formatDuration(
-    Math.max(0, rounded > 86_400_000 ? Math.round(rounded / 3_600_000) * 3_600_000 : rounded),
-  );
+  const [second, minute, hour] = STEPS;
+  const short = ms < minute ? second : minute;
+  const step = ms < 24 * hour ? short : hour;
+  return formatDuration(Math.max(second, Math.round(ms / step) * step));
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -7,7 +7,7 @@ import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/list
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { signedIn } from '../context.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
-import { isoTime, sendCsv } from '../show.ts';
+import { isoTime, isoTimes, sendCsv } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
 const outboxQuery = z.object({
@@ -85,7 +85,7 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
     const card = /^\d{1,15}$/.test(name) ? await showOutbox(db, Number(name)) : undefined;
     if (!card) throw new RefusedError('outbox.unknown', `there is no push ${name}`);
-    if (twin === 'json') return reply.send(card);
+    if (twin === 'json') return reply.send(isoTimes(card));
     const { role } = signedIn(request);
     const cli = `selvedge outbox show ${name}`;
     const page = { title: `Push ${name}`, tab: '/outbox', cli } as const;

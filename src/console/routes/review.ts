@@ -10,14 +10,14 @@ import {
 } from '../../decisions/review/listing.ts';
 import { mayDo } from '../access/roles.ts';
 import type { Session } from '../access/sessions.ts';
-import { reviewListQuery } from '../acts.ts';
+import { LIST_MAX, reviewListQuery } from '../acts.ts';
 import { signedIn } from '../context.ts';
 import { filterOf } from '../filter.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
 import { type DeliveryView, deliveryView } from '../read/delivery.ts';
-import { isoTime, sendCsv, sendPage, type Table } from '../show.ts';
+import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
 function reviewJson(row: ReviewRow) {
@@ -61,8 +61,9 @@ async function viewFor(
   return masked(await deliveryView(deps.db, named, deps.clock.now()), signedIn(request));
 }
 
-async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest) {
-  const { sort, descending, after, limit, ...query } = reviewListQuery.parse(request.query);
+async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
+  const asked = reviewListQuery.parse({ ...whole, ...Object(request.query) });
+  const { sort, descending, after, limit, ...query } = asked;
   const { owners } = await rulesShown();
   const filter = filterOf(query, deps.clock.now(), owners);
   const place = { sort, descending, after, limit };
@@ -97,7 +98,7 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
   const view = await viewFor(context, request, name);
   const { orderDeliveryId, deliveryNo } = view.card;
-  if (twin === 'json') return reply.send(view);
+  if (twin === 'json') return reply.send(isoTimes(view));
   if (twin === 'csv') return sendCsv(reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
   const cli = `selvedge deliveries explain ${orderDeliveryId}`;
@@ -121,8 +122,18 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
     return { rows: page.rows.map(reviewJson), next: page.next };
   });
   app.get('/review.csv', async (request, reply) =>
-    sendCsv(reply, 'deliveries', reviewTable((await listOf(context, request)).page)),
+    sendCsv(
+      reply,
+      'deliveries',
+      reviewTable((await listOf(context, request, { limit: LIST_MAX })).page),
+    ),
   );
+  // What a bulk act of a program must expect.
+  app.get('/review/selection.json', async (request) => {
+    const { filter } = await listOf(context, request);
+    const { deliveries, ...selection } = await selectForReview(context.deps.db, filter);
+    return { ...selection, ids: deliveries.map(({ orderDeliveryId }) => orderDeliveryId) };
+  });
   app.get('/review/card/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const card = await context.cardContext(request, '/review');

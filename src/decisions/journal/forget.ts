@@ -76,5 +76,6 @@ export async function forgetDecisions(
     .where('order_id', '=', orderId)
     .execute();
   await forgetReports(tx, deliveryIds);
+  await deleteByKeys(tx, 'delivery_note', 'order_delivery_id', deliveryIds);
   return rows.length;
 }

@@ -36,5 +36,6 @@ export async function writeNote(
       .execute();
   }
   const act = { action: 'delivery.note', subject: `delivery:${orderDeliveryId}` };
-  await writeAudit(tx, { actor, reason: text, via, ...act }, at);
+  // A note may tell of people, and nothing takes a row out of the audit.
+  await writeAudit(tx, { actor, reason: '', via, ...act }, at);
 }
