@@ -64,8 +64,8 @@ describe('selvedge sync', () => {
       '--json',
     );
     expect(JSON.parse(audit)).toMatchObject([
-      { action: 'resume', actor: userInfo().username, reason: 'looked' },
-      { action: 'pause', actor: userInfo().username, reason: 'looking' },
+      { action: 'resume', actor: `cli:${userInfo().username}`, reason: 'looked' },
+      { action: 'pause', actor: `cli:${userInfo().username}`, reason: 'looking' },
     ]);
     expect((await call('run', 'brands')).stdout).toBe('brands is due when the daemon starts\n');
     const shown = await call('list', '--json');
