@@ -269,6 +269,6 @@ describe('the meter', () => {
     await clock.advance(60_000);
     meter.refused('forged');
     expect(lines).toEqual([{}, { unsaid: 999 }]);
-    expect(meter.stats().refused).toEqual({ forged: 1_001, retired: 0 });
+    expect(meter.stats().refused).toMatchObject({ forged: 1_001, retired: 0 });
   });
 });

@@ -14,9 +14,10 @@ const START = 1_000_000_000;
 async function decide(db: Db, at: number, outcome: string, rules: readonly string[], count = 1) {
   await sql`with recursive nth(n) as (select 1 union all select n + 1 from nth where n < ${count})
     insert into decision (order_delivery_id, order_id, at, trigger, actor, rule_set_hash,
-      facts_digest, mode, outcome, reason, rules, shadow, evaluation, previous_hash, hash)
+      facts_digest, mode, outcome, reason, rules, shadow, said, matched, lapsed, evaluation,
+      previous_hash, hash)
     select n, 1, ${at}, '', 'daemon', '', '', 'live', ${outcome}, '', ${JSON.stringify(rules)}, '',
-      '', '', hex(randomblob(16)) from nth`.execute(db);
+      ${outcome}, '[]', '[]', x'', '', hex(randomblob(16)) from nth`.execute(db);
 }
 
 async function confirm(db: Db, delivery: number, packedAt: number, endedAt: number) {
