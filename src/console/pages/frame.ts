@@ -50,6 +50,8 @@ export function noticePage(title: string, text: string): Html {
 <p><a href="/">To the start</a></p></main></body></html>`;
 }
 
+const OPEN_COMMAND = 'selvedge console open';
+
 export interface SignIn {
   /** Of a printed link. */
   readonly key: string | undefined;
@@ -77,7 +79,7 @@ export function signInPage({ key, hasPasswords, name = '', problem }: SignIn): H
     !byLink &&
     !byPassword &&
     html`<p>Ask for a link: on the host of Selvedge,
-<code>selvedge console open</code> prints one.</p>`;
+this prints one: <code>${OPEN_COMMAND}</code></p>`;
   return html`<!doctype html><html lang="en">${head('Sign in · Selvedge')}
 <body class="outside"><main class="card"><h1>Sign in to Selvedge</h1>
 ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
