@@ -365,7 +365,7 @@ describe('health', () => {
       'quarantine_rows{entity="delivery"}',
       'incidents_open{kind="push_dead"}',
       'events_refused_total{reason="stale"}',
-      'service_request_seconds_count{class="push",answer="2xx"}',
+      'service_request_seconds_count{class="person",answer="2xx"}',
     ]) {
       expect([name, found.get(`selvedge_${name}`)]).toEqual([name, 0]);
     }
