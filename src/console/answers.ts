@@ -4,6 +4,7 @@
  * transactions there.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { deliveryIdOf } from '../decisions/review/deliveries.ts';
 import { BULK_MAX } from '../decisions/review/listing.ts';
 import { writeNote } from '../decisions/review/note.ts';
 import type { Review, ReviewAnswer, Seen } from '../decisions/review/review.ts';
@@ -203,9 +204,10 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
     case 'undo':
       return undo(deps, wish, session, by);
     case 'note':
-      await store.transaction((tx) =>
-        writeNote(tx, wish.delivery, wish.text, actor(wish.text), clock.now()),
-      );
+      await store.transaction(async (tx) => {
+        const id = await deliveryIdOf(tx, `id:${wish.delivery}`);
+        await writeNote(tx, id, wish.text, actor(wish.text), clock.now());
+      });
       return {};
     case 'outbox': {
       const { action, outboxId, reason } = wish;
@@ -239,6 +241,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   'console.password': 401,
   'console.link': 410,
   'console.tries': 429,
+  'console.busy': 429,
   'console.rate': 429,
   'deliveries.unknown': 404,
   'outbox.unknown': 404,

@@ -18,7 +18,8 @@ export function backTo(back: string, text: string, undo?: readonly [number, numb
   url.searchParams.set('done', text);
   if (undo) url.searchParams.set('undo', undo.join(':'));
   else url.searchParams.delete('undo');
-  return `${url.pathname}${url.search}`;
+  // Two slashes at the beginning would lead to another host.
+  return `${url.pathname.replace(/^\/+/, '/')}${url.search}`;
 }
 
 export function doneText(request: FastifyRequest): Html | undefined {

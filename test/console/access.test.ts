@@ -65,6 +65,19 @@ describe('a name and a password', () => {
     expect(right.status).toBe(429);
   });
 
+  it('cost the daemon no more than one password at a time, however many try', async () => {
+    const house = await withOperator();
+    const visitor = caller(house.url);
+    const names = Array.from({ length: 40 }, (_, index) => `nobody-${index}`);
+    const attempts = names.map((name) =>
+      visitor.form('/sign-in/password', { name, password: 'a wrong phrase' }),
+    );
+    const statuses = (await Promise.all(attempts)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+    const right = await visitor.form('/sign-in/password', { name: 'anna', password: PASSWORD });
+    expect(right.status).toBe(303);
+  });
+
   it('see no comment of a customer unless the configuration says so', async () => {
     const house = await withOperator('viewer');
     const answer = await caller(house.url).form('/sign-in/password', {

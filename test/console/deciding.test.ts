@@ -82,6 +82,24 @@ describe('a person who decides', () => {
     expect(page.text).toContain('anna');
   });
 
+  it('is led back to this console only, and to deliveries that there are', async () => {
+    const house = await startConsole({ held: 1 });
+    const anna = await signIn(house, 'anna', 'operator');
+    const [id] = await heldIds(house.daemon);
+    for (const back of [
+      '/.//evil.example',
+      '//evil.example',
+      'https://evil.example',
+      '/\\\\evil.example',
+    ]) {
+      const { headers } = await anna.form(`/deliveries/${id}/note`, { text: 'x', back });
+      const { origin } = new URL(headers.get('location') ?? '', house.url);
+      expect([back, origin]).toEqual([back, house.url]);
+    }
+    const none = await anna.json('/deliveries/4711/note', { text: 'x' });
+    expect(none).toMatchObject({ status: 404, json: { code: 'deliveries.unknown' } });
+  });
+
   it('rejects only as an approver who types the number', async () => {
     const house = await startConsole({ held: 1 });
     const [operator, approver] = [
