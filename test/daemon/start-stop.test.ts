@@ -11,6 +11,7 @@ import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
+import { fastClock } from '../e2e/support.ts';
 import { sign } from '../inbox/support.ts';
 import {
   startTestReference,
@@ -134,6 +135,19 @@ it.each(['', '-wal', '-shm'])(
     expect(existsSync(path)).toBe(false);
   },
 );
+
+it('ends for good when another daemon has taken its lease', async () => {
+  const folder = temporaryFolder();
+  const reference = await startTestReference();
+  const daemon = await reopen(testConfig(reference, { folder }), fastClock(1_000));
+  const ended = daemon.run(AbortSignal.timeout(60_000)).catch((thrown) => thrown);
+  await daemon.listenerUrl;
+  await daemon.store.db
+    .updateTable('lease')
+    .set((eb) => ({ fencing: eb('fencing', '+', 1) }))
+    .execute();
+  expect(await ended).toMatchObject({ code: 'store.lease_lost' });
+});
 
 describe('a daemon that cannot start', () => {
   // At once, or while it opens its database.
