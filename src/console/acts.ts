@@ -1,5 +1,5 @@
 /**
- * What the pages ask of the daemon, as messages between the console's thread and the daemon's
+ * Requests of the pages to the daemon, as messages between the console's thread and the daemon's
  * loop. Only the daemon writes; the actor is always the session, never a member of the request.
  */
 import { z } from 'zod';
@@ -19,7 +19,7 @@ const amount = z
   .union([z.literal('').transform(() => undefined), z.coerce.number().min(0)])
   .optional();
 
-/** What a person acts on, as the page showed it; 0: no decision yet. */
+/** A delivery as the page showed it to the person; 0: no decision yet. */
 const seen = z.object({
   decisionId: z.coerce.number().int().min(0),
   contentHash: z.string().max(200),
@@ -100,7 +100,7 @@ export type Wish =
   | {
       readonly do: 'bulk';
       readonly act: BulkAct;
-      /** Those that fit the filter, which are the ones that the person saw. */
+      /** Deliveries that fit the filter, which are the ones that the person saw. */
       readonly deliveries: readonly SelectedDelivery[];
     }
   | { readonly do: 'note'; readonly delivery: number; readonly text: string }

@@ -20,6 +20,7 @@ import { type Act, requireRole } from './access/roles.ts';
 import {
   auditSession,
   endSessions,
+  findSession,
   type Session,
   sessionLabel,
   touchSession,
@@ -63,19 +64,14 @@ function createWriteLimit(clock: Clock) {
 }
 
 /** The open session that asks; one that was ended meanwhile may do nothing more. */
-async function sessionOf({ store, clock, sessionIdleMs }: AnswerDeps, { sessionId }: Asker) {
-  const now = clock.now();
-  const row = await store.db
-    .selectFrom('console_session')
-    .select(['name', 'role', 'way', 'seen_at', 'sees_addresses'])
-    .where('session_id', '=', sessionId)
-    .where('ended_at', 'is', null)
-    .where('expires_at', '>', now)
-    .executeTakeFirst();
-  const isIdle = row && row.way !== 'token' && now - row.seen_at > sessionIdleMs;
-  if (!row || isIdle) throw new RefusedError('console.no_session', 'the session has ended');
-  const { name, role, way, seen_at: seenAt } = row;
-  return { sessionId, name, role, way, seenAt, seesAddresses: row.sees_addresses === 1 };
+async function sessionOf(
+  { store, clock, sessionIdleMs }: AnswerDeps,
+  { sessionId }: Asker,
+): Promise<Session> {
+  const idle = { now: clock.now(), idleMs: sessionIdleMs };
+  const session = await findSession(store.db, { sessionId }, idle);
+  if (session) return session;
+  throw new RefusedError('console.no_session', 'the session has ended', { hint: 'sign in again' });
 }
 
 function actorOf(session: Session, { address }: Asker, reason: string): Actor {
@@ -164,7 +160,8 @@ async function undo(
     throw new RefusedError('console.undo', 'there is nothing to undo any more', { hint });
   }
   if (latest.outcome === 'reject') {
-    throw new RefusedError('console.undo', 'a reject is final and cannot be undone');
+    const hint = 'a new delivery comes when the order is packed again';
+    throw new RefusedError('console.undo', 'a reject is final and cannot be undone', { hint });
   }
   const actor = actorOf(session, by, REASON);
   const id = `id:${delivery}`;

@@ -1,4 +1,4 @@
-/** What the console's routes share: the reading side, the way to the daemon, who is signed in. */
+/** Parts that the console's routes share: reading, the way to the daemon, who is signed in. */
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -51,7 +51,7 @@ export async function askFor(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who is signed in; every route but those of signing in has it. */
+    /** The signed-in person; every route but those of signing in has it. */
     console?: Session;
   }
 }

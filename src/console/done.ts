@@ -1,4 +1,4 @@
-/** What was just done, told on the page that the browser comes back to. */
+/** The act that was just done, told on the page that the browser comes back to. */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Html, html } from '../lib/html.ts';

@@ -10,16 +10,16 @@ import type { OwnersOfRules } from './filter.ts';
 export interface RulesShown {
   readonly hash: string | undefined;
   readonly owners: OwnersOfRules;
-  /** Owner by rule. */
-  readonly ownerOf: ReadonlyMap<string, string>;
   readonly titles: ReadonlyMap<string, string>;
   readonly timeZone: string;
 }
 
-const NOTHING = { owners: new Map(), ownerOf: new Map(), titles: new Map(), timeZone: 'UTC' };
+export type ReadRules = () => Promise<RulesShown>;
+
+const NOTHING = { owners: new Map(), titles: new Map(), timeZone: 'UTC' };
 
 /** Reads them once for each rule set. */
-export function createRulesShown(db: Db): () => Promise<RulesShown> {
+export function createRulesShown(db: Db): ReadRules {
   let known: RulesShown = { hash: undefined, ...NOTHING };
   return async () => {
     const hash = await readState(db, RULES_IN_FORCE);
@@ -31,7 +31,6 @@ export function createRulesShown(db: Db): () => Promise<RulesShown> {
       known = {
         hash,
         owners: new Map([...byOwner].map(([owner, of]) => [owner, of.map(({ id }) => id)])),
-        ownerOf: new Map(owned.map(({ id, owner }) => [id, owner])),
         titles: new Map(rules.map(({ id, title }) => [id, title ?? id])),
         timeZone: settings.timezone,
       };

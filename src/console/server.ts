@@ -16,6 +16,7 @@ import { noticePage } from './pages/frame.ts';
 import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
 import { cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
+import { createRulesShown } from './rules.ts';
 import { isForPeople, sendPage } from './show.ts';
 
 const TOUCH_MS = 60_000;
@@ -28,7 +29,7 @@ async function sessionOf(
   const given = sessionKeyOf(request, cookieName(settings.publicUrl));
   if (given === undefined) return undefined;
   const idle = { now: clock.now(), idleMs: settings.sessionIdleMs };
-  const session = await findSession(db, given.key, idle);
+  const session = await findSession(db, given, idle);
   // A stolen cookie must not be used as a token, which no browser guard looks at.
   const isProgram = given.key.startsWith(TOKEN_PREFIX);
   return session && (session.way === 'token') === isProgram && given.isBearer === isProgram
@@ -119,8 +120,9 @@ export function createConsoleApp(deps: ConsoleDeps): FastifyInstance {
   installSigning(app, deps);
   app.register(async (inside) => {
     installSessions(inside, deps);
-    installPages(inside, deps);
-    installActs(inside, deps);
+    const rulesShown = createRulesShown(deps.db);
+    installPages(inside, deps, rulesShown);
+    installActs(inside, deps, rulesShown);
   });
   return app;
 }

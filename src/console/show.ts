@@ -1,5 +1,6 @@
 /** Sending pages and tables: as HTML for people, JSON and CSV for programs. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type CsvCell, csvLine } from '../lib/csv.ts';
 import { type Html, renderHtml } from '../lib/html.ts';
 
 /** Whether a person with a browser asks; a program names a twin, sends JSON or has a token. */
@@ -13,25 +14,14 @@ export function sendPage(reply: FastifyReply, page: Html): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(renderHtml(page));
 }
 
-type CsvCell = string | number | boolean | null;
-
 /** A list as a spreadsheet takes it. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly CsvCell[])[];
 }
 
-/** Text that a spreadsheet would run as a formula, full-width forms included. */
-const FORMULA = /^[=+\-@＝＋－＠\t\r]/;
-
-function csvCell(cell: CsvCell): string {
-  const written = cell === null ? '' : String(cell);
-  const text = typeof cell === 'string' && FORMULA.test(written) ? `'${written}` : written;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 export function sendCsv(reply: FastifyReply, name: string, { columns, rows }: Table): FastifyReply {
-  const lines = [columns, ...rows].map((cells) => `${cells.map(csvCell).join(',')}\r\n`);
+  const lines = [columns, ...rows].map((cells) => `${csvLine(cells)}\r\n`);
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)

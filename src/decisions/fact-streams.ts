@@ -1,4 +1,4 @@
-/** Which facts come from the rows of which pulled stream. */
+/** Facts by the pulled stream whose rows they come from. */
 
 const lines = (...names: readonly string[]) => names.map((name) => `delivery.lines.${name}`);
 

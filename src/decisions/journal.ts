@@ -58,7 +58,7 @@ export function storedFacts(facts: Uint8Array): Facts {
   return JSON.parse(textOf(facts));
 }
 
-/** What of an evaluation is searched for. */
+/** Columns by which an evaluation is searched for. */
 function signsOf({ live, rules }: Evaluation) {
   const matched = rules.filter(({ action, value }) => action === 'reject' && value === true);
   const lapsed = rules.filter((rule) => rule.lapsed !== undefined);

@@ -22,7 +22,7 @@ function lettersOf(size: string): string {
   return count === undefined ? size : `${'X'.repeat(Number(count))}${letter}`;
 }
 
-/** Where a size belongs: one size, letters, numbers, all else by its text. */
+/** Place of a size: one size, letters, numbers, all else by its text. */
 function placeOf(size: string): readonly [group: number, number, number, string] {
   const text = size.trim().toUpperCase();
   if (ONE_SIZE.test(text)) return [0, 0, 0, ''];

@@ -131,7 +131,7 @@ async function submit(
 
 const OUTCOMES_MAX = 500;
 
-/** What became of deliveries, by the numbers that a program has read up to. */
+/** Outcomes of deliveries, by the numbers that a program has read up to. */
 function installOutcomes(app: FastifyInstance, { store }: IntakeRouteDeps): void {
   app.get('/api/outcomes', async (request, reply) => {
     const query = outcomesQuery.safeParse(request.query);

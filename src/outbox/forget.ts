@@ -19,7 +19,7 @@ export interface OwnPush {
   readonly orderId: number | null;
 }
 
-/** What a push may belong to: an order by its id or by its reference. */
+/** Owner of a push: an order by its id or by its reference. */
 export interface OrderName {
   readonly orderId: number | null;
   readonly reference: string | null;

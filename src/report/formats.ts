@@ -1,4 +1,5 @@
 /** How a report is written: aligned for people, CSV (RFC 4180), JSON, or a JSON line a row. */
+import { csvLine } from '../lib/csv.ts';
 import type { Cell, RowSink } from './query.ts';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson'] as const;
@@ -14,19 +15,6 @@ export interface Paper {
 
 export interface ReportWriter extends RowSink {
   close(): void;
-}
-
-/** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
-const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
-
-function csvCell(cell: Cell): string {
-  const written = cell === null ? '' : String(cell);
-  const text = typeof cell === 'string' && FORMULA.test(written) ? `'${written}` : written;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-function csvLine(cells: readonly Cell[]): string {
-  return cells.map(csvCell).join(',');
 }
 
 /** CSV and NDJSON are written row by row; a table and JSON when all rows are there. */

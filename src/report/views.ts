@@ -426,7 +426,7 @@ const RECEIPT_TIMES = {
   ended_at: `when it reached its end (${TIME})`,
 } as const;
 
-/** Of exchange.db: a view, and two tables that the ERP reads. */
+/** A view and two tables of exchange.db that the ERP reads. */
 export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_document',

@@ -225,7 +225,7 @@ function under(key: string, at: number, ranked: Ranked): Ranked {
   return own.flatMap((rows, rank) => [rows, rest[rank] ?? []]).filter(({ length }) => length > 0);
 }
 
-/** What the rows say once so many keys are known; undefined where there is none. */
+/** Value of the rows once so many keys are known; undefined where there is none. */
 function level(ranked: Ranked, at: number): unknown {
   const [row] = ranked[0] ?? [];
   if (!row) return undefined;

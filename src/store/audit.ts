@@ -14,7 +14,7 @@ export interface Actor {
 }
 
 export interface Via {
-  /** As in `link:12`. */
+  /** Name of the session, as in `link:12`. */
   readonly session: string;
   readonly address: string | null;
 }

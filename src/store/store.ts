@@ -295,7 +295,7 @@ export class SqliteStore implements Store {
   async writeAgain(): Promise<boolean> {
     const database = this.#database;
     await this.#withWriteLock(async () => {
-      // Of the size of the database.
+      // As large as the database.
       database.pragma('temp_store = file');
       try {
         database.exec('vacuum');

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ContextFields } from './context.ts';
 import { choice, duration, isLoopbackName, onceSound, text, WRONG_KIND, whole } from './fields.ts';
 
-/** What a channel can tell of. */
+/** Events that a channel can tell of. */
 export const NOTIFY_EVENTS = [
   'held',
   'overdue',

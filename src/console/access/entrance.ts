@@ -5,6 +5,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
+import { keepNewest } from '../../lib/keep-newest.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Actor } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
@@ -98,10 +99,7 @@ function createBrake(clock: Clock) {
     }
     tries.delete(name);
     tries.set(name, [...recent, now]);
-    for (const oldest of tries.keys()) {
-      if (tries.size <= NAMES_MAX) break;
-      tries.delete(oldest);
-    }
+    keepNewest(tries, NAMES_MAX);
   };
 }
 
@@ -198,10 +196,7 @@ export function createEntrance(deps: EntranceDeps): Entrance {
       const key = random.bytes(KEY_BYTES).toString('base64url');
       const expiresAt = clock.now() + LINK_MS;
       links.set(sha256(key), { name, role, expiresAt });
-      for (const oldest of links.keys()) {
-        if (links.size <= LINKS_MAX) break;
-        links.delete(oldest);
-      }
+      keepNewest(links, LINKS_MAX);
       return { key, expiresAt };
     },
     async byLink(key, address) {

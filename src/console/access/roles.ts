@@ -1,4 +1,4 @@
-/** What each role may do at the console. A role may all that the ones before it may. */
+/** Roles at the console, and the acts that each may do: all of the ones before it too. */
 import { RefusedError } from '../../lib/errors.ts';
 import type { ConsoleRole } from '../../store/tables/records.ts';
 

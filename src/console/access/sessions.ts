@@ -65,16 +65,20 @@ export async function openSession(
   return { key, sessionId };
 }
 
-/** The open session of a key. One that idled too long is over; a token may idle. */
+/** An open session by its key or id. One that idled too long is over; a token may idle. */
 export async function findSession(
   db: Db,
-  key: string,
+  which: { readonly key: string } | { readonly sessionId: number },
   { now, idleMs }: { readonly now: number; readonly idleMs: number },
 ): Promise<Session | undefined> {
   const row = await db
     .selectFrom('console_session')
     .selectAll()
-    .where('key_hash', '=', sha256(key))
+    .where((eb) =>
+      'key' in which
+        ? eb('key_hash', '=', sha256(which.key))
+        : eb('session_id', '=', which.sessionId),
+    )
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst();
@@ -153,7 +157,7 @@ export async function listSessions(
   }));
 }
 
-/** One audit row about a session: who signed in or out, and how. */
+/** Writes an audit row about a session: who signed in or out, and how. */
 export async function auditSession(
   tx: Tx,
   action: 'console.sign_in' | 'console.sign_out' | 'console.token' | 'console.revoke',

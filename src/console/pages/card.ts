@@ -12,7 +12,7 @@ export interface CardContext {
   readonly now: number;
   /** The last reasons of this session's name, the latest first. */
   readonly reasons: readonly string[];
-  /** Where a form leads back to. */
+  /** Address that a form leads back to. */
   readonly back: string;
 }
 
@@ -77,7 +77,7 @@ ${reasonField('reject-reason', context.reasons)}
 <button class="danger">Reject for good</button></form></details>`;
 }
 
-/** What this person may do about it now; nothing where nothing can be done. */
+/** Acts of this person that make sense now; nothing where nothing can be done. */
 function actions(view: DeliveryView, context: CardContext): Html {
   const { card, latestDecisionId } = view;
   const { role } = context;
@@ -152,7 +152,7 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
   }`;
 }
 
-/** What follows the end of a hold. */
+/** Sentences for the end of a hold. */
 const AFTERWARDS: Readonly<Record<string, string>> = {
   escalate: 'it is overdue and waits for you',
   're-evaluate': 'the rules decide again',

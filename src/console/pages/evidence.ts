@@ -6,7 +6,7 @@ import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
 import { operandText } from '../../rules/explain.ts';
 import { byWhom, plural, time } from './format.ts';
 
-/** What a clause says for its rule, in a word and a sign, so that colour alone tells nothing. */
+/** A clause's value for its rule, in a word and a sign, so that colour alone tells nothing. */
 function verdict({ value, negated }: ClauseResult): readonly [sign: string, word: string] {
   if (value === 'unknown') return ['?', 'not known'];
   return value === negated ? ['✗', 'no'] : ['✓', 'yes'];

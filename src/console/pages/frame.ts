@@ -1,4 +1,4 @@
-/** What all pages share: head, tabs, who is signed in, warnings and the footer. */
+/** The frame of all pages: head, tabs, who is signed in, warnings and the footer. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Session } from '../access/sessions.ts';
 import { assetPath } from '../assets.ts';
@@ -23,9 +23,9 @@ export interface Frame {
   readonly counts: Partial<Readonly<Record<Tab, number>>>;
   /** The latest decision when the page was read. */
   readonly decisionId: number;
-  /** What is wrong with the whole: pauses, a daemon that does not answer. */
+  /** Faults of the whole: pauses, a daemon that does not answer. */
   readonly warnings: readonly string[];
-  /** What was just done, with a way back where there is one. */
+  /** The last act, with a way back where there is one. */
   readonly done?: Html | undefined;
 }
 
@@ -53,7 +53,7 @@ export function noticePage(title: string, text: string): Html {
 const OPEN_COMMAND = 'selvedge console open';
 
 export interface SignIn {
-  /** Of a printed link. */
+  /** Key of a printed link. */
   readonly key: string | undefined;
   readonly hasPasswords: boolean;
   readonly name?: string;

@@ -1,4 +1,4 @@
-/** What is on its way to the service: the list, and one row with both sides. */
+/** Pushes on their way to the service: the list, and one row with both sides. */
 import { type Html, html } from '../../lib/html.ts';
 import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';

@@ -1,4 +1,4 @@
-/** One delivery with everything a person decides by, and what became of it. */
+/** A delivery with everything a person decides by, and what became of it. */
 import { sql } from 'kysely';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
@@ -51,7 +51,7 @@ export interface DeliveryView {
   readonly history: AccountHistory | null;
   readonly siblings: readonly Sibling[];
   readonly note: DeliveryNote | null;
-  /** What would have let the latest decision accept, as sentences. */
+  /** Sentences that tell which limit would have let the latest decision accept. */
   readonly missedBy: readonly string[];
   readonly attempts: readonly Attempt[];
   readonly events: readonly { readonly type: string | null; readonly receivedAt: number }[];

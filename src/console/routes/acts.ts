@@ -1,5 +1,5 @@
 /**
- * What people change: forms, and the same with JSON for programs. A form leads back to its page
+ * Acts of people: forms, and the same with JSON for programs. A form leads back to its page
  * (303) with what was done; JSON answers with the result.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -20,7 +20,7 @@ import {
 import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { filterOf } from '../filter.ts';
-import { createRulesShown } from '../rules.ts';
+import type { ReadRules } from '../rules.ts';
 import { isForPeople } from '../show.ts';
 import { addressOf, forgetCookie } from './signing.ts';
 
@@ -109,7 +109,7 @@ function installDeliveryActs(app: FastifyInstance, { act }: Acting): void {
   });
 }
 
-/** What became of a bulk act, in a line. */
+/** The result of a bulk act, in a line. */
 function bulkText(value: unknown, action: keyof typeof DONE): string {
   const all = answers.parse(value).answers;
   const failed = all.filter(({ ok }) => !ok);
@@ -119,8 +119,12 @@ function bulkText(value: unknown, action: keyof typeof DONE): string {
   return `${done}; ${failed.length} not: ${first.delivery.replace('id:', '')}: ${first.message}`;
 }
 
-function installBulkAct(app: FastifyInstance, { db, clock }: ConsoleDeps, { act }: Acting): void {
-  const rulesShown = createRulesShown(db);
+function installBulkAct(
+  app: FastifyInstance,
+  { db, clock }: ConsoleDeps,
+  rulesShown: ReadRules,
+  { act }: Acting,
+): void {
   app.post('/review/bulk', async (request, reply) => {
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
@@ -138,7 +142,7 @@ function installBulkAct(app: FastifyInstance, { db, clock }: ConsoleDeps, { act 
   });
 }
 
-export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
+export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const { publicUrl } = deps.settings;
   const askerOf = (request: FastifyRequest): Asker => ({
     sessionId: signedIn(request).sessionId,
@@ -147,7 +151,7 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps): void {
   const act: Acting['act'] = (request, wish) =>
     askFor(deps, { ask: 'act', by: askerOf(request), wish });
   installDeliveryActs(app, { askerOf, act });
-  installBulkAct(app, deps, { askerOf, act });
+  installBulkAct(app, deps, rulesShown, { askerOf, act });
   for (const action of OUTBOX_ACTIONS) {
     app.post(`/outbox/:id/${action}`, async (request, reply) => {
       const { id } = deliveryParams.parse(request.params);

@@ -1,4 +1,4 @@
-/** What is on its way to the service, with its twins. */
+/** Pushes on their way to the service, with their twins. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
@@ -84,7 +84,10 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
     const card = /^\d{1,15}$/.test(name) ? await showOutbox(db, Number(name)) : undefined;
-    if (!card) throw new RefusedError('outbox.unknown', `there is no push ${name}`);
+    if (!card) {
+      const hint = 'the list of pushes is at /outbox';
+      throw new RefusedError('outbox.unknown', `there is no push ${name}`, { hint });
+    }
     if (twin === 'json') return reply.send(isoTimes(card));
     const { role } = signedIn(request);
     const cli = `selvedge outbox show ${name}`;

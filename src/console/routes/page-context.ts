@@ -1,4 +1,4 @@
-/** What every page needs beside its own rows: the frame, the zone, the rules, the person. */
+/** Parts that every page needs beside its own rows: the frame, the zone, the rules, the person. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
@@ -9,7 +9,7 @@ import type { CardContext } from '../pages/card.ts';
 import { framed, type Tab } from '../pages/frame.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
 import { lastReasons } from '../read/reasons.ts';
-import { createRulesShown, type RulesShown } from '../rules.ts';
+import type { ReadRules } from '../rules.ts';
 import { sendPage } from '../show.ts';
 
 const SILENT_MS = 30_000;
@@ -33,7 +33,7 @@ interface PageHead {
 
 export interface PageContext {
   readonly deps: ConsoleDeps;
-  readonly rulesShown: () => Promise<RulesShown>;
+  readonly rulesShown: ReadRules;
   readonly live: () => Promise<LiveCounts>;
   readonly zoneOf: () => Promise<string>;
   show(
@@ -46,9 +46,8 @@ export interface PageContext {
   cardContext(request: FastifyRequest, back: string): Promise<CardContext>;
 }
 
-export function createPageContext(deps: ConsoleDeps): PageContext {
+export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): PageContext {
   const { db, clock, settings } = deps;
-  const rulesShown = createRulesShown(db);
   const live = createLiveCounts(db, clock);
   const zoneOf = async () => settings.timeZone ?? (await rulesShown()).timeZone;
   const warnings = async (): Promise<readonly string[]> => {

@@ -1,13 +1,14 @@
 /** The pages for people, each with its twins for programs: `/x`, `/x.json`, `/x.csv`. */
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
+import type { ReadRules } from '../rules.ts';
 import { installOutbox } from './outbox.ts';
 import { installOverview } from './overview.ts';
 import { createPageContext } from './page-context.ts';
 import { installReview } from './review.ts';
 
-export function installPages(app: FastifyInstance, deps: ConsoleDeps): void {
-  const context = createPageContext(deps);
+export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
+  const context = createPageContext(deps, rulesShown);
   installOverview(app, context);
   installReview(app, context);
   installOutbox(app, context);

@@ -128,7 +128,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
       reviewTable((await listOf(context, request, { limit: LIST_MAX })).page),
     ),
   );
-  // What a bulk act of a program must expect.
+  // A bulk act of a program must expect exactly this.
   app.get('/review/selection.json', async (request) => {
     const { filter } = await listOf(context, request);
     const { deliveries, ...selection } = await selectForReview(context.deps.db, filter);

@@ -5,7 +5,7 @@ import { askFor, type ConsoleDeps, RefusedHere } from '../context.ts';
 import { noticePage, signInPage } from '../pages/frame.ts';
 import { sendPage } from '../show.ts';
 
-/** Behind https no other host, path or plain connection can set or read it. */
+/** Name of the cookie; behind https no other host or plain connection can set it. */
 export function cookieName(publicUrl: string | null): string {
   return publicUrl?.startsWith('https:') ? '__Host-selvedge' : 'selvedge';
 }

@@ -12,7 +12,7 @@ import type { Tx } from '../../store/store.ts';
 
 export interface StoredEvaluation {
   readonly evaluation: Uint8Array;
-  /** Those of the rule set; null: it had none. */
+  /** Words of the rule set; null: it had none. */
   readonly words: Uint8Array | null;
 }
 
@@ -39,7 +39,7 @@ function blankedOperand(value: unknown): Open {
   return { text: objectOf(value).text, value: null };
 }
 
-/** What a rule said, without values of facts. */
+/** A rule's result, without values of facts. */
 function blankedRule(value: unknown): Open {
   const { message, record, clauses, ...rule } = objectOf(value);
   const bare = Array.isArray(clauses) ? clauses.map(objectOf) : [];
@@ -53,7 +53,7 @@ function blankedRule(value: unknown): Open {
   };
 }
 
-/** What the rules said, without what they saw. */
+/** The rules' results, without what they saw. */
 function blankedEvaluation(text: string): Open {
   const { rules, live, shadow, ...rest } = objectOf(tryParseJson(text));
   return {

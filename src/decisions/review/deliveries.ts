@@ -49,11 +49,11 @@ const REFUSAL = sql<string | null>`case when outbox.state in ('refused', 'dead')
   then 'the service refused it (409); ' else '' end || coalesce(outbox.last_error, '') end`;
 
 /** When the hold of the delivery `d` ends by itself. */
-const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold h
+export const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold h
   where h.order_delivery_id = d.order_delivery_id and h.lapsed_at is null)`;
 
 /** Whether a hold of the delivery `d` has lasted its time and waits for a person. */
-const ESCALATED = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
+export const ESCALATED = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
   and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
 
 function listing(db: Db) {

@@ -7,6 +7,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { ESCALATED, HOLD_UNTIL } from './deliveries.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 export type Sort = (typeof SORTS)[number];
@@ -72,14 +73,14 @@ export interface ReviewRow {
   readonly deadline: number | null;
   readonly overdue: boolean;
   readonly note: string | null;
-  /** What a person saw, for {@link Seen}. */
+  /** The delivery as a person saw it, for {@link Seen}. */
   readonly decisionId: number | null;
   readonly contentHash: string;
 }
 
 export interface ReviewPage {
   readonly rows: readonly ReviewRow[];
-  /** Where the next page begins; null: this is the last one. */
+  /** Beginning of the next page; null: this is the last one. */
   readonly next: string | null;
 }
 
@@ -99,21 +100,15 @@ const PIECES = sql<number | null>`(select sum(l.fulfilled_quantity) from deliver
 const CURRENCY = sql<string | null>`case when trim(o.currency) <> '' then o.currency else
   (select c.currency from order_currency c where c.order_id = d.order_id) end`;
 
-const DEADLINE = sql<number | null>`(select min(h.expires_at) from hold h
-  where h.order_delivery_id = d.order_delivery_id and h.lapsed_at is null)`;
-
-const OVERDUE = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
-  and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
-
 const FROM = sql`delivery d
   left join sales_order o on o.order_id = d.order_id
   left join evaluation e on e.order_delivery_id = d.order_delivery_id
   left join decision n on n.decision_id = e.decision_id`;
 
-/** What each sort compares; texts as people look them up. */
+/** Value that each sort compares; texts as people look them up. */
 const SORT_BY: Readonly<Record<Sort, RawBuilder<string | number | null>>> = {
   waiting: PACKED_AT,
-  deadline: sql`coalesce(${DEADLINE}, 9e15)`,
+  deadline: sql`coalesce(${HOLD_UNTIL}, 9e15)`,
   value: sql`coalesce(${VALUE}, -1)`,
   pieces: sql`coalesce(${PIECES}, -1)`,
   customer: sql`coalesce(lower(o.company), '')`,
@@ -159,7 +154,7 @@ function conditions(filter: ReviewFilter): RawBuilder<boolean> {
   if (min !== undefined) all.push(sql`${VALUE} >= ${Math.round(min * 10_000)}`);
   if (max !== undefined) all.push(sql`${VALUE} <= ${Math.round(max * 10_000)}`);
   if (packedBefore !== undefined) all.push(sql`${PACKED_AT} < ${packedBefore}`);
-  if (filter.overdue === true) all.push(sql`${OVERDUE}`);
+  if (filter.overdue === true) all.push(sql`${ESCALATED}`);
   if (q !== undefined && q !== '') all.push(searched(q));
   return sql.join(all, sql` and `);
 }
@@ -263,8 +258,8 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
   const { rows } = await sql<Raw>`select d.order_delivery_id, d.delivery_no, d.order_id,
       d.order_no, coalesce(o.reference, d.reference) reference, d.status, o.account_no, o.company,
       o.country_code, ${SEASON} season, ${CURRENCY} currency, ${PIECES} pieces, ${VALUE} value,
-      ${PACKED_AT} packed_at, n.outcome, n.reason, n.rules, n.actor, n.at, ${DEADLINE} deadline,
-      ${OVERDUE} overdue, e.decision_id, d.content_hash,
+      ${PACKED_AT} packed_at, n.outcome, n.reason, n.rules, n.actor, n.at, ${HOLD_UNTIL} deadline,
+      ${ESCALATED} overdue, e.decision_id, d.content_hash,
       (select t.text from delivery_note t where t.order_delivery_id = d.order_delivery_id) note
     from ${FROM} where d.order_delivery_id in (${sql.join(ids)})`.execute(db);
   const byId = new Map(rows.map((row) => [row.order_delivery_id, rowOf(row)]));

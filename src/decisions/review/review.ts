@@ -52,7 +52,7 @@ export interface ReviewRequest extends Actor {
   readonly ifRejectWaits?: boolean | undefined;
   /** For a reject: the delivery numbers that the person typed. */
   readonly confirmed?: readonly string[] | undefined;
-  /** What the person saw; refused where it is not so any more. */
+  /** The delivery as the person saw it; refused where it is not so any more. */
   readonly seen?: Seen | undefined;
 }
 
@@ -100,7 +100,7 @@ export interface Review {
   actOnAll(
     request: Omit<ReviewRequest, 'delivery' | 'seen'>,
     deliveries: readonly string[],
-    /** What the person saw of each, in the same order. */
+    /** Each delivery as the person saw it, in the same order. */
     seen?: readonly Seen[],
   ): Promise<readonly ReviewAnswer[]>;
 }
@@ -147,7 +147,7 @@ function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: strin
   );
 }
 
-/** Of two people who act on the same delivery, the second one hears of the first. */
+/** The second of two people who act on the same delivery hears of the first. */
 async function checkSeen(tx: Tx, { seen }: ReviewRequest, { delivery }: Subject, now: number) {
   if (seen === undefined) return;
   const latest = await tx

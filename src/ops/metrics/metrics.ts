@@ -32,7 +32,7 @@ function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => 
   if (measure.buckets) {
     const histogram = new Histogram({ ...options, buckets: [...measure.buckets] });
     for (const known of measure.known ?? []) histogram.zero(known);
-    // What was observed stays, also while nothing is known: it only grows.
+    // Observations stay, also while nothing is known: they only grow.
     return (readings) => {
       for (const { labels: of = {}, value } of read(readings)) histogram.observe(of, value);
     };

@@ -31,7 +31,7 @@ interface Sample {
 export interface Measure<T> {
   /** Without the prefix `selvedge_`; a counter ends in `_total`. */
   readonly name: string;
-  /** Of a histogram, whose samples are observations: the upper ends of its buckets. */
+  /** Upper ends of a histogram's buckets; its samples are observations. */
   readonly buckets?: readonly number[];
   /** Labels of a histogram that are shown before they are observed. */
   readonly known?: readonly Readonly<Record<string, string>>[];

@@ -14,7 +14,7 @@ import type { Message } from './message.ts';
 export type ChannelConfig = Config['notify']['channels'][number];
 type To = ChannelConfig['to'];
 
-/** One try of a message. */
+/** A try of a message. */
 export interface Sending {
   /** The same at each try, so that who gets it twice can tell. */
   readonly id: string;
@@ -153,7 +153,7 @@ export async function send(
   return smtp ? sendMail(deps, smtp, one) : undefined;
 }
 
-/** Where a channel leads, without what may be secret. */
+/** Target of a channel, without what may be secret. */
 export function placeOf({ webhook, smtp }: To): string {
   if (webhook) return `webhook at ${new URL(shown(webhook.url)).host}`;
   return smtp ? `mail by ${smtp.host}` : '';

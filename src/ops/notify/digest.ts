@@ -48,8 +48,8 @@ export async function beginTelling(store: Store, { name, on }: Channel, now: num
 }
 
 /**
- * What is not told yet of an event. The outcome of most pushes is known within minutes: of those
- * that are told, it has been unknown for a digest.
+ * News of an event that is not told yet. The outcome of most pushes is known within minutes: a push
+ * is told only when it has been unknown for a digest.
  */
 function spanOf(event: NotifyEvent, after: number, { digestMs }: Channel, now: number): Span {
   return { after, until: now - (event === 'unknown_outcome' ? digestMs : SETTLE_MS) };

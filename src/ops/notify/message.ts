@@ -6,7 +6,7 @@ import type { NotifyEvent } from '../../config/schema/notify.ts';
 import type { LocalClock } from '../../lib/local-time.ts';
 import type { News } from './news.ts';
 
-/** As it is stored and sent; times are ISO 8601 in UTC. */
+/** Message as it is stored and sent; times are ISO 8601 in UTC. */
 export interface Message {
   readonly subject: string;
   readonly text: string;

@@ -144,7 +144,7 @@ async function tendChannel(
   for (const row of due) if (!signal.aborted) await deliver(deps, channel, row, signal);
 }
 
-/** One incident for each channel that does not work: its last message was given up or waits. */
+/** Incident of each channel that does not work: its last message was given up or waits. */
 async function tellFailing({ store, clock }: NotifierDeps, channels: readonly Channel[]) {
   const wanted = [];
   for (const { name } of channels) {

@@ -10,7 +10,7 @@ import {
 
 export const notifyClockStep: ClockStepHandler = {
   async back(tx, step) {
-    // What begins from now on must not count as told.
+    // News that begin from now on must not count as told.
     await movePastTimes(tx, 'notification_told', ['until'], step);
     await movePastTimes(tx, 'notification', ['at'], step);
     await moveDueTimes(tx, 'notification', 'due_at', step);

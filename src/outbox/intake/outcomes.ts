@@ -1,5 +1,5 @@
 /**
- * What becomes of packed deliveries, for the ERP: decisions and holds, each with a number of its
+ * Outcomes of packed deliveries, for the ERP: decisions and holds, each with a number of its
  * own. Triggers note them in `outcome`; they reach the ERP as rows of exchange.db, by the callback
  * command and by HTTP.
  */
@@ -10,29 +10,16 @@ import type { OutcomeRow } from '../../store/exchange/statements.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
 
-export interface Outcome {
-  readonly outcomeId: number;
+export interface Outcome extends Omit<OutcomeRow, 'rules' | 'state'> {
   /** Tells it from a receipt, which has the kind of its document. */
   readonly kind: 'decision';
-  readonly decisionId: number;
-  readonly orderDeliveryId: number;
-  readonly deliveryNo: string | null;
-  readonly orderId: number;
-  readonly orderNo: string | null;
-  readonly reference: string | null;
-  readonly outcome: string;
   readonly state: 'confirmed' | 'refused';
-  readonly reason: string;
   readonly rules: readonly string[];
-  readonly decidedBy: string;
-  readonly problem: string | null;
-  readonly decidedAt: string;
-  readonly endedAt: string;
 }
 
 const rulesSchema = z.array(z.string()).catch([]);
 
-/** As the ERP gave it: the service may show it otherwise. */
+/** Reference as the ERP gave it: the service may show it otherwise. */
 const OWN_REFERENCE = sql<string | null>`(select own.reference from outbox own
   where own.order_id = d.order_id and own.kind = 'order' and own.state = 'confirmed'
   order by own.outbox_id limit 1)`;
@@ -79,7 +66,7 @@ export async function readOutcome(db: Db, outcomeId: number): Promise<Outcome | 
   return row && outcomeOf(row);
 }
 
-/** Those with a number above `after`, the oldest first. */
+/** Outcomes with a number above `after`, the oldest first. */
 export async function outcomesAfter(db: Db, after: number, limit: number): Promise<Outcome[]> {
   const rows = await select(db)
     .where('t.outcome_id', '>', after)

@@ -33,7 +33,7 @@ export interface OutboxRow {
   readonly createdAt: number;
   readonly attempts: number;
   readonly orderId: number | null;
-  /** What it made at the service, once that is known. */
+  /** Things that it made at the service, once known. */
   readonly orderNo: string | null;
   readonly pendingRefundId: number | null;
   readonly dueAt: number;

@@ -7,6 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { invariant } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
+import { keepNewest } from '../../lib/keep-newest.ts';
 import type { Random } from '../../lib/random.ts';
 
 const LINK_MS = 5 * 60_000;
@@ -52,14 +53,6 @@ interface Link {
 interface Session {
   readonly endsAt: number;
   readonly seenAt: number;
-}
-
-/** Forgets the oldest entries beyond `max`. */
-function keepNewest(map: Map<string, unknown>, max: number): void {
-  for (const key of map.keys()) {
-    if (map.size <= max) return;
-    map.delete(key);
-  }
 }
 
 /** Why a link opens nothing, or undefined when it does. */

@@ -184,7 +184,7 @@ function schemaOf(database: Database.Database): Schema {
   return new Map(rows.map(({ name, sql }) => [name, sql.replaceAll(/"(\w+)"/g, '$1')]));
 }
 
-/** What leads out: a name given back, foreign objects dropped, else a new file. */
+/** The way out: a name given back, foreign objects dropped, else a new file. */
 function wayOut(different: readonly string[], expected: Schema, found: Schema): string {
   const gone = OWN_TABLES.filter((name) => !found.has(name));
   if (gone.length > 0) {
