@@ -20,6 +20,7 @@ import type { Scrubber } from '../lib/secret.ts';
 import { createLocalApi, type RouteGroup } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
 import { createRecentReads } from '../mirror/refetch-queue.ts';
+import { setQuantities } from '../mirror/stock-count.ts';
 import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
@@ -390,6 +391,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const { clock } = clockGuard;
   const deps = { ...given, clock };
   await setCurrency({ store, clock }, config.service.v1.currency);
+  await setQuantities({ store, clock }, config.reports);
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
   // Its own calls go past what it holds.
