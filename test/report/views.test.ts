@@ -69,7 +69,7 @@ describe('the views', () => {
       ...{ least: 0, most: 1 },
     });
     expect(one("select * from v_stock_grid where color_code = '01'")).toMatchObject({
-      ...{ quantity: 5, sizes: 2, by_size: '{"M":0,"S":5}' },
+      ...{ quantity: 5, sizes: 2, by_size: '{"S":5,"M":0}' },
     });
     expect(one('select * from v_availability')).toMatchObject({
       ...{ in_stock: 5, pending: 2, accepted: 4, free: -1 },
