@@ -1,6 +1,8 @@
 /** A small world of trade, made up from a seed, and a mirror that has it. */
 import Database from 'better-sqlite3';
+import { manualClock } from '../../../src/lib/clock.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
+import { setQuantities } from '../../../src/mirror/stock-count.ts';
 import { temporaryStore } from '../../support/store.ts';
 
 export interface Variant {
@@ -266,11 +268,10 @@ export async function mirrorOf(world: World, says: { stock: string; season: stri
     }
     const stream = { stream: 'stock', due_at: 0, complete_at: STOCK_READ_AT };
     insertRow(database, 'stream_state', stream);
-    for (const [list, value] of Object.entries(says)) {
-      insertRow(database, 'daemon_state', { key: `${list}_quantity`, value, updated_at: 0 });
-    }
   })();
   database.close();
+  const quantities = { stockQuantity: says.stock, seasonQuantity: says.season };
+  await setQuantities({ store, clock: manualClock() }, quantities);
   const reader = new Database(store.path, { readonly: true });
   return {
     ask: (sql: string): unknown[] => reader.prepare(sql).raw().all(),
