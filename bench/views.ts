@@ -25,6 +25,9 @@ const SIZE = { variants: VARIANTS, changes: VARIANTS * 3, orders: VARIANTS / 5, 
 const ROUNDS = 5;
 const BUSY = { busyTimeoutMs: 5_000 };
 
+/** Reads the whole feed, and is asked once. */
+const WITHOUT_HOURS = 'v_change since yesterday, without it';
+
 const ASKED: readonly (readonly [name: string, sql: string])[] = [
   ['v_recent_change, by kind', 'select entity, op, count(*) from v_recent_change group by 1, 2'],
   [
@@ -35,10 +38,7 @@ const ASKED: readonly (readonly [name: string, sql: string])[] = [
        and at >= strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day')
      group by 1, 2`,
   ],
-  [
-    'v_change since yesterday, without it',
-    "select entity, op, count(*) from v_change where at >= strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day') group by 1, 2",
-  ],
+  [WITHOUT_HOURS, "select count(*) from v_change where at >= date('now', '-1 day')"],
   ['v_order, one', 'select * from v_order where order_id = 777'],
   ['v_order, of a customer', "select * from v_order where account_no = 'A-7'"],
   ['v_order, open', 'select order_no, open_pieces, open_amount from v_order where completed = 0'],
@@ -114,7 +114,8 @@ try {
     let rows = 0;
     const times: number[] = [];
     const cpu: number[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) {
+    const rounds = name === WITHOUT_HOURS ? 1 : ROUNDS;
+    for (let round = 0; round < rounds; round += 1) {
       const start = performance.now();
       const before = process.cpuUsage();
       rows = statement.all().length;

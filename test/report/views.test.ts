@@ -102,6 +102,22 @@ describe('the views', () => {
     });
   });
 
+  it('answer the everyday questions of docs/reporting.md in any SQLite since 3.39', async () => {
+    const path = await filledMirror();
+    const page = readFileSync(join(repositoryRoot, 'docs/reporting.md'), 'utf8');
+    const asked = [...page.matchAll(/```sql (?:everyday|since)\n([^`]*)```/g)].map(
+      ([, sql = '']) => sql,
+    );
+    expect(asked.length).toBeGreaterThan(10);
+    const old = await openInOldSqlite(path);
+    for (const sql of asked) {
+      const first = sql.replaceAll('S-1001', 'S-1');
+      expect(() => old.exec(first), first).not.toThrow();
+      foreignRows(path, first.replace(/;\s*$/, ''));
+    }
+    old.close();
+  });
+
   it('can be read with SQLite 3.39, which programs of others still bring', async () => {
     const old = await openInOldSqlite(await filledMirror());
     expect(old.exec('select sqlite_version()')[0]?.values).toEqual([['3.39.3']]);

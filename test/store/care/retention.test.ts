@@ -101,3 +101,26 @@ it('is told once an hour, though some row is old enough every minute', async () 
   await done;
   expect(lines).toMatchObject([1, 60, 60].map((rows) => ({ rows, msg: 'old rows deleted' })));
 });
+
+it('leaves time for the chores of other rooms each minute, also after one that failed', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  let calls = 0;
+  const chore = async (): Promise<void> => {
+    calls += 1;
+    if (calls === 2) throw new Error('no luck');
+  };
+  const keeper = createKeeper({
+    ...{ store, clock, log: silentLogger(), chores: [chore] },
+    space: { allows: () => true, canSpare: () => false },
+    checkpoints: createCheckpoints({ store, clock, log: silentLogger() }),
+    retention: [],
+    reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
+  });
+  const stop = new AbortController();
+  const done = keeper.run(stop.signal);
+  await clock.advance(3.5 * 60_000);
+  stop.abort();
+  await done;
+  expect(calls).toBe(4);
+});
