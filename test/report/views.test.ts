@@ -102,9 +102,10 @@ describe('the views', () => {
     });
   });
 
-  it('answer the everyday questions of docs/reporting.md in any SQLite since 3.39', async () => {
+  it('answer the everyday questions of the documents in any SQLite since 3.39', async () => {
     const path = await filledMirror();
-    const page = readFileSync(join(repositoryRoot, 'docs/reporting.md'), 'utf8');
+    const pages = ['docs/everyday-sql.md', 'docs/reporting.md'];
+    const page = pages.map((name) => readFileSync(join(repositoryRoot, name), 'utf8')).join('');
     const asked = [...page.matchAll(/```sql (?:everyday|since)\n([^`]*)```/g)].map(
       ([, sql = '']) => sql,
     );
