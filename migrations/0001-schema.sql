@@ -1755,7 +1755,8 @@ FROM refund r
 LEFT JOIN sales_order o ON o.order_id = r.order_id;
 
 -- Customers: those that ordered, and those that the ERP tells of. A sum over two currencies would
--- be none.
+-- be none. Each column is looked up by itself, so that a question costs what it asks for; most
+-- orders name their currency, which spares the look at order_currency.
 CREATE VIEW v_customer AS
 SELECT
   a.account_no,
@@ -1773,13 +1774,15 @@ SELECT
   (SELECT iif(count(*) = count(t.currency) AND min(t.currency) = max(t.currency),
       min(t.currency), NULL)
     FROM (
-      SELECT (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency
       FROM sales_order o WHERE o.account_no = a.account_no
         AND o.status <> 'canceled' AND o.deleted_at IS NULL) t) AS currency,
   (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
       coalesce(sum(t.amount), 0) / 10000.0, NULL)
     FROM (
-      SELECT (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency,
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
         (SELECT sum(l.quantity * l.price)
           FROM sales_order_line l WHERE l.order_id = o.order_id) AS amount
       FROM sales_order o WHERE o.account_no = a.account_no
@@ -1792,7 +1795,8 @@ SELECT
   (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
       coalesce(sum(t.amount), 0) / 10000.0, NULL)
     FROM (
-      SELECT (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency,
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
         (SELECT sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0)) * l.price)
           FROM sales_order_line l WHERE l.order_id = o.order_id) AS amount
       FROM sales_order o WHERE o.account_no = a.account_no AND o.completed = 0
@@ -1816,7 +1820,8 @@ SELECT
   (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
       coalesce(sum(t.amount), 0) / 10000.0, iif(count(*) = 0, 0.0, NULL))
     FROM (
-      SELECT (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency,
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
         (SELECT sum(l.refunded_quantity * l.price)
           FROM refund_line l WHERE l.order_refund_id = r.order_refund_id) AS amount
       FROM sales_order o JOIN refund r ON r.order_id = o.order_id
