@@ -36,7 +36,8 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
   for (let first = 0; first < CHANGES; first += 500_000) {
     const count = Math.min(500_000, CHANGES - first);
     run(`${NUMBERS} ${count}) insert into change (at, entity, key, op, diff, cause)
-      select ${now - days * DAY} + cast((i + ${first}.0) / ${CHANGES} * ${days * DAY} as int), 'stock_variant',
+      select ${now - days * DAY} + cast((i + ${first}.0) / ${CHANGES} * ${days * DAY} as int),
+        'stock_variant',
         ${BARCODE} ((i + ${first}) * 7919 % ${VARIANTS}), 'update',
         '{"quantity":[' || (i % 40) || ',' || (i % 37) || ']}', 'run:1' from n`);
   }

@@ -61,19 +61,19 @@ export async function setQuantities(
 
 async function lastRow(db: Db, table: string): Promise<number> {
   const { rows } = await sql<{ readonly last: number | null }>`
-    select max(rowid) as last from ${sql.table(table)}`.execute(db);
+    select max(rowid) last from ${sql.table(table)}`.execute(db);
   return rows[0]?.last ?? 0;
 }
 
 async function sumsBetween(db: Db, after: number, last: number): Promise<readonly Sums[]> {
   const { rows } = await sql<Sums>`
-    select trim(coalesce(brand_name, '')) as brand_name,
-      trim(coalesce(season_name, '')) as season_name,
-      upper(trim(coalesce(currency, ''))) as currency, coalesce(size, '') as size,
-      count(*) as variants, sum(coalesce(quantity, 0) > 0) as in_stock,
-      sum(coalesce(quantity, 0)) as pieces,
-      sum(max(0, coalesce(quantity, 0)) * coalesce(wsp_price, 0)) as wsp_value,
-      sum(iif(wsp_price is null, max(0, coalesce(quantity, 0)), 0)) as unpriced
+    select trim(coalesce(brand_name, '')) brand_name,
+      trim(coalesce(season_name, '')) season_name,
+      upper(trim(coalesce(currency, ''))) currency, coalesce(size, '') size,
+      count(*) variants, sum(coalesce(quantity, 0) > 0) in_stock,
+      sum(coalesce(quantity, 0)) pieces,
+      sum(max(0, coalesce(quantity, 0)) * coalesce(wsp_price, 0)) wsp_value,
+      sum(iif(wsp_price is null, max(0, coalesce(quantity, 0)), 0)) unpriced
     from stock_variant_row
     where rowid > ${after} and rowid <= ${last} and deleted_at is null
     group by 1, 2, 3, 4`.execute(db);
@@ -162,7 +162,7 @@ async function writeSizes(
 }
 
 /** Counts once; before the first whole list of the stock only the sizes are kept. */
-export async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<void> {
+async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<void> {
   const { store, clock, sizeOrder } = deps;
   const counted = await count(deps, signal);
   if (signal.aborted) return;

@@ -5,11 +5,12 @@ import { makeWorld, mirrorOf, type Order, type World } from './trade/world.ts';
 
 const SEEDS = Array.from({ length: 20 }, (_, seed) => seed + 1);
 
-const ATS = `select barcode, season_name, delivery_name, quantity, packed, to_pack, ats from v_ats`;
-const ORDERS = `select order_id, lines, pieces, fulfilled, open_pieces, amount, open_amount, currency,
-  deliveries from v_order order by order_id`;
-const CUSTOMERS = `select account_no, orders, amount, lines_without_amount, open_orders, open_amount,
-  deliveries, held, held_percent, refunds, refunded_amount, credit_left
+const ATS = `select barcode, season_name, delivery_name, quantity, packed, to_pack, ats
+  from v_ats`;
+const ORDERS = `select order_id, lines, pieces, fulfilled, open_pieces, amount, open_amount,
+  currency, deliveries from v_order order by order_id`;
+const CUSTOMERS = `select account_no, orders, amount, lines_without_amount, open_orders,
+  open_amount, deliveries, held, held_percent, refunds, refunded_amount, credit_left
   from v_customer order by account_no`;
 
 /** Rows of a question that leaves their order open. */

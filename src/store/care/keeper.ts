@@ -1,8 +1,8 @@
 /**
  * The housekeeping of the database, as one quiet worker: every minute the log is written back (if
  * no pull's thread does it), old rows go in small slices, free pages are given back to the disk,
- * the reserved space is made again, and rooms do their chores. Nothing here is urgent: a failure is logged and tried again
- * a minute later.
+ * the reserved space is made again, and rooms do their chores. Nothing here is urgent: a failure is
+ * logged and tried again a minute later.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';

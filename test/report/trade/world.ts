@@ -38,7 +38,7 @@ export interface Delivery {
   readonly lines: readonly { readonly barcode: string; readonly pieces: number }[];
 }
 
-export interface Refund {
+interface Refund {
   readonly id: number;
   readonly status: string;
   readonly lines: readonly { readonly pieces: number; readonly price: number | null }[];
