@@ -1779,7 +1779,7 @@ SELECT
       FROM sales_order o WHERE o.account_no = a.account_no
         AND o.status <> 'canceled' AND o.deleted_at IS NULL) t) AS currency,
   (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
-      coalesce(sum(t.amount), 0) / 10000.0, NULL)
+      coalesce(sum(t.amount), 0) / 10000.0, iif(count(*) = 0, 0.0, NULL))
     FROM (
       SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
         (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
@@ -1793,7 +1793,7 @@ SELECT
   (SELECT count(*) FROM sales_order o WHERE o.account_no = a.account_no
     AND o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL) AS open_orders,
   (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
-      coalesce(sum(t.amount), 0) / 10000.0, NULL)
+      coalesce(sum(t.amount), 0) / 10000.0, iif(count(*) = 0, 0.0, NULL))
     FROM (
       SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
         (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,

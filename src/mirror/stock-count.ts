@@ -10,6 +10,7 @@ import { insertRows, lastChange, type SqlRow } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 
+const DAY_MS = 86_400_000;
 /** A quarter of an hour, because a count of a million rows takes a second or two of the CPU. */
 const EVERY_MS = 900_000;
 /** Rows that are read at once: a few milliseconds. */
@@ -161,33 +162,45 @@ async function writeSizes(
   await insertRows(tx, 'size_rank', ['size', 'rank'], rows);
 }
 
-/** Counts once; before the first whole list of the stock only the sizes are kept. */
-async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<void> {
+/**
+ * Counts once, and gives whether the sums were kept: before the first whole list of the stock only
+ * the sizes are.
+ */
+async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<boolean> {
   const { store, clock, sizeOrder } = deps;
   const counted = await count(deps, signal);
-  if (signal.aborted) return;
-  await store.transaction(async (tx) => {
+  if (signal.aborted) return false;
+  return store.transaction(async (tx) => {
     const { rows } = await sql`select 1 from stream_state
       where stream = 'stock' and complete_at is not null`.execute(tx);
     await writeSizes(tx, counted.sizes, sizeOrder);
     if (rows.length > 0) await writeDay(tx, counted.sums, clock.now());
+    return rows.length > 0;
   });
+}
+
+interface LastCount {
+  /** By the monotonic clock. */
+  readonly at: number;
+  readonly day: number;
+  readonly seq: number;
+  readonly isWhole: boolean;
 }
 
 /**
  * Counts at the start of each day and of the process, and then every quarter of an hour in which
- * the mirror changed. Called every minute.
+ * the mirror changed, or at each call until the stock was read as a whole. Called every minute.
  */
 export function createStockCounter(deps: StockCountDeps): (signal: AbortSignal) => Promise<void> {
   const { store, clock } = deps;
-  let last: { readonly at: number; readonly day: number; readonly seq: number } | undefined;
+  let last: LastCount | undefined;
   return async (signal) => {
     const seq = await lastChange(store.db);
-    const day = Math.floor(clock.now() / 86_400_000);
+    const day = Math.floor(clock.now() / DAY_MS);
     const at = clock.monotonic();
-    const isDue = last?.day !== day || (last.seq !== seq && at - last.at >= EVERY_MS);
-    if (!isDue) return;
-    await countStock(deps, signal);
-    if (!signal.aborted) last = { at, day, seq };
+    const isTime = !last?.isWhole || at - last.at >= EVERY_MS;
+    if (last?.day === day && (last.seq === seq || !isTime)) return;
+    const isWhole = await countStock(deps, signal);
+    if (!signal.aborted) last = { at, day, seq, isWhole };
   };
 }

@@ -103,8 +103,25 @@ describe('the count of the stock', () => {
     expect(ask(SIZES).flat()).toEqual(['S', 'M', 'XL', '34', 'One Size']);
   });
 
+  it('is made at each call until the stock was read as a whole, as in a first pull', async () => {
+    const { clock, write, complete, count, ask } = await counted();
+    await count();
+    for (const [at, size] of ['L', 'S', 'M'].entries()) {
+      await write([variant(String(at), 1, { size })]);
+      await clock.advance(MINUTE);
+      await count();
+    }
+    expect(ask(SIZES).flat()).toEqual(['S', 'M', 'L']);
+    await complete();
+    await write([variant('4', 2, {})]);
+    await clock.advance(MINUTE);
+    await count();
+    expect(ask('select pieces from v_stock_day').flat()).toEqual([5]);
+  });
+
   it('ranks sizes by the order of the settings, and a new one among them', async () => {
-    const { clock, write, count, ask } = await counted(['Tall', 'Short']);
+    const { clock, write, complete, count, ask } = await counted(['Tall', 'Short']);
+    await complete();
     await write(['S', 'Short', 'Tall'].map((size) => variant(size, 1, { size })));
     await count();
     expect(ask(SIZES).flat()).toEqual(['Tall', 'Short', 'S']);

@@ -173,7 +173,7 @@ export function orders(world: World): unknown[] {
 }
 
 function inOneCurrency(ofCustomer: readonly Order[], amount: number): number | null {
-  return new Set(ofCustomer.map(({ currency }) => currency)).size === 1 ? amountOf(amount) : null;
+  return new Set(ofCustomer.map(({ currency }) => currency)).size <= 1 ? amountOf(amount) : null;
 }
 
 /** Sums of the lines that have a price. */
@@ -223,7 +223,7 @@ export function customers(world: World): unknown[] {
       held.length,
       deliveries.length === 0 ? null : Math.round((1_000 * everHeld) / deliveries.length) / 10,
       refunds.length,
-      refunds.length === 0 ? 0 : inOneCurrency(refunding, refunded),
+      inOneCurrency(refunding, refunded),
       credit ? amountOf(credit.limit - credit.balance) : null,
     ];
   });
