@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ...{ 'X-SMALL': 'XS', SMALL: 'S', MEDIUM: 'M', LARGE: 'L', 'X-LARGE': 'XL' },
 };
 const ONE_SIZE = /^(?:one[ -]?size|os|o\/s|1[ -]?size|uni(?:size|que)?|tu|free[ -]?size)$/i;
-const ASSORTMENT = /^(?:ass(?:t|ort\w*)?\b|sort(?:iment)?\b|(?:pre)?pack\b|mix\b|\d+[ -]?pack\b)/i;
+const ASSORTMENT = /\b(?:ass(?:t|ort\w*)?|sort(?:ed|iment)?|(?:pre)?packs?|mix(?:ed)?)\b/i;
 /** Months or years of a child: 6M, 12-18 months, 2Y, 3/4 yrs. */
 const AGE = /^(\d+)(?:[-/](\d+))? ?(M(?:TH|ONTH)?S?|Y(?:R|EAR)?S?)$/;
 /** EU 38, W32 L34, 32/34, 75B, 36,5, 36 1/2. */

@@ -13,6 +13,7 @@ const ORDERED: readonly (readonly [what: string, sizes: readonly string[]])[] = 
   ['children', ['98/104', '110/116', '122/128']],
   ['ages', ['3M', '6M', '12-18M', '2Y', '3Y', '10 years']],
   ['all kinds', ['S', 'XL', '34', '98/104', '6M', 'One Size', 'Tall', 'Assortment A', 'Mix']],
+  ['assortments', ['L', '40', '12 pack', '27-30 assorted', 'XS-L assorted']],
 ];
 
 /** Texts near to real sizes, so that every branch meets every other. */
