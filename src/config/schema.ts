@@ -19,6 +19,7 @@ import { intakeSection } from './schema/intake.ts';
 import { consoleSection, listenerSection, localSection } from './schema/listeners.ts';
 import { notifySection } from './schema/notify.ts';
 import { placesApart } from './schema/places.ts';
+import { reportsSection } from './schema/reports.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
 
@@ -90,7 +91,7 @@ export function createSchema(context: SchemaContext) {
       reconsider: duration('1s', '1d'),
     }),
     outbox: outboxSection(),
-    reports: z.strictObject({ directory: fields.path('/etc/selvedge/reports') }),
+    reports: reportsSection(fields),
     intake: intakeSection(fields),
     notify: notifySection(fields),
     log: z.strictObject({
