@@ -99,7 +99,7 @@ export function createSchema(context: SchemaContext) {
       format: choice('auto', 'json', 'journal', 'human'),
     }),
   });
-  return file.superRefine(placesApart, onceSound('dataDir', 'store', 'intake'));
+  return file.superRefine(placesApart, onceSound('dataDir', 'store', 'intake', 'reports'));
 }
 
 /** The configuration as the program uses it: milliseconds, bytes, absolute paths, secrets. */

@@ -31,7 +31,7 @@ export interface ReportTable {
 }
 
 /** Cells of a document that holds all of them in memory. */
-const CELLS_MAX = 1_000_000;
+const CELLS_MAX = 500_000;
 
 const CURRENCY = 'currency';
 const TOTAL = 'total';

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import fs, { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -408,6 +408,17 @@ describe('selvedge report', () => {
     const described: unknown = JSON.parse(readFileSync(metadata, 'utf8'));
     expect(described).toMatchObject({
       databases: { copy: { queries: { 'stock-grid': { params: ['style'] } } } },
+    });
+    expect(statSync(copy).mode & 0o777).toBe(0o640);
+    const dotted = join(folder, '2026.01.05-copy');
+    await report('snapshot', dotted, '--metadata', metadata);
+    const databasesIn = () => Object.keys(JSON.parse(readFileSync(metadata, 'utf8')).databases);
+    expect(databasesIn()).toEqual(['2026.01']);
+    await report('snapshot', dotted, '--metadata', metadata, '--served-as', 'fashion');
+    expect(databasesIn()).toEqual(['fashion']);
+    expect(await report('snapshot', dotted, '--served-as', 'fashion')).toMatchObject({
+      code: EXIT.usage.code,
+      stderr: expect.stringContaining('--metadata metadata.json'),
     });
     const itself = await report('snapshot', join(folder, 'data', '.', 'mirror.db'));
     expect(itself).toMatchObject({ code: EXIT.failure.code });

@@ -1,10 +1,8 @@
 /** `selvedge report run`: one report, written as a person or a program wants it. */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { Config } from '../../config/schema.ts';
-import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { SelvedgeError, UsageError } from '../../lib/errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { requireLocale } from '../../report/cells.ts';
 import type { ReportDocument } from '../../report/document.ts';
 import {
@@ -26,6 +24,7 @@ import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
+import { timeZoneOf } from './zone.ts';
 
 interface Options {
   readonly param: Readonly<Record<string, string>>;
@@ -59,18 +58,6 @@ function formatOf({ format, json, output }: Options, { isTerminal }: Output): Fo
     });
   }
   return wanted;
-}
-
-/** Zone of times for people: that of the console, else of the rules, else UTC. */
-function timeZoneOf({ console: { timeZone }, rules }: Config): string {
-  if (timeZone !== null) return timeZone;
-  try {
-    return loadRuleSet(rules.directory).ruleSet.settings.timezone;
-  } catch (thrown) {
-    // Rules that are wrong are no reason to have no report.
-    if (thrown instanceof SelvedgeError) return 'UTC';
-    throw thrown;
-  }
 }
 
 /** Only these forms show a time of day in a zone. */
