@@ -1,4 +1,4 @@
-/** A report as a page that stands alone: to be read, printed and sent. It runs and loads nothing. */
+/** A report as a page that stands alone, to be read, printed and sent; it loads nothing. */
 import { chartFigure } from '../lib/chart/chart.ts';
 import { CHART_STYLE } from '../lib/chart/style.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -12,9 +12,11 @@ import { isNumeric, type TableColumn } from './table.ts';
 
 const STYLE = html`
 :root{color-scheme:light dark;--back:#fff;--ink:#1a1f27;--faint:#565f6d;--edge:#d9dde3;
---h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;--n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
-@media (prefers-color-scheme:dark){:root{--back:#14181f;--ink:#e6e9ee;--faint:#a3acb9;--edge:#333c48;
---h1:#1b2b3e;--h2:#1f3a5a;--h3:#234b78;--h4:#285c96;--n1:#3c2226;--n2:#56292f;--n3:#71303a;--n4:#8c3844}}
+--h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
+--n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
+@media (prefers-color-scheme:dark){:root{--back:#14181f;--ink:#e6e9ee;--faint:#a3acb9;
+--edge:#333c48;--h1:#1b2b3e;--h2:#1f3a5a;--h3:#234b78;--h4:#285c96;
+--n1:#3c2226;--n2:#56292f;--n3:#71303a;--n4:#8c3844}}
 body{margin:1.5rem;background:var(--back);color:var(--ink);font:14px/1.45 system-ui,sans-serif}
 h1{margin:0;font-size:1.4rem}
 p{margin:.3rem 0}
@@ -31,7 +33,8 @@ tfoot td{border-top:2px solid var(--faint);font-weight:600}
 .h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
 .n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
 @media print{:root{--back:#fff;--ink:#000;--faint:#333;--edge:#bbb;
---h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;--n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
+--h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
+--n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
 body{margin:0;font-size:10pt}.table{overflow:visible}tr,figure{break-inside:avoid}
 td{print-color-adjust:exact}}
 `;

@@ -1,5 +1,5 @@
 /** The chart of a report, from the rows of its SELECT. */
-import type { ChartData } from '../lib/chart/chart.ts';
+import type { ChartData } from '../lib/chart/data.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { createCellFormat, LOCALE, type Manner } from './cells.ts';
 import type { Cell } from './query.ts';

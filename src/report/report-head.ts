@@ -1,6 +1,6 @@
 /** The comment in front of a report: its words, parameters, and how its rows are shown. */
 import { z } from 'zod';
-import { CHART_KINDS } from '../lib/chart/chart.ts';
+import { CHART_KINDS } from '../lib/chart/data.ts';
 
 /** `text`, a whole `number`, or a `time`: ISO 8601, or how long ago (`28d`). */
 const parameterSchema = z.strictObject({

@@ -1,12 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type ChartData,
-  type ChartKind,
-  chartDocument,
-  chartFigure,
-  chartSummary,
-} from '../../src/lib/chart/chart.ts';
+import { chartDocument, chartFigure, chartSummary } from '../../src/lib/chart/chart.ts';
+import type { ChartData, ChartKind } from '../../src/lib/chart/data.ts';
 import { renderHtml } from '../../src/lib/html.ts';
 import { launchBrowser } from '../support/chromium.ts';
 

@@ -1,4 +1,4 @@
-/** Shapes and formats of reports, through the command line; the files are read by other programs. */
+/** Shapes and formats of reports by the command line; other programs read the files. */
 import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
@@ -19,8 +19,10 @@ import { launchBrowser, watchPage } from '../support/chromium.ts';
 import { type ReportHouse, reportHouse } from './support.ts';
 
 const SALES = `SELECT * FROM (VALUES
-  ('2026-01-05', 'black', 'M', 2, 3, 1234.5, 'EUR'), ('2026-01-05', 'black', 'S', 1, 10, 0.1, 'EUR'),
-  ('2026-01-06', 'Bordeaux', 'XL', 4, -2, 99.999, 'DKK'), ('2026-01-06', 'black', 'S', 1, 5, 0.2, 'EUR')
+  ('2026-01-05', 'black', 'M', 2, 3, 1234.5, 'EUR'),
+  ('2026-01-05', 'black', 'S', 1, 10, 0.1, 'EUR'),
+  ('2026-01-06', 'Bordeaux', 'XL', 4, -2, 99.999, 'DKK'),
+  ('2026-01-06', 'black', 'S', 1, 5, 0.2, 'EUR')
 )`;
 const COLUMNS = `SELECT column1 AS day, column2 AS color, column3 AS size, column4 AS size_rank,
   column5 AS pieces, column6 AS amount, column7 AS currency FROM (${SALES})`;
@@ -134,7 +136,8 @@ describe('the shape of a report', () => {
   });
 
   it('refuses a pivot of more columns than a person reads, and two texts in one place', async () => {
-    const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 201)`;
+    const next = 'SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 201';
+    const numbers = `WITH RECURSIVE n(i) AS (${next})`;
     const head = 'title: Wide\npivot: { rows: [a], column: i, value: v }';
     house.write('wide', head, `${numbers} SELECT 1 AS a, i, 1 AS v FROM n`);
     const wide = await run('wide');
@@ -148,7 +151,7 @@ describe('the shape of a report', () => {
 });
 
 describe('a locale', () => {
-  it('has its decimal sign and semicolons in CSV, so that a spreadsheet reads its numbers', async () => {
+  it('has its decimal sign and semicolons in CSV, as its spreadsheets want them', async () => {
     const { stdout } = await run('sales', '--format', 'csv', '--locale', 'de-DE');
     expect(stdout.split('\n').slice(0, 2)).toEqual([
       'day;color;size;size_rank;pieces;amount;currency',
@@ -262,7 +265,8 @@ describe('a page', () => {
     house.write(
       'many',
       'title: Many\nchart: { kind: bar, x: i, y: i }',
-      'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) SELECT i FROM n',
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+       SELECT i FROM n`,
     );
     const { stdout } = await run('many', '--format', 'html');
     expect(stdout).toContain('i of its chart has 1500 values (1000 at most)');

@@ -1,4 +1,4 @@
-/** Reports by the clock: a scheduler on a clock that is moved, its files, mails, audit and status. */
+/** Reports by the clock: a scheduler on a clock that is moved, its files, mails and audit. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';

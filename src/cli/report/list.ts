@@ -108,8 +108,8 @@ export function reportList(context: CliContext): Command {
   return new Command('list')
     .summary('show the reports there are')
     .description(
-      'Those that came along and those in the folder of the configuration (reports.directory), and\n' +
-        'the schedules (reports.schedules) with their last results.',
+      'Those that came along and those in the folder of the configuration (reports.directory),\n' +
+        'and the schedules (reports.schedules) with their last results.',
     )
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['report list', 'names, parameters and titles']]))

@@ -3,7 +3,7 @@
  * they fit, lean where they do not, and are thinned where even that is too close.
  */
 import { type ScaleLinear, scaleLinear } from 'd3-scale';
-import type { ChartData } from './chart.ts';
+import type { ChartData } from './data.ts';
 import { FONT_PX, fitLabel, LINE_PX, widthOf } from './text.ts';
 
 export const WIDTH = 720;

@@ -1,4 +1,4 @@
-/** Widths of texts without a browser: generous guesses, so that nothing overlaps that is measured. */
+/** Widths of texts without a browser: generous guesses, so that no texts overlap. */
 import { visible } from '../strings.ts';
 
 export const FONT_PX = 11;

@@ -3,8 +3,8 @@
  * was down is made once after its start; one that fails is tried again a few times, ever later. A
  * stop that interrupts a report counts for nothing: it is made after the next start.
  *
- * Reads the reports' files and the mirror; writes `daemon_state`, the audit, files, and the incident
- * `report_failed` while the last try of a schedule has failed.
+ * Reads the reports' files and the mirror; writes `daemon_state`, the audit, files, and the
+ * incident `report_failed` while the last try of a schedule has failed.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
