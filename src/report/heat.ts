@@ -3,7 +3,7 @@ import type { Cell } from './query.ts';
 import type { ReportTable } from './table.ts';
 
 /** From 1 to this, and below zero from -1 to minus this. */
-export const HEAT_MAX = 4;
+const HEAT_MAX = 4;
 
 /** Strength of a cell; 0: none. */
 export type Heat = (column: number, cell: Cell) => number;

@@ -84,7 +84,7 @@ function chartColumns({ x, y, series }: NonNullable<Report['chart']>): string[] 
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/;
 
 /** Kind of a column that the head says nothing of: numbers, ISO 8601 dates and times, or text. */
-export function kindOf(values: readonly Cell[]): ColumnKind {
+function kindOf(values: readonly Cell[]): ColumnKind {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return 'text';
   if (known.every((value) => typeof value === 'number')) return 'number';

@@ -5,8 +5,7 @@ import { choice, onceSound, text, WRONG_KIND, whole } from './fields.ts';
 import { smtpSection } from './notify.ts';
 
 /** Formats that are sent or kept as files. */
-export const SCHEDULED_FORMATS = ['xlsx', 'html', 'csv', 'json', 'ndjson', 'svg'] as const;
-export type ScheduledFormat = (typeof SCHEDULED_FORMATS)[number];
+const SCHEDULED_FORMATS = ['xlsx', 'html', 'csv', 'json', 'ndjson', 'svg'] as const;
 
 const SCHEDULES_MAX = 32;
 const KEEP_MAX = 1_000;

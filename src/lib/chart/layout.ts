@@ -6,7 +6,7 @@ import { type ScaleLinear, scaleLinear } from 'd3-scale';
 import type { ChartData } from './data.ts';
 import { FONT_PX, fitLabel, LINE_PX, widthOf } from './text.ts';
 
-export const WIDTH = 720;
+const WIDTH = 720;
 const PLOT_HEIGHT = 200;
 const TOP = 10;
 const GAP = 8;
@@ -19,12 +19,12 @@ const TICKS = 5;
 const BAND_PX_MIN = 4;
 const COMPACT_FROM = 1_000_000;
 
-export interface XLabel {
+interface XLabel {
   readonly index: number;
   readonly text: string;
 }
 
-export interface YTick {
+interface YTick {
   readonly value: number;
   readonly text: string;
 }

@@ -6,12 +6,14 @@ import { type Html, html } from '../html.ts';
 
 export const CHART_STYLE: Html = html`
 .chart,figcaption{--paper:#fff;--text:#1a1f27;--soft:#565f6d;--line:#d9dde3;
---t0:#2563a8;--t1:#c2700c;--t2:#2f7d4f;--t3:#b3303c;--t4:#7152a8;--t5:#0f7f8a;--t6:#8a6d1d;--t7:#6b7280}
+--t0:#2563a8;--t1:#c2700c;--t2:#2f7d4f;--t3:#b3303c;
+--t4:#7152a8;--t5:#0f7f8a;--t6:#8a6d1d;--t7:#6b7280}
 @media (prefers-color-scheme:dark){.chart,figcaption{--paper:#1a2029;--text:#e6e9ee;--soft:#a3acb9;
 --line:#333c48;--t0:#7fb0ee;--t1:#efa54a;--t2:#6cc28f;--t3:#ee8089;--t4:#b79df0;--t5:#5cc5d0;
 --t6:#d6bb62;--t7:#a3acb9}}
 @media print{.chart,figcaption{--paper:#fff;--text:#000;--soft:#333;--line:#bbb;
---t0:#2563a8;--t1:#c2700c;--t2:#2f7d4f;--t3:#b3303c;--t4:#7152a8;--t5:#0f7f8a;--t6:#8a6d1d;--t7:#6b7280}}
+--t0:#2563a8;--t1:#c2700c;--t2:#2f7d4f;--t3:#b3303c;
+--t4:#7152a8;--t5:#0f7f8a;--t6:#8a6d1d;--t7:#6b7280}}
 .chart text{font-family:system-ui,sans-serif}
 .chart .paper{fill:var(--paper)}
 .chart .title{fill:var(--text);font-size:16px;font-weight:600}

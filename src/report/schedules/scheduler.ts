@@ -24,10 +24,10 @@ import { lastDue } from './due.ts';
 import { type Made, makeInProcess } from './make-process.ts';
 import { readSchedule, type ScheduleResult, type ScheduleState, writeSchedule } from './state.ts';
 
-export type ScheduleConfig = Config['reports']['schedules'][number];
+type ScheduleConfig = Config['reports']['schedules'][number];
 type SmtpConfig = NonNullable<ScheduleConfig['to']['smtp']>;
 
-export interface ReportMail {
+interface ReportMail {
   /** The same at each try, so that who gets it twice can tell. */
   readonly id: string;
   readonly subject: string;
@@ -221,7 +221,7 @@ function isDue({ retryAt }: ScheduleState, now: number): boolean {
 }
 
 /** Makes every report that is due, and tells of those whose last try failed. */
-export async function tendSchedules(
+async function tendSchedules(
   deps: SchedulerDeps,
   settings: SchedulerSettings,
   signal: AbortSignal,
