@@ -144,7 +144,7 @@ describe('a chart', () => {
         ),
       ].map(([, tone, y, height]) => [tone, Number(y), Number(height)]);
     };
-    // The axis goes from -100 to 100, and that of the stack from -50 to 200, in 200 pixels below 10.
+    // The axis goes from -100 to 100, and that of the stack from -50 to 200, in 200 pixels.
     expect(heights('bar')).toEqual([
       ['tone-0', 10, 100],
       ['tone-1', 10, 100],
