@@ -12,7 +12,7 @@ import { type CliContext, examples, userName } from '../command.ts';
 import { prepareDemoFolder } from './folder.ts';
 import { textWidth, wrap } from './layout.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
-import { ABOUT, type Counted, introduction, summary } from './texts.ts';
+import { ABOUT, type Counted, introduction, program, summary } from './texts.ts';
 
 interface DemoOptions {
   readonly dir: string;
@@ -91,7 +91,8 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         ...(view ? [view.run(daemon.store.db, stop)] : []),
       ];
       void daemon.consoleLink(userName(), 'approver').then((link) => {
-        const lines = [`console  ${link}`, '         (once; another one: selvedge console open)'];
+        const another = `${program()} console open`;
+        const lines = [`console  ${link}`, `         (opens once; another link: ${another})`];
         for (const line of lines)
           if (view) view.say(line);
           else output.line(line);
