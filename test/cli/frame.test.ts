@@ -124,7 +124,7 @@ describe('the command line', () => {
     expect(stderr).toMatch(/^selvedge: there is no configuration file\nhint: .*--config FILE/);
   });
 
-  it('points at a configuration of the current folder, and does not take it by itself', async () => {
+  it('points at a configuration of the current folder, and does not take it', async () => {
     const file = writeConfig(MINIMAL);
     const child = spawn(process.execPath, [LAUNCHER, 'config', 'show'], {
       cwd: dirname(file),

@@ -92,14 +92,12 @@ export async function checkListeners(
 
 const REFUSED = /^selvedge_events_refused_total\{reason="(\w+)"\} ([1-9]\d*)$/gm;
 const ADVICE = {
-  forged:
-    'is the secret in listener.secrets that of the endpoint? selvedge portal open; then restart',
-  retired:
-    'the endpoint signs with an old secret: name the new one in listener.secrets; then restart',
+  forged: 'is the secret in listener.secrets that of the endpoint (selvedge portal open)?',
+  retired: 'the endpoint signs with an old secret: name the new one in listener.secrets',
   stale: 'timedatectl set-ntp true: the clock of the relay or ours is off by five minutes',
 } as const;
 
-/** Events that the running daemon has refused while it took none. Anybody may forge some of many. */
+/** Events that the running daemon refused while it took none. Anybody may forge some of many. */
 export async function checkRefused(
   { dataDir }: Pick<Config, 'dataDir'>,
   { clock }: Pick<Network, 'clock'>,
