@@ -12,7 +12,7 @@ import { type CliContext, examples, userName } from '../command.ts';
 import { prepareDemoFolder } from './folder.ts';
 import { textWidth, wrap } from './layout.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
-import { ABOUT, type Counted, introduction, program, summary } from './texts.ts';
+import { ABOUT, type Counted, introduction, summary } from './texts.ts';
 
 interface DemoOptions {
   readonly dir: string;
@@ -91,11 +91,9 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         ...(view ? [view.run(daemon.store.db, stop)] : []),
       ];
       void daemon.consoleLink(userName(), 'approver').then((link) => {
-        const another = `${program()} console open`;
-        const lines = [`console  ${link}`, `         (opens once; another link: ${another})`];
-        for (const line of lines)
-          if (view) view.say(line);
-          else output.line(line);
+        const line = `console (opens once)  ${link}`;
+        if (view) view.say(line);
+        else output.line(line);
       });
       // When one part fails, the others stop in order before the failure is told.
       for (const part of parts) part.catch((error: unknown) => failed.abort(error));

@@ -25,7 +25,7 @@ const KIND_WIDTH = Math.max(...OUTCOMES.map(([kind]) => kind.length));
 export const padKind = (kind: string): string => kind.padEnd(KIND_WIDTH);
 
 /** Command of this program: a checkout has no link of that name. */
-export function program(): string {
+function program(): string {
   const [, script = ''] = process.argv;
   return import.meta.url.endsWith('.ts') ? `node ${relative('', script)}` : 'selvedge';
 }
