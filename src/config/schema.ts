@@ -37,6 +37,7 @@ function storeSection(fields: ContextFields) {
       // Accepted deliveries claim stock and credit by it (decisions/facts/reserved.ts).
       changes: duration('30d', '36500d'),
       events: duration('90d', '36500d'),
+      stockDays: duration('30d', '36500d'),
     }),
     backup: z.strictObject({
       directory: fields.path('/var/backups/selvedge').nullable(),
