@@ -209,9 +209,9 @@ describe('a schedule', () => {
       book({ name: 'wrong', report: 'wide', to: { folder: { path, keep: 9 } } }),
       book({ params: { n: 7 }, to: { folder: { path, keep: 9 } } }),
     ]);
-    const head = 'title: Wide\npivot: { rows: [a], column: i, value: a }';
+    const head = 'title: Wide\npivot: { rows: [a], column: i, value: v }';
     const numbers = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)';
-    const sql = `/*\n${head}\n*/ ${numbers} SELECT 1 AS a, i FROM n`;
+    const sql = `/*\n${head}\n*/ ${numbers} SELECT 1 AS a, i, 1 AS v FROM n`;
     writeFileSync(join(it.reports, 'wide.sql'), sql);
     await it.later(21 * HOUR);
     expect(it.files()).toEqual(['book-2026-01-05.csv']);

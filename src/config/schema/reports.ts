@@ -7,6 +7,8 @@ import { smtpSection } from './notify.ts';
 /** Formats that are sent or kept as files. */
 const SCHEDULED_FORMATS = ['xlsx', 'html', 'csv', 'json', 'ndjson', 'svg'] as const;
 
+/** Sizes that an own order may name. */
+const SIZES_MAX = 1_000;
 const SCHEDULES_MAX = 32;
 const KEEP_MAX = 1_000;
 const WEEKDAYS: readonly string[] = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
@@ -115,6 +117,15 @@ export function reportsSection(fields: ContextFields) {
     stockQuantity: choice('onHand', 'free'),
     seasonQuantity: choice('onHand', 'free'),
     locale: locale().nullable(),
+    sizeOrder: z
+      .array(text('a size as the variants have it', 'S/M'))
+      .max(SIZES_MAX)
+      .register(z.globalRegistry, {
+        expected: 'a list of sizes, each once',
+        example: '[S/M, L/XL]',
+      }),
+    stockQuantity: choice('onHand', 'free'),
+    seasonQuantity: choice('onHand', 'free'),
     schedules: z
       .array(schedule(fields))
       .max(SCHEDULES_MAX)
