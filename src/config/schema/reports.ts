@@ -101,21 +101,9 @@ function schedule(fields: ContextFields) {
   });
 }
 
-/** Sizes that an own order may name. */
-const SIZES_MAX = 1_000;
-
 export function reportsSection(fields: ContextFields) {
   return z.strictObject({
     directory: fields.path('/etc/selvedge/reports'),
-    sizeOrder: z
-      .array(text('a size as the variants have it', 'S/M'))
-      .max(SIZES_MAX)
-      .register(z.globalRegistry, {
-        expected: 'a list of sizes, each once',
-        example: '[S/M, L/XL]',
-      }),
-    stockQuantity: choice('onHand', 'free'),
-    seasonQuantity: choice('onHand', 'free'),
     locale: locale().nullable(),
     sizeOrder: z
       .array(text('a size as the variants have it', 'S/M'))
