@@ -104,7 +104,7 @@ function seasonAts(world: World, says: Says, variant: SeasonVariant): Ats[] {
   });
 }
 
-export function ats(world: World, says: Says): unknown[] {
+export function ats(world: World, says: Says): Ats['row'][] {
   const stock = world.stock
     .filter(({ isGone }) => !isGone)
     .map((one) => stockAts(world, says, one));
@@ -112,6 +112,28 @@ export function ats(world: World, says: Says): unknown[] {
     .filter(({ isGone }) => !isGone)
     .flatMap((one) => seasonAts(world, says, one));
   return [...stock, ...seasons].map(({ row }) => row);
+}
+
+function isWanted(world: World, barcode: string): boolean {
+  const isOpenFor = (one: Wanted): boolean => one.pieces > 0 && one.line.barcode === barcode;
+  return packedPieces(world, barcode) > 0 || allWanted(world).some(isOpenFor);
+}
+
+/** Rows of `ats` that something is wanted of, and what is wanted and not in the stock list. */
+export function wantedAts(world: World, says: Says): unknown[] {
+  const barcodes = new Set(
+    world.orders.flatMap(({ lines, deliveries }) =>
+      [...lines, ...deliveries.flatMap((one) => one.lines)].map(({ barcode }) => barcode),
+    ),
+  );
+  const isListed = (barcode: string): boolean =>
+    world.stock.some((one) => one.barcode === barcode && !one.isGone);
+  const gone = [...barcodes]
+    .filter((barcode) => !isListed(barcode))
+    .map((barcode) => stockAts(world, says, { barcode, style: '', quantity: 0, isGone: true }))
+    .filter(({ left }) => left < 0);
+  const listed = ats(world, says).filter(([barcode]) => isWanted(world, String(barcode)));
+  return [...listed, ...gone.map(({ row }) => row)];
 }
 
 /** Barcode, season and pieces too few. */
