@@ -14,7 +14,7 @@ formats:
 empty: Nothing was sold in this time.
 */
 SELECT style_no, style_name, brand_name, count(DISTINCT order_delivery_id) AS deliveries,
-  sum(pieces) AS pieces, sum(amount) AS amount, currency
+  sum(pieces) AS pieces, round(sum(amount), 2) AS amount, currency
 FROM v_delivery_line
 WHERE status = 'accepted' AND gone = 0
   AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')

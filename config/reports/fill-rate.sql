@@ -9,7 +9,7 @@ params:
     type: text
     about: what makes a row
     choices: [brand, customer, country, style, season, month]
-    default: brand
+    default: customer
 totals: [ordered, shipped, missing]
 chart: { kind: bar, x: name, y: fill_percent }
 formats:
@@ -24,15 +24,25 @@ formats:
 empty: No order of this time is completed.
 */
 WITH part AS (
-  SELECT CASE :by
-      WHEN 'brand' THEN brand_name WHEN 'customer' THEN account_no WHEN 'country' THEN country_code
-      WHEN 'style' THEN style_no WHEN 'season' THEN season_name ELSE substr(ordered_at, 1, 7)
-    END AS name,
-    order_id, max(company) AS company, sum(pieces) AS ordered,
-    sum(min(pieces, coalesce(fulfilled, 0))) AS shipped
-  FROM v_order_line
-  WHERE ordered_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
-    AND completed = 1 AND status <> 'canceled' AND gone = 0
+  SELECT nullif(CASE :by
+      WHEN 'brand' THEN coalesce(
+        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = l.barcode),
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+      WHEN 'style' THEN coalesce(
+        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = l.barcode),
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+      WHEN 'customer' THEN o.account_no
+      WHEN 'country' THEN o.country_code
+      WHEN 'season' THEN coalesce(nullif(l.season_name, ''), o.season_name)
+      ELSE strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+    END, '') AS name,
+    o.order_id, max(o.company) AS company, sum(l.quantity) AS ordered,
+    sum(min(l.quantity, coalesce(l.fulfilled_quantity, 0))) AS shipped
+  FROM sales_order o
+  JOIN sales_order_line l ON l.order_id = o.order_id
+  WHERE strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+    AND o.completed = 1 AND o.status <> 'canceled' AND o.deleted_at IS NULL
   GROUP BY 1, 2
 )
 SELECT name, iif(:by = 'customer', max(company), NULL) AS company, count(*) AS orders,

@@ -16,7 +16,7 @@ SELECT
   coalesce((SELECT group_concat(r.value, ', ') FROM decision n, json_each(n.rules) r
       WHERE n.decision_id = e.decision_id),
     iif(decided_by = 'daemon', '(no rule)', '(a person)')) AS held_by,
-  count(*) AS deliveries, sum(pieces) AS pieces, sum(amount) AS amount, currency,
+  count(*) AS deliveries, sum(pieces) AS pieces, round(sum(amount), 2) AS amount, currency,
   count(*) - count(amount) AS without_amount, max(age_hours) AS longest_hours
 FROM v_held_delivery
 JOIN evaluation e USING (order_delivery_id)

@@ -14,7 +14,7 @@ formats:
 empty: No order is open.
 */
 SELECT account_no, max(company) AS company, count(*) AS orders, sum(open_pieces) AS pieces,
-  sum(open_amount) AS amount, currency, count(*) - count(open_amount) AS without_amount,
+  round(sum(open_amount), 2) AS amount, currency, count(*) - count(open_amount) AS without_amount,
   min(ordered_at) AS oldest
 FROM v_order
 WHERE completed = 0 AND status <> 'canceled' AND gone = 0

@@ -19,26 +19,35 @@ formats:
   unpriced: count
 empty: Nothing is in stock.
 */
-WITH sold AS MATERIALIZED (
-  SELECT l.barcode, max(coalesce(d.created_at, d.first_seen_at)) AS at
-  FROM delivery d
-  JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
-  WHERE d.status = 'accepted' AND d.deleted_at IS NULL AND l.fulfilled_quantity > 0
-  GROUP BY l.barcode
-), aged AS (
+WITH aged AS (
   SELECT CASE :by WHEN 'season' THEN v.season_name ELSE v.brand_name END AS name, v.currency,
     v.quantity, v.wsp_price,
-    (unixepoch() * 1000 - coalesce(s.at, v.first_seen_at)) / 86400000 AS days
+    -- The newest delivery by its number: then the index of barcodes alone tells it.
+    (unixepoch() * 1000 - coalesce((
+      SELECT coalesce(d.created_at, d.first_seen_at)
+      FROM delivery d
+      WHERE d.order_delivery_id = (
+        SELECT max(l.order_delivery_id)
+        FROM delivery_line l
+        WHERE l.barcode = v.barcode AND l.order_delivery_id NOT IN (
+          SELECT n.order_delivery_id FROM delivery n
+          WHERE n.status <> 'accepted' OR n.deleted_at IS NOT NULL))
+    ), v.first_seen_at)) / 86400000 AS days
   FROM stock_variant_row v
-  LEFT JOIN sold s ON s.barcode = v.barcode
   WHERE v.deleted_at IS NULL AND v.quantity > 0
+  -- A limit keeps SQLite from looking for the delivery anew wherever the days are named.
+  LIMIT -1
 )
-SELECT CASE WHEN days < 30 THEN 'under 30 days' WHEN days < 90 THEN '30 to 90 days'
-    WHEN days < 180 THEN '90 to 180 days' WHEN days < 365 THEN '180 to 365 days'
-    ELSE 'a year or more' END AS not_sold_for,
-  nullif(name, '') AS name, count(*) AS variants, sum(quantity) AS pieces,
-  sum(quantity * wsp_price) / 10000.0 AS wholesale_value, nullif(currency, '') AS currency,
-  sum(iif(wsp_price IS NULL, quantity, 0)) AS unpriced
-FROM aged
-GROUP BY 1, 2, nullif(currency, '')
-ORDER BY min(days), pieces DESC, name, currency;
+SELECT CASE bucket WHEN 0 THEN 'under 30 days' WHEN 1 THEN '30 to 90 days'
+    WHEN 2 THEN '90 to 180 days' WHEN 3 THEN '180 to 365 days' ELSE 'a year or more'
+  END AS not_sold_for,
+  name, variants, pieces, wholesale_value, currency, unpriced
+FROM (
+  SELECT (days >= 30) + (days >= 90) + (days >= 180) + (days >= 365) AS bucket,
+    nullif(name, '') AS name, count(*) AS variants, sum(quantity) AS pieces,
+    sum(quantity * wsp_price) / 10000.0 AS wholesale_value, nullif(currency, '') AS currency,
+    sum(iif(wsp_price IS NULL, quantity, 0)) AS unpriced
+  FROM aged
+  GROUP BY name, currency, bucket
+)
+ORDER BY bucket, pieces DESC, name, currency;

@@ -19,18 +19,37 @@ pivot:
 formats: { pieces: heat, total: number }
 empty: Neither the stock list nor an open order has such a style.
 */
-WITH variant AS (
+WITH unlisted AS (
+  SELECT barcode, brand_name, style_no, style_name, color_code, color_name, size
+  FROM stock_variant_row
+  WHERE style_no = :style AND deleted_at IS NOT NULL
+  UNION ALL
+  SELECT v.barcode, v.brand_name, v.style_no, v.style_name, v.color_code, v.color_name, v.size
+  FROM season_variant_row v
+  WHERE v.style_no = :style
+    AND v.season_barcode = (
+      SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
+    AND NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = v.barcode)
+), variant AS (
   SELECT barcode, brand_name, style_no, style_name, color_code, color_name, size, size_rank,
     quantity, packed, to_pack, ats
   FROM v_ats
   WHERE style_no = :style AND season_name IS NULL
   UNION ALL
+  SELECT u.barcode, nullif(u.brand_name, ''), u.style_no, nullif(u.style_name, ''),
+    nullif(u.color_code, ''), nullif(u.color_name, ''), nullif(u.size, ''),
+    (SELECT z.rank FROM v_size z WHERE z.size = u.size), 0, u.packed, u.to_pack,
+    iif((SELECT s.value FROM daemon_state s WHERE s.key = 'stock_quantity') IS 'free',
+      0, -u.packed - u.to_pack)
+  FROM (
+    SELECT unlisted.*, coalesce(r.pending + r.accepted, 0) AS packed,
+      (SELECT coalesce(sum(p.to_pack), 0) FROM v_to_pack p
+        WHERE p.barcode = unlisted.barcode AND p.season_name IS NULL) AS to_pack
+    FROM unlisted
+    LEFT JOIN v_reserved r ON r.barcode = unlisted.barcode
+  ) u
   -- Sold out, and still wanted.
-  SELECT barcode, brand_name, style_no, style_name, color_code, color_name, size, size_rank,
-    quantity, packed, to_pack, -missing
-  FROM v_oversold
-  WHERE style_no = :style AND season_name IS NULL
-    AND barcode NOT IN (SELECT barcode FROM v_stock WHERE style_no = :style)
+  WHERE u.packed + u.to_pack > 0
 ), known AS (
   SELECT *, packed + to_pack + preorders AS wanted,
     min(max(0, quantity), packed + to_pack + preorders) AS covered
@@ -59,6 +78,6 @@ FROM (
   FROM cell c, (VALUES (1, 'in stock'), (2, 'packed'), (3, 'open orders'), (4, 'free'),
     (5, 'pre-orders'), (6, 'cover %')) f
 )
-WHERE :show IN ('all', figure)
+WHERE :show IN ('', 'all', figure)
 WINDOW row AS (PARTITION BY brand_name, style_no, style_name, color_code, color_name, place)
 ORDER BY brand_name, color_code, color_name, style_name, place, size_rank IS NULL, size_rank, size;

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { createStockCounter } from '../../src/mirror/stock-count.ts';
@@ -10,6 +11,13 @@ import { bindParameters } from '../../src/report/parameters.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
+import {
+  startTestDaemon,
+  startTestReference,
+  testConfig,
+  until,
+  WITH_STOCK,
+} from '../support/house.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { placeDatabase, temporaryStore } from '../support/store.ts';
 import { ats, wantedAts } from './trade/expected.ts';
@@ -234,8 +242,8 @@ describe('the report ats', () => {
     using mirror = await mirrorOf(world, says);
     const names = 'barcode, season_name, delivery_name, quantity, packed, to_pack, ats';
     const ask = (given: Given): unknown[] => {
-      const { sql, values } = queryOf('ats', given);
-      return mirror.ask(`select ${names} from (${sql.replace(/;\s*$/, '')})`, values);
+      const { sql: text, values } = queryOf('ats', given);
+      return mirror.ask(`select ${names} from (${text.replace(/;\s*$/, '')})`, values);
     };
     const all = ask({});
     expect(sorted(all)).toEqual(sorted(wantedAts(world, says)));
@@ -339,8 +347,8 @@ describe('the report sell-through', () => {
         });
       }
     }
-    const { sql, values } = queryOf('sell-through', { since: '2026-01-07' });
-    const rows = database.prepare<[Given], Row>(sql).all(values as Given);
+    const { sql: text, values } = queryOf('sell-through', { since: '2026-01-07' });
+    const rows = database.prepare<[Given], Row>(text).all(values as Given);
     database.close();
 
     const styles = new Map(Object.entries(HISTORIES).map(([key, [style]]) => [key, style]));
@@ -384,8 +392,8 @@ describe('the report stock-grid', () => {
       new AbortController().signal,
     );
     const reader = new Database(store.path, { readonly: true });
-    const { sql, values } = queryOf('stock-grid', { style: 'S-1', show: 'in stock' });
-    const rows = reader.prepare<[Given], Row>(sql).all(values as Given);
+    const { sql: text, values } = queryOf('stock-grid', { style: 'S-1', show: 'in stock' });
+    const rows = reader.prepare<[Given], Row>(text).all(values as Given);
     reader.close();
     const shown = rows.toSorted((a, b) => Number(a.size_rank) - Number(b.size_rank));
     expect(shown.map(({ size }) => size)).toEqual([
@@ -428,8 +436,8 @@ describe('the report lead-time', () => {
         ...{ op: 'update', diff: '{"tracking_numbers":["[]","[\\"T\\"]"]}', cause: 'run:1' },
       });
     }
-    const { sql, values } = queryOf('lead-time', { since: '2026-01-05' });
-    const rows = database.prepare<[Given], Row>(sql).all(values as Given);
+    const { sql: text, values } = queryOf('lead-time', { since: '2026-01-05' });
+    const rows = database.prepare<[Given], Row>(text).all(values as Given);
     database.close();
     const nearest = (all: readonly number[], share: number): number =>
       all.toSorted((a, b) => a - b)[Math.ceil(share * all.length) - 1] ?? Number.NaN;
@@ -445,5 +453,40 @@ describe('the report lead-time', () => {
       ['2026-01-05', 'plain', ...parts(minutes, shipped)],
       ['2026-01-05', 'vip', ...parts(vip, vip)],
     ]);
+  });
+});
+
+describe('the reports that come along', () => {
+  it('answer on the mirror of a running daemon, those of orders and stock with rows', async () => {
+    const reference = await startTestReference({
+      world: { styles: 4, orders: 12 },
+      life: { ordersPerMinute: 60, packAfter: '1s' },
+    });
+    const season = { path: 'streams.season.enabled', value: true };
+    const config = testConfig(reference, { overrides: [...WITH_STOCK, season] });
+    const { store } = await startTestDaemon(reference, config);
+    await until('stock, orders, an accepted delivery and its tracking number', async () => {
+      const { rows } = await sql<{ n: number }>`select count(*) as n from stream_state
+        where stream in ('stock', 'season') and complete_at is not null`.execute(store.db);
+      const accepted = await sql`select 1 from outbox
+        where kind = 'delivery_status' and state = 'confirmed'`.execute(store.db);
+      return (rows[0]?.n === 2 && accepted.rows.length > 0) || undefined;
+    });
+    const database = new Database(store.path, { readonly: true });
+    const style = database
+      .prepare<[], string>("select style_no from stock_variant where style_no <> '' limit 1")
+      .pluck()
+      .get();
+    const found = new Map<string, number>();
+    for (const report of readReports('').reports) {
+      const wanted = { style: style ?? '', season: 'AW26' };
+      const given = Object.entries(wanted).filter(([name]) => name in report.params);
+      const values = bindParameters(report, Object.fromEntries(given), systemClock());
+      found.set(report.name, database.prepare(report.sql).all(values).length);
+    }
+    database.close();
+    const full = ['best-sellers', 'customers', 'lead-time', 'open-orders', 'sell-through'];
+    full.push('stock-ageing', 'stock-grid', 'stock-as-of', 'changed-since', 'ats');
+    expect(full.filter((name) => !found.get(name))).toEqual([]);
   });
 });

@@ -114,9 +114,12 @@ export function ats(world: World, says: Says): Ats['row'][] {
   return [...stock, ...seasons].map(({ row }) => row);
 }
 
-function isWanted(world: World, barcode: string): boolean {
-  const isOpenFor = (one: Wanted): boolean => one.pieces > 0 && one.line.barcode === barcode;
-  return packedPieces(world, barcode) > 0 || allWanted(world).some(isOpenFor);
+/** Of the stock, or of the season. */
+function isWanted(world: World, barcode: string, season: string | null): boolean {
+  const isOpenFor = ({ pieces, line, ...one }: Wanted): boolean =>
+    pieces > 0 && line.barcode === barcode && (one.season || null) === season;
+  const isPacked = season === null && packedPieces(world, barcode) > 0;
+  return isPacked || allWanted(world).some(isOpenFor);
 }
 
 /** Rows of `ats` that something is wanted of, and what is wanted and not in the stock list. */
@@ -129,10 +132,11 @@ export function wantedAts(world: World, says: Says): unknown[] {
   const isListed = (barcode: string): boolean =>
     world.stock.some((one) => one.barcode === barcode && !one.isGone);
   const gone = [...barcodes]
-    .filter((barcode) => !isListed(barcode))
-    .map((barcode) => stockAts(world, says, { barcode, style: '', quantity: 0, isGone: true }))
-    .filter(({ left }) => left < 0);
-  const listed = ats(world, says).filter(([barcode]) => isWanted(world, String(barcode)));
+    .filter((barcode) => !isListed(barcode) && isWanted(world, barcode, null))
+    .map((barcode) => stockAts(world, says, { barcode, style: '', quantity: 0, isGone: true }));
+  const listed = ats(world, says).filter(([barcode, season]) =>
+    isWanted(world, String(barcode), season === null ? null : String(season)),
+  );
   return [...listed, ...gone.map(({ row }) => row)];
 }
 
