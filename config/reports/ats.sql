@@ -5,7 +5,11 @@ about: >-
   the lists say). Of a season, by its delivery windows. Red is sold beyond what there is.
 params:
   style: { type: text, about: the number of a style, default: "" }
-  below: { type: number, about: show what has fewer pieces left than this, default: 1000000000 }
+  show:
+    type: text
+    about: all, or only what is oversold
+    choices: [all, oversold]
+    default: all
 formats:
   style_no: text
   size: text
@@ -14,7 +18,7 @@ formats:
   packed: count
   to_pack: count
   ats: heat
-empty: Nothing has so few pieces left.
+empty: Nothing of it is wanted, or oversold.
 */
 WITH to_pack AS MATERIALIZED (
   SELECT barcode, season_name, delivery_name, to_pack FROM v_to_pack
@@ -81,6 +85,6 @@ SELECT style_no, nullif(style_name, '') AS style_name, nullif(brand_name, '') AS
   nullif(color_name, '') AS color_name, nullif(size, '') AS size, season_name, delivery_name,
   barcode, quantity, packed, to_pack, ats
 FROM told
-WHERE ats < :below
-ORDER BY ats, style_no, color_name, (SELECT z.rank FROM v_size z WHERE z.size = told.size),
+WHERE :show <> 'oversold' OR ats < 0
+ORDER BY ats NULLS LAST, style_no, color_name, (SELECT z.rank FROM v_size z WHERE z.size = told.size),
   season_name, place, barcode;

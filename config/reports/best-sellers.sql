@@ -13,11 +13,15 @@ formats:
   amount: amount
 empty: Nothing was sold in this time.
 */
-SELECT style_no, style_name, brand_name, count(DISTINCT order_delivery_id) AS deliveries,
-  sum(pieces) AS pieces, round(sum(amount), 2) AS amount, currency
-FROM v_delivery_line
-WHERE status = 'accepted' AND gone = 0
-  AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
-GROUP BY style_no, style_name, brand_name, currency
-ORDER BY pieces DESC, style_no, currency
+SELECT style_no, style_name, brand_name, deliveries, pieces, round(amount, 2) AS amount, currency
+FROM (
+  SELECT style_no, style_name, brand_name, count(DISTINCT order_delivery_id) AS deliveries,
+    sum(pieces) AS pieces, sum(amount) AS amount, currency
+  FROM v_delivery_line
+  WHERE status = 'accepted' AND gone = 0
+    AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+  GROUP BY style_no, style_name, brand_name, currency
+)
+-- Rows of one style, of several currencies, stand together.
+ORDER BY sum(pieces) OVER (PARTITION BY style_no) DESC, style_no, pieces DESC, currency
 LIMIT :top;

@@ -1,8 +1,8 @@
 /*
 title: How much of what was ordered has been shipped
 about: >-
-  Of orders that are completed (nothing more follows), by when they were ordered; what has no style
-  counts too. Complete: orders of which every piece was shipped.
+  Of orders that are completed (nothing more follows), by when they were ordered; a month is
+  YYYY-MM. Complete: orders of which every piece was shipped.
 params:
   since: { type: time, about: ordered after this; its whole day counts, default: 90d }
   by:
@@ -45,12 +45,13 @@ WITH part AS (
     AND o.completed = 1 AND o.status <> 'canceled' AND o.deleted_at IS NULL
   GROUP BY 1, 2
 )
-SELECT name, iif(:by = 'customer', max(company), NULL) AS company, count(*) AS orders,
+SELECT iif(:by = 'customer', name || coalesce(' ' || nullif(max(company), ''), ''), name) AS name,
+  count(*) AS orders,
   sum(shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
   sum(ordered - shipped) AS missing,
   round(100.0 * sum(shipped) / nullif(sum(ordered), 0), 1) AS fill_percent,
   round(100.0 * sum(shipped = ordered) / count(*), 1) AS complete_percent
 FROM part
-GROUP BY name
-ORDER BY iif(:by = 'month', name, NULL), fill_percent, name
+GROUP BY part.name
+ORDER BY iif(:by = 'month', part.name, NULL), fill_percent, part.name
 LIMIT 1000;

@@ -7,7 +7,7 @@ formats:
   deliveries: count
   pieces: count
   amount: amount
-  without_amount: count
+  unpriced: count
 empty: Nothing is held.
 */
 SELECT
@@ -17,7 +17,7 @@ SELECT
       WHERE n.decision_id = e.decision_id),
     iif(decided_by = 'daemon', '(no rule)', '(a person)')) AS held_by,
   count(*) AS deliveries, sum(pieces) AS pieces, round(sum(amount), 2) AS amount, currency,
-  count(*) - count(amount) AS without_amount, max(age_hours) AS longest_hours
+  count(*) - count(amount) AS unpriced, max(age_hours) AS longest_hours
 FROM v_held_delivery
 JOIN evaluation e USING (order_delivery_id)
 GROUP BY 1, 2, currency

@@ -1,13 +1,13 @@
 /*
 title: From packed to decided, confirmed and shipped, by day and rule
 about: >-
-  Half of the deliveries were at least as fast as p50, 95 of 100 as p95. Decided: from packed to the
-  decision that accepted it; confirmed: from there until the service had it; shipped: from there to
-  the first tracking number, as far as the change feed tells. By the day of packing (UTC). A decision
+  Half of the deliveries were at least as fast as p50, 95 of 100 as p95. Decided: minutes from packed
+  to the decision that accepted it; confirmed: minutes from there until the service had it; shipped:
+  hours from there to the first tracking number, as far as the change feed tells. By the day of packing (UTC). A decision
   of several rules counts for each.
 params:
   since: { type: time, about: packed after this; its whole day counts, default: 28d }
-chart: { kind: line, x: day, y: decided_p95_minutes, series: rule }
+chart: { kind: line, x: day, y: decided_p95, series: rule }
 formats:
   day: date
   deliveries: count
@@ -50,18 +50,12 @@ WITH accepted AS (
   WINDOW set_of AS (PARTITION BY day, rule, step)
 )
 SELECT day, rule, max(iif(step = 1, many, 0)) AS deliveries,
-  round(max(iif(step = 1 AND place = (many + 1) / 2, ms, NULL)) / 60000.0, 2)
-    AS decided_p50_minutes,
-  round(max(iif(step = 1 AND place = (95 * many + 99) / 100, ms, NULL)) / 60000.0, 2)
-    AS decided_p95_minutes,
-  round(max(iif(step = 2 AND place = (many + 1) / 2, ms, NULL)) / 60000.0, 2)
-    AS confirmed_p50_minutes,
-  round(max(iif(step = 2 AND place = (95 * many + 99) / 100, ms, NULL)) / 60000.0, 2)
-    AS confirmed_p95_minutes,
-  round(max(iif(step = 3 AND place = (many + 1) / 2, ms, NULL)) / 3600000.0, 2)
-    AS shipped_p50_hours,
-  round(max(iif(step = 3 AND place = (95 * many + 99) / 100, ms, NULL)) / 3600000.0, 2)
-    AS shipped_p95_hours
+  round(max(iif(step = 1 AND place = (many + 1) / 2, ms, NULL)) / 60000.0, 2) AS decided_p50,
+  round(max(iif(step = 1 AND place = (95 * many + 99) / 100, ms, NULL)) / 60000.0, 2) AS decided_p95,
+  round(max(iif(step = 2 AND place = (many + 1) / 2, ms, NULL)) / 60000.0, 2) AS confirmed_p50,
+  round(max(iif(step = 2 AND place = (95 * many + 99) / 100, ms, NULL)) / 60000.0, 2) AS confirmed_p95,
+  round(max(iif(step = 3 AND place = (many + 1) / 2, ms, NULL)) / 3600000.0, 2) AS shipped_p50,
+  round(max(iif(step = 3 AND place = (95 * many + 99) / 100, ms, NULL)) / 3600000.0, 2) AS shipped_p95
 FROM ranked
 GROUP BY day, rule
 ORDER BY day, rule;

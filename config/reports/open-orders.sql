@@ -1,6 +1,8 @@
 /*
 title: Open orders by customer
-about: From stock and ahead; what of each is not delivered yet. Each currency has its own row.
+about: >-
+  From stock and ahead; what of each is not delivered yet. Each currency has its
+  own row; unpriced: orders whose amount is not known.
 totals: [orders, pieces, amount]
 chart: { kind: bar, x: company, y: pieces }
 formats:
@@ -9,15 +11,19 @@ formats:
   orders: count
   pieces: count
   amount: amount
-  without_amount: count
+  unpriced: count
   oldest: date
 empty: No order is open.
 */
-SELECT account_no, max(company) AS company, count(*) AS orders, sum(open_pieces) AS pieces,
-  round(sum(open_amount), 2) AS amount, currency, count(*) - count(open_amount) AS without_amount,
-  min(ordered_at) AS oldest
-FROM v_order
-WHERE completed = 0 AND status <> 'canceled' AND gone = 0
-GROUP BY account_no, currency
-ORDER BY pieces DESC, account_no, currency
+SELECT account_no, company, orders, pieces, amount, currency, unpriced, oldest
+FROM (
+  SELECT account_no, max(company) AS company, count(*) AS orders, sum(open_pieces) AS pieces,
+    round(sum(open_amount), 2) AS amount, currency, count(*) - count(open_amount) AS unpriced,
+    min(ordered_at) AS oldest
+  FROM v_order
+  WHERE completed = 0 AND status <> 'canceled' AND gone = 0
+  GROUP BY account_no, currency
+)
+-- Rows of one company stand together.
+ORDER BY sum(pieces) OVER (PARTITION BY company) DESC, company, account_no, currency
 LIMIT 1000;

@@ -10,7 +10,7 @@ params:
     about: what makes a row
     choices: [window, customer, country, brand, style]
     default: window
-totals: [ordered, shipped, open, amount, open_amount, lines_without_price]
+totals: [ordered, shipped, open, amount, open_amount, unpriced]
 chart: { kind: stacked, x: season_name, y: [shipped, open] }
 formats:
   orders: count
@@ -20,7 +20,7 @@ formats:
   shipped_percent: percent
   amount: amount
   open_amount: amount
-  lines_without_price: count
+  unpriced: count
 empty: There are no pre-orders.
 */
 WITH line AS (
@@ -61,15 +61,15 @@ WITH line AS (
     count(DISTINCT order_id) AS orders, sum(quantity) AS ordered, sum(shipped) AS shipped,
     sum(open) AS open, sum(quantity * price) / 10000.0 AS amount,
     sum(open * price) / 10000.0 AS open_amount, currency,
-    sum(price IS NULL) AS lines_without_price
+    sum(price IS NULL) AS unpriced
   FROM told
   GROUP BY season_name, delivery_name, name, currency
 )
-SELECT b.season_name, b.delivery_name, s.from_day, b.name,
-  iif(:by = 'customer', nullif(b.company, ''), NULL) AS company,
+SELECT b.season_name, b.delivery_name, s.from_day,
+  iif(:by = 'customer', b.name || coalesce(' ' || nullif(b.company, ''), ''), b.name) AS name,
   b.orders, b.ordered, b.shipped, b.open,
   round(100.0 * b.shipped / nullif(b.ordered, 0), 1) AS shipped_percent,
-  b.amount, b.open_amount, b.currency, b.lines_without_price
+  b.amount, b.open_amount, b.currency, b.unpriced
 FROM book b
 LEFT JOIN (
   SELECT season_name, delivery_name, min(from_day) AS from_day, min(place) AS place

@@ -13,7 +13,7 @@ formats:
   pieces: count
   restocked: count
   amount: amount
-  without_amount: count
+  unpriced: count
 empty: Nothing came back in this time.
 */
 WITH line AS (
@@ -35,7 +35,7 @@ WITH line AS (
 SELECT style_no, nullif(style_name, '') AS style_name, nullif(size, '') AS size,
   coalesce(reason, '(none)') AS reason, count(DISTINCT order_refund_id) AS refunds,
   sum(pieces) AS pieces, sum(restocked) AS restocked, sum(pieces * price) / 10000.0 AS amount,
-  currency, sum(pieces * price IS NULL) AS without_amount
+  currency, sum(pieces * price IS NULL) AS unpriced
 FROM line
 WHERE :style IN ('', style_no)
 GROUP BY style_no, style_name, size, reason, currency

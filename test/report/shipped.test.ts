@@ -196,7 +196,7 @@ describe('an everyday question', () => {
   });
 
   it('for what is oversold has the negative ends of ats', async () => {
-    const rows = await reported('ats', { below: '0' });
+    const rows = await reported('ats', { show: 'oversold' });
     const names = ['style_no', 'color_name', 'size', 'season_name'];
     const ends = Map.groupBy(rows, (row) => JSON.stringify(pick([row], ...names)[0]));
     const missing = [...ends].map(([key, all]) => [
@@ -232,6 +232,45 @@ describe('an everyday question', () => {
     const gone = JSON.stringify(['black', 'M', null, null, -3]);
     const rows = pick(await reported('ats', { style: 'S-1' }), ...names);
     expect(sorted(rows)).toEqual([...told, gone].sort());
+  });
+});
+
+describe('other reports', () => {
+  it('say of the same weeks what people work out by hand', async () => {
+    const { path } = await temporaryStore();
+    const database = new Database(path);
+    insertSeasonOfTrade(database, systemClock().now());
+    const ask = (name: string, given: Given = {}) => {
+      const { sql: text, values } = queryOf(name, given);
+      return database.prepare<[typeof values], Row>(text).all(values);
+    };
+    expect(ask('fill-rate').map((row) => Object.values(row))).toEqual([
+      ['A-2 Shop A-2', 1, 0, 4, 3, 1, 75, 0],
+    ]);
+    const prices = ['style_no', 'pieces', 'list_price', 'difference_percent', 'amount', 'currency'];
+    // Nothing is compared across currencies, and a season's list comes before that of the stock.
+    expect(pick(ask('price-differences', { percent: '0' }), ...prices)).toEqual([
+      ['S-2', 3, 60, -33.3, -60, 'EUR'],
+      ['S-2', 4, 60, -0.8, -2, 'EUR'],
+    ]);
+    expect(pick(ask('price-differences'), 'amount')).toEqual([[-60]]);
+    const back = ['style_no', 'size', 'reason', 'refunds', 'pieces', 'restocked', 'amount'];
+    expect(pick(ask('returns'), ...back)).toEqual([['S-1', 'S', 'return/credit', 1, 1, 1, 100]]);
+    const ages = ['not_sold_for', 'name', 'pieces', 'wholesale_value', 'currency'];
+    expect(pick(ask('stock-ageing'), ...ages)).toEqual([
+      ['under 30 days', 'Nord', 12, 720, 'EUR'],
+      ['under 30 days', 'Fold', 5, 500, 'DKK'],
+      ['30 to 90 days', 'Fold', 13, 1300, 'DKK'],
+      ['30 to 90 days', 'Nord', 3, 180, 'EUR'],
+    ]);
+    const agreed = sums(ask('agreement'), ['decided_by', 'became'], 'deliveries');
+    expect(agreed).toEqual([['the rules', 'accepted', 4]]);
+    const only = (name: string) => pick(ask('customers', { only: name }), 'account_no').flat();
+    expect([only('open').sort(), only('held').sort()]).toEqual([
+      ['A-1', 'A-2', 'A-3'],
+      ['A-1', 'A-2'],
+    ]);
+    database.close();
   });
 });
 
