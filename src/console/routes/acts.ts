@@ -129,7 +129,8 @@ function installBulkAct(
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
     const { owners } = await rulesShown();
-    const found = await selectForReview(db, filterOf(select.filter, clock.now(), owners));
+    const filter = filterOf(select.filter, clock.now(), owners, signedIn(request));
+    const found = await selectForReview(db, filter);
     if (found.count !== expect.count || found.digest !== expect.digest) {
       const message =
         `nothing was done: ${found.count} deliveries fit the filter now, ` +
