@@ -128,6 +128,9 @@ export type Question =
       readonly password: string;
       readonly address: string | null;
     }
+  /** Somebody whom the authenticating proxy names. */
+  | { readonly ask: 'proxied'; readonly name: string; readonly address: string | null }
+  | { readonly ask: 'ways' }
   | { readonly ask: 'touch'; readonly sessionId: number }
   | { readonly ask: 'signOut'; readonly by: Asker; readonly everywhere: boolean }
   | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish };
