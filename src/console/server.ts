@@ -13,7 +13,13 @@ import { ROLES } from './access/roles.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
 import type { Refusal } from './acts.ts';
 import { installAssets } from './assets.ts';
-import { askFor, type ConsoleDeps, type ConsoleSettings, LIVE_PATH, RefusedHere } from './context.ts';
+import {
+  askFor,
+  type ConsoleDeps,
+  type ConsoleSettings,
+  LIVE_PATH,
+  RefusedHere,
+} from './context.ts';
 import { noticePage } from './pages/frame.ts';
 import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';

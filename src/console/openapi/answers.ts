@@ -99,9 +99,7 @@ const statusSchema = z
     openIncidents: z.int(),
     incidents: counts.meta({ description: 'Open ones by kind' }),
     causes: z.array(z.strictObject({ says: z.string(), advice: z.string() })),
-    failingWorkers: z.array(
-      z.strictObject({ worker: z.string(), since: time, error: z.string() }),
-    ),
+    failingWorkers: z.array(z.strictObject({ worker: z.string(), since: time, error: z.string() })),
     holdsOverdue: z.int(),
     rejectsWaiting: z.int(),
     paused: z.array(z.strictObject(pauseMembers)),

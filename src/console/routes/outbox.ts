@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { Db } from '../../store/store.ts';
 import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/listing.ts';
+import type { Db } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import type { Session } from '../access/sessions.ts';
 import { signedIn } from '../context.ts';
@@ -14,7 +14,7 @@ import { documentsOf, privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, sendCsv } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
-const outboxQuery = z.object({
+export const outboxQuery = z.object({
   kind: z
     .enum(['', ...OUTBOX_KINDS])
     .optional()
@@ -107,7 +107,9 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   app.get('/outbox/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
-    const card = /^\d{1,15}$/.test(name) ? await cardFor(signedIn(request), db, Number(name)) : undefined;
+    const card = /^\d{1,15}$/.test(name)
+      ? await cardFor(signedIn(request), db, Number(name))
+      : undefined;
     if (!card) {
       const hint = 'the list of pushes is at /outbox';
       throw new RefusedError('outbox.unknown', `there is no push ${name}`, { hint });

@@ -109,7 +109,8 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   const view = await viewFor(context, request, name);
   const { orderDeliveryId, deliveryNo } = view.card;
   if (twin === 'json') return reply.send(isoTimes(view));
-  if (twin === 'csv') return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));
+  if (twin === 'csv')
+    return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
   const cli = `selvedge deliveries explain ${orderDeliveryId}`;
   const title = `Delivery ${deliveryNo ?? orderDeliveryId}`;
