@@ -11,7 +11,7 @@ import { signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
 import { documentsOf, privateOfOrders } from '../read/private.ts';
-import { isoTime, isoTimes, sendCsv } from '../show.ts';
+import { isoTime, isoTimes, localeOf, sendCsv } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
 export const outboxQuery = z.object({
@@ -49,6 +49,21 @@ async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly Outbox
   return rows.map((row) =>
     maskPrivate(row, [documents.get(row.outboxId), orders.get(row.orderId ?? 0)]),
   );
+}
+
+/** The command line that shows the same; words of a person are quoted for a shell. */
+function listCommand(query: URLSearchParams): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const option = (name: string) => {
+    const value = query.get(name);
+    return value === null ? [] : [`--${name} ${/^[\w.-]+$/.test(value) ? value : quoted(value)}`];
+  };
+  const flags = [
+    ...(query.get('attention') === '1' ? ['--needs-attention'] : []),
+    ...(query.get('open') === '1' ? ['--open'] : []),
+  ];
+  const options = ['kind', 'state', 'reference'].flatMap(option);
+  return ['selvedge outbox list', ...options, ...flags].join(' ');
 }
 
 async function cardFor({ seesAddresses }: Session, db: Db, outboxId: number) {
@@ -99,9 +114,10 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   });
   app.get('/outbox', async (request, reply) => {
     const page = await outboxOf(request);
-    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES };
-    const view = { ...page, ...lists, query: parametersOf(request), now: clock.now() };
-    const head = { title: 'Outbox', tab: '/outbox', cli: 'selvedge outbox list' } as const;
+    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES, locale: localeOf(request) };
+    const query = parametersOf(request);
+    const view = { ...page, ...lists, query, now: clock.now() };
+    const head = { title: 'Outbox', tab: '/outbox', cli: listCommand(query) } as const;
     return show(request, reply, head, outboxPage(view));
   });
   app.get('/outbox/:id', async (request, reply) => {

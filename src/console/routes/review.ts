@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   BULK_MAX,
   listForReview,
+  type ReviewFilter,
   type ReviewPage,
   type ReviewRow,
   reviewFacets,
@@ -20,7 +21,7 @@ import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
 import { type DeliveryView, deliveryView } from '../read/delivery.ts';
 import { privateOfOrders } from '../read/private.ts';
-import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
+import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
 function reviewJson(row: ReviewRow) {
@@ -80,6 +81,16 @@ async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest
   return { filter, sort, descending, page };
 }
 
+/** Options of the command that lists the same; undecided ones are among the pending. */
+const FLAGS: Readonly<Record<ReviewFilter['shown'], string>> = {
+  held: '--held',
+  undecided: '--pending',
+  pending: '--pending',
+  accepted: '--accepted',
+  rejected: '--rejected',
+  canceled: '--canceled',
+};
+
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { deps, rulesShown, show, cardContext } = context;
   const { db, clock } = deps;
@@ -98,8 +109,10 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
           await viewFor(context, request, `id:${opened}`),
           await cardContext(request, request.url),
         );
-  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open };
-  const head = { title: 'Review', tab: '/review', cli: 'selvedge deliveries list --held' } as const;
+  const locale = localeOf(request);
+  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open, locale };
+  const cli = `selvedge deliveries list ${FLAGS[filter.shown]}`;
+  const head = { title: 'Review', tab: '/review', cli } as const;
   return show(request, reply, head, reviewPage({ ...view, now: clock.now() }));
 }
 
@@ -112,9 +125,15 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   if (twin === 'csv')
     return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
+  const locale = localeOf(request);
   const cli = `selvedge deliveries explain ${orderDeliveryId}`;
   const title = `Delivery ${deliveryNo ?? orderDeliveryId}`;
-  return context.show(request, reply, { title, tab: '/review', cli }, deliveryPage(view, card));
+  return context.show(
+    request,
+    reply,
+    { title, tab: '/review', cli },
+    deliveryPage(view, card, locale),
+  );
 }
 
 function linesTable({ grid }: DeliveryView): Table {
