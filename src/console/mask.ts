@@ -64,7 +64,7 @@ function privateIn(value: unknown, into: Set<string>): void {
 }
 
 function literal(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
 /** Finds these texts as whole words; undefined: there are none. */
@@ -94,6 +94,10 @@ function blanked(value: unknown): unknown {
   return typeof value === 'string' || typeof value === 'number' ? MASK : value;
 }
 
+function isPlain(member: unknown): boolean {
+  return Array.isArray(member) ? member.every(isPlain) : !isJsonObject(member);
+}
+
 function masked(value: unknown, finder: RegExp | undefined): unknown {
   if (typeof value === 'string') return maskedText(value, finder);
   if (Array.isArray(value)) return value.map((item) => masked(item, finder));
@@ -102,7 +106,7 @@ function masked(value: unknown, finder: RegExp | undefined): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (isPrivate(name, member) || (isFact && name === 'value')) return [name, blanked(member)];
-      return [name, KEPT.test(name) && !isJsonObject(member) ? member : masked(member, finder)];
+      return [name, KEPT.test(name) && isPlain(member) ? member : masked(member, finder)];
     }),
   );
 }
