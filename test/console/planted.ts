@@ -34,6 +34,11 @@ rules:
     owner: sales
     when:
       - delivery.quantity > 0
+  - id: hold-named
+    title: Somebody knows the customer
+    action: hold
+    mode: live
+    when:
       - order.city != "" && order.company != "" && order.comment != ""
     message: '{{order.company}} in {{order.city}} ({{order.zip}}) says {{order.comment}}'
 `;
@@ -62,7 +67,7 @@ async function plantPush({ daemon }: ConsoleHouse, orderId: number): Promise<num
       .insertInto('outbox')
       .values({
         ...{ kind: 'order', ordering_key: 'planted', reference: `${MARK} PO-1`, body },
-        ...{ body_hash: '', state: 'in_doubt', due_at: 8e15, created_at: 1, in_doubt_since: 1 },
+        ...{ body_hash: '', state: 'in_doubt', due_at: 4e12, created_at: 1, in_doubt_since: 1 },
         ...{ cause: `${MARK} test`, attempts: 1, order_id: orderId },
         ...{ last_error: QUOTE, blocked_reason: QUOTE },
         problems: JSON.stringify([{ path: MARK, message: QUOTE, severity: 'error' }]),
@@ -153,7 +158,8 @@ async function plantArticles({ daemon }: ConsoleHouse, delivery: number): Promis
 }
 
 export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
-  const house = await startConsole({ held: 0, rules: RULES, ...(atEnd && { atEnd }) });
+  const settings = [{ path: 'outbox.quietTime', value: '0s' }];
+  const house = await startConsole({ held: 0, rules: RULES, settings, ...(atEnd && { atEnd }) });
   const { world } = house.reference;
   const orderId = world.book.orders.nextId();
   const { comment, ...texts } = PRIVATE;
