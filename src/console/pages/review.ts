@@ -79,7 +79,9 @@ function filters({ facets, query, rules }: ReviewView): Html {
 <input id="f-${name}" name="${name}" type="${type}" value="${query.get(name) ?? ''}"${
       type === 'number' && html` min="0" step="any"`
     }></div>`;
-  const set = [...query.keys()].filter((name) => !PLACE.has(name)).length;
+  const set = [...query].filter(
+    ([name, value]) => !PLACE.has(name) && !(name === 'shown' && value === 'held'),
+  ).length;
   return html`<details class="fold"><summary>Filter${set > 0 && ` (${set} set)`}</summary>
 <form class="filters" method="get" action="/review" role="search" aria-label="Filter deliveries">
 <div><label for="f-shown">Show</label><select id="f-shown" name="shown">${SHOWN.map(
