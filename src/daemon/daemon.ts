@@ -301,9 +301,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { causes, keeper, meters, tellers, routes, renewer } = cared;
   const fronts = createFronts(config, {
     ...common,
-    rules,
-    decisions,
-    outbox,
+    ...{ rules, decisions, outbox },
     groups: [...routes, sync.routes, inbox.routes, ...erp.groups],
     onListening: listening.resolve,
   });

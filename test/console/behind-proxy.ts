@@ -11,7 +11,7 @@ import { temporaryStore } from '../support/store.ts';
 
 export const PROXY_SECRET = 'a-secret-of-the-proxy-alone';
 
-/** What a proxy sends that signs people in. */
+/** Headers of a proxy that signs people in. */
 export const PROXY: ProxySettings = {
   userHeader: 'x-forwarded-email',
   secretHeader: 'x-selvedge-proxy-secret',

@@ -136,7 +136,7 @@ describe('the read API', () => {
     expect(text).toContain(`"'=HYPERLINK(""http://evil.example"",""pay"")"`);
   });
 
-  it('writes CSV as RFC 4180 to programs, and as spreadsheets of a place read it to people', async () => {
+  it('writes CSV as RFC 4180 to programs, and for their spreadsheets to people', async () => {
     const house = await startConsole({ held: 1 });
     const { db } = house.daemon.store;
     await db.updateTable('delivery_line').set({ price: 199_500, fulfilled_quantity: 1 }).execute();

@@ -205,13 +205,14 @@ ${
 }
 
 export function reviewPage(view: ReviewView): Html {
-  const { facets, page, open } = view;
+  const { facets, page, open, locale } = view;
+  const csv = withQuery('/review.csv', view.query, { open: '', after: '', locale });
   return html`<h1>Review</h1>
 ${filters(view)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys
-<a href="${withQuery('/review.csv', view.query, { open: '', after: '', locale: view.locale })}">CSV</a></p>
+<a href="${csv}">CSV</a></p>
 ${bulkForm(view)}
 <div class="columns"><div id="list">${list(view)}</div>
 <div id="detail">${open ?? html`<p class="empty">Choose a delivery.</p>`}</div></div>`;
