@@ -126,6 +126,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       reject: async () => (await import('./deliveries/act.ts')).deliveriesReject,
       hold: async () => (await import('./deliveries/act.ts')).deliveriesHold,
       release: async () => (await import('./deliveries/act.ts')).deliveriesRelease,
+      undo: async () => (await import('./deliveries/act.ts')).deliveriesUndo,
+      note: async () => (await import('./deliveries/act.ts')).deliveriesNote,
     },
   },
   {
