@@ -91,7 +91,7 @@ const COMMANDS: readonly LoneCommand[] = [
     load: async () => (await import('./ops/pause.ts')).resume,
   },
   {
-    usage: 'completion <shell>',
+    usage: 'completion <shell> [what]',
     showsAll: true,
     summary: 'print a completion script for the shell',
     load: async () => (await import('./self/completion.ts')).completion,
@@ -278,7 +278,9 @@ export async function commandsFor(
   context: CliContext,
 ): Promise<Command[]> {
   const create = async (load: Load) => (await load())(context);
-  const isAll = COMMANDS.some((entry) => entry.showsAll && nameOf(entry) === first);
+  // A person waits at a prompt for the names, which need no other command.
+  const isAll =
+    second !== 'names' && COMMANDS.some((entry) => entry.showsAll && nameOf(entry) === first);
   const commands = COMMANDS.map((entry) =>
     isAll || nameOf(entry) === first ? create(entry.load) : outlineOf(entry),
   );

@@ -4,18 +4,27 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+  type TestContext,
+} from 'vitest';
 import type { Role } from '../../src/console/access/roles.ts';
 import type { Reference } from '../../src/reference/reference.ts';
-import { heldIds, HOLD_ALL, holdMore } from '../console/support.ts';
+import { HOLD_ALL, heldIds, holdMore } from '../console/support.ts';
 import { CERTIFICATE, KEY } from '../fixtures/certificate.ts';
 import { startTestReference, until } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { type AtEnd, temporaryFolder } from '../support/store.ts';
 import { type CliHouse, startCliHouse } from './house.ts';
 import { type CliRun, selvedge } from './support.ts';
 
-const ends: (() => unknown)[] = [];
-const atEnd = (end: () => unknown) => void ends.unshift(end);
+const ends: Parameters<AtEnd>[0][] = [];
+const atEnd: AtEnd = (end) => void ends.unshift(end);
 
 let reference: Reference;
 let house: CliHouse;
@@ -44,8 +53,12 @@ beforeAll(async () => {
     tokens.set(role, stdout.trim());
   }
 });
+let last: TestContext | undefined;
+beforeEach((context) => {
+  last = context;
+});
 afterAll(async () => {
-  for (const end of ends) await end();
+  for (const end of ends) if (last) await end(last);
 });
 
 /** From elsewhere, with the token of this role. */
@@ -89,6 +102,16 @@ async function actorsOf(id: number): Promise<readonly string[]> {
   return rows.map(({ actor, action }) => `${actor} ${action}`);
 }
 
+/** A table without how long ago things were, and without the widths that follow from it. */
+function ageless(text: string): string {
+  return text.replaceAll(/\b\d+(?:ms|[smhd])\b/g, 'age').replaceAll(/(?:age|-| )+/g, ' ');
+}
+
+/** Programs do not see what customers write. */
+function uncommented(text: string): string {
+  return text.replace(/^comment .*\n/m, '').replace(/"comment": ".*"/, '"comment": null');
+}
+
 describe('reading over a URL', () => {
   it('shows the same deliveries, explanations and pushes as on the host of the daemon', async () => {
     const [first] = await hold(2);
@@ -118,7 +141,12 @@ describe('reading over a URL', () => {
     ]) {
       const there = await from('viewer', ...args);
       expect([args, there.code]).toEqual([args, 0]);
-      expect([args, there]).toEqual([args, await house.call(...args)]);
+      const here = await house.call(...args);
+      const isJson = args.includes('--json');
+      const [seen = '', known = ''] = [there, here]
+        .map(({ stdout }) => uncommented(stdout))
+        .map((text) => (isJson ? text : ageless(text)));
+      expect([args, seen, there.stderr]).toEqual([args, known, here.stderr]);
     }
   });
 
@@ -132,6 +160,23 @@ describe('reading over a URL', () => {
     const { stdout: json } = await from('viewer', 'status', '--json');
     const held = (await heldIds(house.daemon)).length;
     expect(JSON.parse(json)).toMatchObject({ daemon: { running: true }, held: { count: held } });
+  });
+
+  it('offers names for completion as on the host', async () => {
+    await hold(1);
+    const ids = (await heldIds(house.daemon)).toReversed();
+    const names = (what: string, call = house.call) => call('completion', 'names', what);
+    const there: CliHouse['call'] = (...args) => from('viewer', ...args);
+    for (const call of [house.call, there]) {
+      const { stdout } = await names('deliveries', call);
+      expect(stdout.trim().split('\n').map(Number).toSorted()).toEqual(ids.toSorted());
+      expect((await names('streams', call)).stdout).toContain('ordersFull\n');
+    }
+    expect((await names('rules')).stdout).toBe('hold-all\nhold-large\n');
+    expect((await names('reports')).stdout).toContain('incidents\n');
+    const open = await names('outbox');
+    expect(open).toEqual(await names('outbox', there));
+    expect(await house.call('completion', 'names')).toMatchObject({ code: 2 });
   });
 
   it('filters, sorts and goes on like the list on the host', async () => {

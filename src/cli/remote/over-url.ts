@@ -24,7 +24,7 @@ const OVER_URL = [
   'outbox retry',
   'outbox cancel',
   'outbox resolve',
-  'complete',
+  'completion',
 ];
 
 function wordsOf(command: Command): string {
