@@ -15,7 +15,7 @@ const NOTHING = /^[-?]?$/;
 
 /** Characters that take two columns: of East Asia, and pictures. */
 const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+  /\p{Script=Han}|\p{Script=Kana}|\p{Script=Hira}|\p{Script=Hang}|\p{Emoji_Presentation}/u;
 /** Characters that take none: accents of their own, and joiners. */
 const NARROWEST = /[\p{Mn}\p{Me}\u200b-\u200d]/u;
 

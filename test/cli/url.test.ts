@@ -113,7 +113,7 @@ function uncommented(text: string): string {
 }
 
 describe('reading over a URL', () => {
-  it('shows the same deliveries, explanations and pushes as on the host of the daemon', async () => {
+  it('shows the same deliveries, reasons and pushes as on the host of the daemon', async () => {
     const [first] = await hold(2);
     const id = String(first?.orderDeliveryId);
     await house.call('deliveries', 'accept', id, '--reason', 'paid');

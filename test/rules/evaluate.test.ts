@@ -275,9 +275,12 @@ describe('an evaluation', () => {
     );
   });
 
-  it('folds rules that were nowhere near, and shows the one condition that a rule missed by', () => {
-    const rule = (id: string, action: string, ...when: string[]) =>
-      `  - { id: ${id}, title: ${id}, action: ${action}, mode: live, when: [${when.map((one) => `'${one}'`).join(', ')}] }\n`;
+  it('folds rules that were not near, and shows the one condition that a rule missed by', () => {
+    const rule = (id: string, action: string, ...when: string[]) => {
+      const conditions = when.map((one) => `'${one}'`).join(', ');
+      const what = `action: ${action}, mode: live, when: [${conditions}]`;
+      return `  - { id: ${id}, title: ${id}, ${what} }\n`;
+    };
     const text = [
       'rules:\n',
       rule('far', 'accept', 'delivery.quantity > 99', 'order.country == "SE"'),

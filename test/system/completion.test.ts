@@ -25,13 +25,13 @@ async function scriptOfBash(): Promise<string> {
 describe('selvedge completion', () => {
   it('offers commands, options and their choices in bash', async () => {
     const script = await scriptOfBash();
-    const after = (...typed: string[]) => offered(script, 'selvedge', ...typed);
-    expect(after('confi')).toEqual(['config']);
-    expect(after('config', 's')).toEqual(['show']);
-    expect(after('report', 'run', '--fo')).toEqual(['--format']);
-    expect(after('report', 'run', '--format', '')).toEqual(['table', 'csv', 'json', 'ndjson']);
-    expect(after('completion', 'f')).toEqual(['fish']);
-    expect(after('deliveries', 'list', '--url', 'https://x:1', '--tok')).toEqual(['--token-file']);
+    const offers = (...typed: string[]) => offered(script, 'selvedge', ...typed);
+    expect(offers('confi')).toEqual(['config']);
+    expect(offers('config', 's')).toEqual(['show']);
+    expect(offers('report', 'run', '--fo')).toEqual(['--format']);
+    expect(offers('report', 'run', '--format', '')).toEqual(['table', 'csv', 'json', 'ndjson']);
+    expect(offers('completion', 'f')).toEqual(['fish']);
+    expect(offers('deliveries', 'list', '--url', 'https://x:1', '--tok')).toEqual(['--token-file']);
   });
 
   it('asks the program itself in bash for reports and streams of the installation', async () => {

@@ -29,7 +29,7 @@ export function completion(context: CliContext): Command {
     .action(async (shell: Shell | typeof NAMES, what: Offer | undefined, _options, self) => {
       if ((shell === NAMES) !== (what !== undefined)) {
         throw new UsageError('completion.what', 'names take what they are of, a shell nothing', {
-          hint: `selvedge completion names <${OFFERS.join('|')}>`,
+          hint: `names, and one of ${OFFERS.join(', ')}`,
         });
       }
       if (what !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Deciding all deliveries that fit a filter, as long as they are those that a person saw. The set is
- * named by its count and digest, so that nothing is decided that came into it unseen; a refusal
+ * Deciding all deliveries that fit a filter, as long as they are those that a person saw. The set
+ * is named by its count and digest, so that nothing is decided that came into it unseen; a refusal
  * names what came and went.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
