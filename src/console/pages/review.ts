@@ -183,7 +183,7 @@ function list(view: ReviewView): Html {
     return html`<p class="empty">${
       query.size === 0
         ? 'Nothing waits for you: no delivery is held.'
-        : `No delivery that is ${shown} fits this filter.`
+        : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter.`
     }</p>`;
   }
   return html`<div class="table" tabindex="0" role="group" aria-label="Deliveries">
