@@ -6,10 +6,12 @@ import { styleText } from 'node:util';
 
 const GAP = '  ';
 /** Texts are not cut below this, however narrow the terminal is. */
-const TEXT_WIDTH_MIN = 8;
+const TEXT_WIDTH_MIN = 6;
 const CUT = '…';
 
 const NUMBER = /^-?\d[\d.,]*(?: [A-Z]{3})?$/;
+/** Numbers of documents and the like, which are of no use without their end. */
+const IDENTIFIER = /^(?=\S*\d)\S{1,16}$/;
 /** A cell that says that there is no value. */
 const NOTHING = /^[-?]?$/;
 
@@ -67,7 +69,7 @@ function cut(text: string, width: number): string {
 
 function colourOf(title: string, cell: string): Colour | undefined {
   if (!STATE_TITLES.has(title)) return undefined;
-  if (/needs attention|STALE|\(gone\)/.test(cell)) return 'red';
+  if (/needs attention|STALE|\(gone\)|, (?:refused|dead|in_doubt)/.test(cell)) return 'red';
   return STATES.get(/^\w+/.exec(cell)?.[0] ?? '');
 }
 
@@ -89,7 +91,8 @@ function columnOf(title: string, at: number, rows: readonly (readonly string[])[
   const cells = rows.map((row) => row[at] ?? '');
   const numeric = isNumeric(at, cells);
   const width = cells.reduce((most, cell) => Math.max(most, widthOf(cell)), widthOf(title));
-  const isWhole = numeric || at === 0;
+  const isWhole =
+    numeric || at === 0 || cells.every((cell) => IDENTIFIER.test(cell) || NOTHING.test(cell));
   const least = isWhole ? width : Math.min(width, Math.max(TEXT_WIDTH_MIN, widthOf(title)));
   return { title, numeric, width, least };
 }

@@ -99,12 +99,16 @@ export function explain(evaluation: Evaluation): string {
   return [...headLines(evaluation), ...[...deciding, ...others].flatMap(ruleLines)].join('\n');
 }
 
-/** The conditions that alone keep a rule from matching; none where more than one does. */
-function missedClauses({ value, clauses }: RuleResult): readonly ClauseResult[] {
+/**
+ * The condition that alone keeps a rule from matching. A hold of a single condition is not near
+ * because that one does not hold; an accept of one tells why it does not accept.
+ */
+function missedClauses({ action, value, clauses }: RuleResult): readonly ClauseResult[] {
   if (value === 'unknown') return clauses.filter((clause) => clause.value === 'unknown');
   const stopping = clauses.filter((clause) => clause.value === clause.negated);
   const unclear = clauses.some((clause) => clause.value === 'unknown');
-  return stopping.length === 1 && !unclear ? stopping : [];
+  const isNear = clauses.length > 1 || action === 'accept';
+  return stopping.length === 1 && isNear && !unclear ? stopping : [];
 }
 
 /**

@@ -288,6 +288,7 @@ describe('an evaluation', () => {
       rule('near', 'accept', 'delivery.quantity > 9', 'order.country == "SE"'),
       rule('unclear', 'accept', 'delivery.quantity > 9', 'customer.credit.overdue_days > 5'),
       rule('matching', 'accept', 'delivery.quantity > 9'),
+      rule('other', 'hold', 'order.country == "SE"'),
     ].join('');
     const decided = decide(text, { customer: null });
     expect(explainFolded(decided)).toBe(
@@ -306,7 +307,7 @@ describe('an evaluation', () => {
         '         customer.credit.overdue_days = ? (customer.credit is not known)',
         'matching (accept, live): matches',
         '     matching',
-        '1 other rule does not match (--all shows them)',
+        '2 other rules do not match (--all shows them)',
       ].join('\n'),
     );
     expect(explain(decided)).toContain('far (accept, live): does not match');

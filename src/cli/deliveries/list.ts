@@ -48,10 +48,45 @@ function orderOf({ sort, descending }: ListOptions, shown: Shown) {
     : { sort: 'number', descending: '1' };
 }
 
-const TITLES = [
-  ...['ID', 'NUMBER', 'CUSTOMER', 'COUNTRY', 'PIECES', 'VALUE', 'STATUS', 'AGE'],
-  ...['DECISION', 'UNTIL', 'PUSH', 'BY', 'REASON'],
+/** Columns that are left out where all rows say the same, or nothing. */
+interface Column {
+  readonly title: string;
+  readonly text: (row: ReviewRow, now: number) => string;
+  readonly isSpare?: (rows: readonly ReviewRow[]) => boolean;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'ID', text: ({ orderDeliveryId }) => String(orderDeliveryId) },
+  { title: 'NUMBER', text: ({ deliveryNo }) => deliveryNo ?? '' },
+  { title: 'CUSTOMER', text: ({ customer, accountNo }) => customer ?? accountNo ?? '?' },
+  { title: 'IN', text: ({ country }) => country ?? '?' },
+  { title: 'PCS', text: ({ pieces }) => (pieces === null ? '?' : String(pieces)) },
+  { title: 'VALUE', text: valueText },
+  { title: 'STATE', text: stateText, isSpare: (rows) => rows.every(isHeld) },
+  { title: 'AGE', text: ({ packedAt }, now) => formatDuration(Math.max(0, now - packedAt)) },
+  {
+    title: 'UNTIL',
+    text: untilText,
+    isSpare: (rows) => rows.every(({ deadline, overdue }) => deadline === null && !overdue),
+  },
+  { title: 'BY', text: byText },
+  { title: 'REASON', text: reasonText },
 ];
+
+function isHeld({ status, outcome, push }: ReviewRow): boolean {
+  return status === 'pending' && outcome === 'hold' && push === null;
+}
+
+/** The status; of what is pending the decision, and a push that has not got there. */
+function stateText({ status, outcome, push }: ReviewRow): string {
+  const state = status === 'pending' ? (outcome ?? status) : status;
+  return push === null || push === 'confirmed' ? state : `${state}, ${push}`;
+}
+
+function byText({ rules, decidedBy }: ReviewRow): string {
+  if (rules.length > 0) return rules.join(' ');
+  return decidedBy === null || decidedBy === 'daemon' ? '-' : decidedBy;
+}
 
 function valueText({ value, currency }: ReviewRow): string {
   if (value === null) return '?';
@@ -66,25 +101,6 @@ function untilText({ deadline, overdue }: ReviewRow, now: number): string {
 function reasonText({ reason, refusal, note }: ReviewRow): string {
   const text = refusal === null ? (reason ?? '') : `${refusal} (${reason})`;
   return note === null ? text : `${text} [note: ${note}]`;
-}
-
-function cells(row: ReviewRow, now: number): readonly string[] {
-  const { decidedBy, rules } = row;
-  return [
-    String(row.orderDeliveryId),
-    row.deliveryNo ?? '',
-    row.customer ?? row.accountNo ?? '?',
-    row.country ?? '?',
-    row.pieces === null ? '?' : String(row.pieces),
-    valueText(row),
-    row.status,
-    formatDuration(Math.max(0, now - row.packedAt)),
-    row.outcome ?? '-',
-    untilText(row, now),
-    row.push ?? '-',
-    rules.join(' ') || (decidedBy === 'daemon' ? '-' : (decidedBy ?? '-')),
-    reasonText(row),
-  ];
 }
 
 function tell({ output }: CliContext, found: FoundDeliveries, options: ListOptions): void {
@@ -102,9 +118,10 @@ function tell({ output }: CliContext, found: FoundDeliveries, options: ListOptio
     return;
   }
   const now = systemClock().now();
+  const columns = COLUMNS.filter(({ isSpare }) => rows.length === 0 || isSpare?.(rows) !== true);
   output.table(
-    TITLES,
-    rows.map((row) => cells(row, now)),
+    columns.map(({ title }) => title),
+    rows.map((row) => columns.map(({ text }) => text(row, now))),
   );
   if (described !== undefined) output.line(described);
 }
