@@ -35,14 +35,26 @@ export function isoTime(at: number | null): string | null {
 
 const TIME_MEMBER = /^(?:at|since)$|(?:At|Since)$/;
 
-/** Members that are points in time as {@link isoTime} writes them, in all of a value. */
-export function isoTimes(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(isoTimes);
+/** Members that have the words of others, in which nothing is ours to write otherwise. */
+const FOREIGN = new Set(['document', 'detail', 'shippingAddress', 'evaluation']);
+
+function withTimes(value: unknown, timeOf: (member: unknown) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => withTimes(one, timeOf));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      typeof member === 'number' && TIME_MEMBER.test(name) ? isoTime(member) : isoTimes(member),
-    ]),
+    Object.entries(value).map(([name, member]) => {
+      if (FOREIGN.has(name)) return [name, member];
+      return [name, TIME_MEMBER.test(name) ? timeOf(member) : withTimes(member, timeOf)];
+    }),
   );
+}
+
+/** Members that are points in time as {@link isoTime} writes them, in all of a value. */
+export function isoTimes(value: unknown): unknown {
+  return withTimes(value, (member) => (typeof member === 'number' ? isoTime(member) : member));
+}
+
+/** The same backwards: epoch milliseconds, as commands have them. */
+export function epochTimes(value: unknown): unknown {
+  return withTimes(value, (member) => (typeof member === 'string' ? Date.parse(member) : member));
 }

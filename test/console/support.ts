@@ -15,7 +15,7 @@ import {
 import type { AtEnd } from '../support/store.ts';
 
 /** Everything waits for a person. */
-const HOLD_ALL = `
+export const HOLD_ALL = `
 rules:
   - id: hold-all
     title: Somebody looks at each delivery
@@ -77,7 +77,10 @@ export async function startConsole({
 }
 
 /** Orders that are packed at once, until this many more are held. */
-export async function holdMore({ reference, daemon }: ConsoleHouse, count: number): Promise<void> {
+export async function holdMore(
+  { reference, daemon }: Pick<ConsoleHouse, 'reference' | 'daemon'>,
+  count: number,
+): Promise<void> {
   const { world } = reference;
   const before = await heldIds(daemon);
   for (let left = count; left > 0; left -= 1) {

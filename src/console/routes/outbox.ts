@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/listing.ts';
+import { listOutbox, showOutbox } from '../../outbox/review/listing.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { signedIn } from '../context.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
@@ -31,10 +31,6 @@ const outboxQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(100),
 });
 
-function outboxJson({ createdAt, dueAt, ...row }: OutboxRow) {
-  return { ...row, createdAt: isoTime(createdAt), dueAt: isoTime(dueAt) };
-}
-
 export function installOutbox(app: FastifyInstance, context: PageContext): void {
   const { deps, zoneOf, show } = context;
   const { db, clock } = deps;
@@ -51,7 +47,7 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   };
   app.get('/outbox.json', async (request) => {
     const { rows, next } = await outboxOf(request);
-    return { rows: rows.map(outboxJson), next };
+    return { rows: rows.map(isoTimes), next };
   });
   app.get('/outbox.csv', async (request, reply) => {
     const { rows } = await outboxOf(request);

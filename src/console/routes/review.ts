@@ -1,8 +1,7 @@
 /** The list that people decide by, and a delivery, with their twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { BULK_MAX } from '../../decisions/review/bulk.ts';
 import {
-  BULK_MAX,
-  listForReview,
   type ReviewPage,
   type ReviewRow,
   reviewFacets,
@@ -10,13 +9,13 @@ import {
 } from '../../decisions/review/listing.ts';
 import { mayDo } from '../access/roles.ts';
 import type { Session } from '../access/sessions.ts';
-import { LIST_MAX, reviewListQuery } from '../acts.ts';
+import { LIST_MAX } from '../acts.ts';
 import { signedIn } from '../context.ts';
-import { filterOf } from '../filter.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
-import { type DeliveryView, deliveryView } from '../read/delivery.ts';
+import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
+import { readReviewList } from '../read/list.ts';
 import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
@@ -61,13 +60,9 @@ async function viewFor(
   return masked(await deliveryView(deps.db, named, deps.clock.now()), signedIn(request));
 }
 
-async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
-  const asked = reviewListQuery.parse({ ...whole, ...Object(request.query) });
-  const { sort, descending, after, limit, ...query } = asked;
-  const { owners } = await rulesShown();
-  const filter = filterOf(query, deps.clock.now(), owners);
-  const place = { sort, descending, after, limit };
-  return { filter, sort, descending, page: await listForReview(deps.db, filter, place) };
+function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
+  const query = { ...whole, ...Object(request.query) };
+  return readReviewList(deps.db, rulesShown, deps.clock.now(), query);
 }
 
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -98,7 +93,10 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
   const view = await viewFor(context, request, name);
   const { orderDeliveryId, deliveryNo } = view.card;
-  if (twin === 'json') return reply.send(isoTimes(view));
+  if (twin === 'json') {
+    const counterfactuals = await counterfactualsIn(context.deps.db, view);
+    return reply.send(isoTimes({ ...view, counterfactuals }));
+  }
   if (twin === 'csv') return sendCsv(reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
   const cli = `selvedge deliveries explain ${orderDeliveryId}`;
