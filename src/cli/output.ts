@@ -12,7 +12,7 @@ type Style = Parameters<typeof styleText>[0];
 
 /** A stream of text such as `process.stdout`. */
 export interface TextSink {
-  write(text: string): unknown;
+  write(text: string | Uint8Array): unknown;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   readonly isTTY?: boolean | undefined;
   /** Width of a terminal, which changes with its window. */
@@ -24,6 +24,8 @@ export interface Output {
   line(text?: string): void;
   /** A line for programs: as it is, unless a person is watching. */
   data(text: string): void;
+  /** A file for programs, byte by byte; only for what holds no secret of the configuration. */
+  bytes(content: Uint8Array): void;
   /** A sequence of our own that steers the terminal. */
   control(sequence: string): void;
   /** A value as indented JSON: the whole result of a `--json` command. */
@@ -73,7 +75,7 @@ const READER_GONE = new Set<unknown>(['EPIPE', 'EIO']);
 function quietWriter(
   sink: TextSink,
   scrub: (text: string) => string,
-): { write(text: string): void; isClosed(): boolean } {
+): { write(text: string): void; bytes(content: Uint8Array): void; isClosed(): boolean } {
   let closed = false;
   sink.on?.('error', (error) => {
     if (!isJsonObject(error) || !READER_GONE.has(error.code)) throw error;
@@ -82,6 +84,9 @@ function quietWriter(
   return {
     write(text) {
       if (!closed) sink.write(scrub(text));
+    },
+    bytes(content) {
+      if (!closed) sink.write(content);
     },
     isClosed: () => closed,
   };
@@ -116,6 +121,7 @@ export function createOutput(
   return {
     line: (text = '') => out.write(`${shown(text)}\n`),
     data: (text) => out.write(`${stdout.isTTY === true ? shown(text) : text}\n`),
+    bytes: out.bytes,
     control: (sequence) => out.write(sequence),
     json: (value) => out.write(`${shown(JSON.stringify(value, null, 2))}\n`),
     table(titles, given) {
