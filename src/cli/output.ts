@@ -6,6 +6,7 @@
 import { styleText } from 'node:util';
 import { isJsonObject } from '../lib/json.ts';
 import { visible } from '../lib/strings.ts';
+import { tableLines } from './table.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -29,7 +30,7 @@ export interface Output {
   control(sequence: string): void;
   /** A value as indented JSON: the whole result of a `--json` command. */
   json(value: unknown): void;
-  /** Rows under their titles, columns aligned; the last column is never padded. */
+  /** Rows under their titles, columns aligned and, on a terminal, fitted to its width. */
   table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
   /** A remark for the person at the terminal, on standard error. */
   note(text: string): void;
@@ -125,17 +126,8 @@ export function createOutput(
     json: (value) => out.write(`${shown(JSON.stringify(value, null, 2))}\n`),
     table(titles, given) {
       const rows = given.map((row) => row.map((cell) => visible(cell)));
-      const widths = titles.map((title, column) =>
-        Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-      );
-      const lineOf = (cells: readonly string[]): string =>
-        cells
-          .map((cell, column) =>
-            column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
-          )
-          .join('  ');
-      out.write(`${style('bold', lineOf(titles))}\n`);
-      for (const row of rows) out.write(`${lineOf(row)}\n`);
+      const width = stdout.isTTY === true ? stdout.columns || DEFAULT_COLUMNS : undefined;
+      for (const line of tableLines(titles, rows, { width, isColoured })) out.write(`${line}\n`);
     },
     note(text) {
       remarks.write(`${eraseProgress()}${shown(text)}\n`);

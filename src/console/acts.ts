@@ -3,6 +3,7 @@
  * loop. Only the daemon writes; the actor is always the session, never a member of the request.
  */
 import { z } from 'zod';
+import { expectedSet } from '../decisions/review/bulk.ts';
 import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
 import { RELEASE_REASONS } from '../decisions/review/review.ts';
 import { PAUSE_TARGETS } from '../store/pauses.ts';
@@ -31,7 +32,10 @@ export const LIST_MAX = 10_000;
 
 /** The filter of the review list as it stands in an address. */
 export const reviewQuery = z.object({
-  shown: z.preprocess((text) => text || 'held', z.enum(SHOWN)),
+  shown: z
+    .enum(['', ...SHOWN])
+    .default('held')
+    .transform((shown) => shown || 'held'),
   rule: optionalText,
   owner: optionalText,
   country: optionalText,
@@ -50,20 +54,37 @@ export const reviewQuery = z.object({
 });
 
 export const reviewListQuery = reviewQuery.extend({
-  sort: z.preprocess((text) => text || 'waiting', z.enum(SORTS)),
+  sort: z
+    .enum(['', ...SORTS])
+    .default('waiting')
+    .transform((sort) => sort || 'waiting'),
   descending: z
     .enum(['', '0', '1'])
     .optional()
     .transform((flag) => flag === '1'),
-  after: optionalText,
+  /** Has a customer's name in it, as the order of the list wants it. */
+  after: z
+    .string()
+    .max(2_000)
+    .optional()
+    .transform((text) => text || undefined),
   limit: z.coerce.number().int().min(1).max(LIST_MAX).default(PAGE_ROWS),
 });
 
 export type ReviewQuery = z.output<typeof reviewQuery>;
 
-export const reviewAct = seen.extend({
-  reason,
+/** Choices of single actions, as the command line has them; pages leave them out. */
+const choices = {
   why: z.enum(RELEASE_REASONS).optional(),
+  /** For a release: the rules decide again. */
+  toRules: z.boolean().default(true),
+  /** For a hold: only where a reject waits. */
+  ifRejectWaits: z.boolean().optional(),
+};
+
+export const reviewAct = seen.extend({
+  ...choices,
+  reason,
   /** For a reject: the delivery number, typed. */
   confirmed: optionalText,
 });
@@ -72,15 +93,24 @@ const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
 /** Acts on all that fit the filter, if they are still those that the person saw. */
 export const bulkAct = z.object({
   action: z.enum(BULK_ACTIONS),
+  ...choices,
   reason,
-  why: z.enum(RELEASE_REASONS).optional(),
-  expect: z.object({ count: z.coerce.number().int().min(1), digest: z.string().max(64) }),
+  expect: expectedSet,
   /** For a reject: the delivery numbers, typed, with blanks between. */
   confirmed: optionalText,
+});
+
+/** The same as a program sends it: the filter beside what is expected of it. */
+export const bulkRequest = bulkAct.omit({ expect: true }).extend({
+  select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
 });
 export const noteAct = z.object({ text: z.string().trim().max(1_000) });
 export const undoAct = z.object({ decisionId: id });
 export const outboxAct = z.object({ reason });
+export const confirmAct = outboxAct.extend({
+  /** What the push made at the service; null where nothing is made. */
+  id: z.string().min(1).max(100).nullable(),
+});
 export const pauseAct = z.object({
   target: z.enum(PAUSE_TARGETS),
   name: z.string().max(100).default(''),
@@ -88,7 +118,7 @@ export const pauseAct = z.object({
 });
 
 type ReviewAct = z.output<typeof reviewAct>;
-type BulkAct = z.output<typeof bulkAct>;
+export type BulkAct = z.output<typeof bulkAct>;
 
 export type Wish =
   | {
@@ -111,6 +141,12 @@ export type Wish =
       readonly outboxId: number;
       readonly reason: string;
     }
+  | {
+      readonly do: 'confirm';
+      readonly outboxId: number;
+      readonly id: string | null;
+      readonly reason: string;
+    }
   | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>);
 
 /** Somebody who is signed in, with the address that the request came from. */
@@ -128,6 +164,9 @@ export type Question =
       readonly password: string;
       readonly address: string | null;
     }
+  /** Somebody whom the authenticating proxy names. */
+  | { readonly ask: 'proxied'; readonly name: string; readonly address: string | null }
+  | { readonly ask: 'ways' }
   | { readonly ask: 'touch'; readonly sessionId: number }
   | { readonly ask: 'signOut'; readonly by: Asker; readonly everywhere: boolean }
   | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish };

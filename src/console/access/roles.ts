@@ -16,6 +16,7 @@ const NEEDED = {
   'outbox.cancel': 'operator',
   'outbox.absent': 'approver',
   'outbox.noted': 'operator',
+  'outbox.confirmed': 'approver',
   pause: 'operator',
   resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;

@@ -4,16 +4,15 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { selectForReview } from '../../decisions/review/listing.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { selectExpected } from '../../decisions/review/bulk.ts';
 import {
   type Asker,
-  bulkAct,
+  bulkRequest,
+  confirmAct,
   noteAct,
   outboxAct,
   pauseAct,
   reviewAct,
-  reviewQuery,
   undoAct,
   type Wish,
 } from '../acts.ts';
@@ -21,11 +20,11 @@ import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { filterOf } from '../filter.ts';
 import type { ReadRules } from '../rules.ts';
-import { isForPeople } from '../show.ts';
+import { isForPeople, isoTimes } from '../show.ts';
 import { addressOf, forgetCookie } from './signing.ts';
 
-const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
-const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
+export const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
+export const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
 
 const deliveryParams = z.object({ id: z.coerce.number().int().min(1) });
 const formBack = z.object({ back: z.string().max(2_000).optional() });
@@ -51,13 +50,10 @@ function bulkBody(body: unknown): unknown {
   const filter = fields.flatMap(([name, value]) =>
     name.startsWith('filter.') ? [[name.slice('filter.'.length), value]] : [],
   );
-  const { count, digest, ...rest } = Object.fromEntries(fields);
-  return { ...rest, select: { filter: Object.fromEntries(filter), expect: { count, digest } } };
+  const { count, digest, asOf, ...rest } = Object.fromEntries(fields);
+  const expect = { count, digest, asOf };
+  return { ...rest, select: { filter: Object.fromEntries(filter), expect } };
 }
-
-const bulkRequest = bulkAct.omit({ expect: true }).extend({
-  select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
-});
 
 /** How a route hears who asks, has the daemon act, and answers. */
 interface Acting {
@@ -71,7 +67,7 @@ function answer(
   value: unknown,
   back: string,
 ): FastifyReply {
-  if (!isForPeople(request)) return reply.send(value);
+  if (!isForPeople(request)) return reply.send(isoTimes(value));
   return reply.code(303).header('location', back).send();
 }
 
@@ -129,13 +125,9 @@ function installBulkAct(
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
     const { owners } = await rulesShown();
-    const found = await selectForReview(db, filterOf(select.filter, clock.now(), owners));
-    if (found.count !== expect.count || found.digest !== expect.digest) {
-      const message =
-        `nothing was done: ${found.count} deliveries fit the filter now, ` +
-        `${expect.count} did when you looked, and they are not the same`;
-      throw new RefusedError('console.changed', message, { hint: 'look at the list again' });
-    }
+    const now = clock.now();
+    const filter = filterOf(select.filter, now, owners, signedIn(request));
+    const found = await selectExpected(db, filter, expect, now);
     const wish = { do: 'bulk', act: { ...rest, expect }, deliveries: found.deliveries } as const;
     const value = await act(request, wish);
     return answer(request, reply, value, backTo('/review', bulkText(value, rest.action)));
@@ -160,6 +152,15 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown:
       return answer(request, reply, value, backTo(`/outbox/${id}`, 'Done.'));
     });
   }
+  app.post('/outbox/:id/confirmed', async (request, reply) => {
+    const { id: outboxId } = deliveryParams.parse(request.params);
+    const value = await act(request, {
+      do: 'confirm',
+      outboxId,
+      ...confirmAct.parse(request.body),
+    });
+    return answer(request, reply, value, backTo(`/outbox/${outboxId}`, 'Done.'));
+  });
   for (const wanted of ['pause', 'resume'] as const) {
     app.post(`/${wanted}`, async (request, reply) => {
       const value = await act(request, { do: wanted, ...pauseAct.parse(request.body) });
