@@ -77,7 +77,12 @@ try {
     let rows = 0;
     for (let round = 0; round < ROUNDS; round += 1) {
       rows = 0;
-      const sink = { columns: () => undefined, row: () => void (rows += 1) };
+      const sink = {
+        columns: () => undefined,
+        row: () => {
+          rows += 1;
+        },
+      };
       const query = { path, ...BUSY, sql: report.sql, file: report.file, values };
       const start = performance.now();
       await runQuery({ ...query, rowsMax: ROWS_MAX }, TIME_MAX_MS, systemClock(), sink);
