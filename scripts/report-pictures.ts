@@ -1,6 +1,7 @@
 /**
  * Takes the pictures of docs/reports.md: `npm run pictures:reports` starts the demo, waits until
- * enough was delivered, runs reports as pages and photographs them.
+ * enough was delivered, runs reports as pages and photographs them. With the folder of a demo
+ * (`npm run pictures:reports -- FOLDER`), of that one.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -53,4 +54,5 @@ async function takePictures(folder: string): Promise<void> {
   }
 }
 
-await withDemo(takePictures);
+const [, , folder] = process.argv;
+await (folder === undefined ? withDemo(takePictures) : takePictures(folder));
