@@ -3,9 +3,9 @@
  * 10,000,000 changes of stock in 100 days, 200,000 orders with a delivery and a decision each.
  *
  * `node bench/reports.ts [--thousands 1000] [--keep FILE] [--only NAME]`: thousands of variants,
- * the rest in proportion; a kept file is used again by the next run (and by bench/views.ts). Medians
- * of three. The time is that of the report's own process, as `report run` starts it; the CPU is what
- * the query alone takes, and says more on a machine that is busy.
+ * the rest in proportion; a kept file is used again by the next run (and by bench/views.ts).
+ * Medians of three. The time is that of the report's own process, as `report run` starts it; the
+ * CPU is what the query alone takes, and says more on a machine that is busy.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
