@@ -1,6 +1,7 @@
 /** Sending pages and tables: as HTML for people, JSON and CSV for programs. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type CsvCell, csvLine } from '../lib/csv.ts';
+import { z } from 'zod';
+import { type CsvCell, csvLine, csvStyleOf, RFC_4180 } from '../lib/csv.ts';
 import { type Html, renderHtml } from '../lib/html.ts';
 
 /** Whether a person with a browser asks; a program names a twin, sends JSON or has a token. */
@@ -20,12 +21,35 @@ export interface Table {
   readonly rows: readonly (readonly CsvCell[])[];
 }
 
-export function sendCsv(reply: FastifyReply, name: string, { columns, rows }: Table): FastifyReply {
-  const lines = [columns, ...rows].map((cells) => `${csvLine(cells)}\r\n`);
+/** Pages name the place of their reader in their links to CSV; programs get RFC 4180. */
+export const csvQuery = z.object({
+  locale: z
+    .string()
+    .max(35)
+    .refine((locale) => csvStyleOf(locale) !== undefined, 'must be a language tag such as da-DK')
+    .optional(),
+});
+
+/** The language that a browser asks for first; empty: none that is known. */
+export function localeOf({ headers }: FastifyRequest): string {
+  const [first = ''] = (headers['accept-language'] ?? '').split(/[,;]/);
+  const locale = first.trim();
+  return csvStyleOf(locale) === undefined ? '' : locale;
+}
+
+export function sendCsv(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  name: string,
+  { columns, rows }: Table,
+): FastifyReply {
+  const { locale } = csvQuery.parse(request.query);
+  const style = (locale === undefined ? undefined : csvStyleOf(locale)) ?? RFC_4180;
+  const lines = [columns, ...rows].map((cells) => `${csvLine(cells, style)}\r\n`);
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(lines.join(''));
+    .send(`${style.mark}${lines.join('')}`);
 }
 
 /** Epoch milliseconds as programs read them: ISO 8601, UTC. */

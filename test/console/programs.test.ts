@@ -38,7 +38,9 @@ describe('a token', () => {
   it('does not stand in the database', async () => {
     const store = await temporaryStore();
     const clock = manualClock();
-    const deps = { store, clock, random: seededRandom(1), operators: [], sessionMs: 1_000 };
+    const people = { operators: [], proxyRole: null };
+    const lasts = { sessionMs: 1_000, sessionIdleMs: 1_000 };
+    const deps = { store, clock, random: seededRandom(1), people, ...lasts };
     const given = { name: 'bi', role: 'viewer', expiresAt: clock.now() + 60_000 } as const;
     const { token } = await createEntrance(deps).createToken(given, { actor: 'ada', reason: '' });
     const rows = await store.db.selectFrom('console_session').selectAll().execute();
@@ -154,8 +156,9 @@ async function startBehindProxy() {
     store,
     clock,
     random: seededRandom(1),
-    operators: [],
+    people: { operators: [], proxyRole: null },
     sessionMs: 9e6,
+    sessionIdleMs: 7_200_000,
   });
   const nobody = () => Promise.reject(new Error('not asked'));
   const review = { act: nobody, actOnAll: nobody };
@@ -169,7 +172,7 @@ async function startBehindProxy() {
     publicUrl: 'https://selvedge.example.com',
     timeZone: 'UTC',
     sessionIdleMs: 7_200_000,
-    hasPasswords: false,
+    proxy: null,
     freshnessMs: {},
   };
   const deps = { db: store.db, clock, log: silentLogger(), settings, ask: answer };

@@ -8,12 +8,11 @@ import { selectForReview } from '../../decisions/review/listing.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import {
   type Asker,
-  bulkAct,
+  bulkRequest,
   noteAct,
   outboxAct,
   pauseAct,
   reviewAct,
-  reviewQuery,
   undoAct,
   type Wish,
 } from '../acts.ts';
@@ -21,11 +20,11 @@ import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { filterOf } from '../filter.ts';
 import type { ReadRules } from '../rules.ts';
-import { isForPeople } from '../show.ts';
+import { isForPeople, isoTimes } from '../show.ts';
 import { addressOf, forgetCookie } from './signing.ts';
 
-const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
-const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
+export const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
+export const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
 
 const deliveryParams = z.object({ id: z.coerce.number().int().min(1) });
 const formBack = z.object({ back: z.string().max(2_000).optional() });
@@ -55,10 +54,6 @@ function bulkBody(body: unknown): unknown {
   return { ...rest, select: { filter: Object.fromEntries(filter), expect: { count, digest } } };
 }
 
-const bulkRequest = bulkAct.omit({ expect: true }).extend({
-  select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
-});
-
 /** How a route hears who asks, has the daemon act, and answers. */
 interface Acting {
   askerOf(request: FastifyRequest): Asker;
@@ -71,7 +66,7 @@ function answer(
   value: unknown,
   back: string,
 ): FastifyReply {
-  if (!isForPeople(request)) return reply.send(value);
+  if (!isForPeople(request)) return reply.send(isoTimes(value));
   return reply.code(303).header('location', back).send();
 }
 
@@ -129,7 +124,8 @@ function installBulkAct(
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
     const { owners } = await rulesShown();
-    const found = await selectForReview(db, filterOf(select.filter, clock.now(), owners));
+    const filter = filterOf(select.filter, clock.now(), owners, signedIn(request));
+    const found = await selectForReview(db, filter);
     if (found.count !== expect.count || found.digest !== expect.digest) {
       const message =
         `nothing was done: ${found.count} deliveries fit the filter now, ` +

@@ -4,13 +4,17 @@ import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/listing.ts';
+import type { Db } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
+import type { Session } from '../access/sessions.ts';
 import { signedIn } from '../context.ts';
+import { maskPrivate } from '../mask.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
-import { isoTime, isoTimes, sendCsv } from '../show.ts';
+import { documentsOf, privateOfOrders } from '../read/private.ts';
+import { isoTime, isoTimes, localeOf, sendCsv } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
-const outboxQuery = z.object({
+export const outboxQuery = z.object({
   kind: z
     .enum(['', ...OUTBOX_KINDS])
     .optional()
@@ -31,8 +35,43 @@ const outboxQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(100),
 });
 
-function outboxJson({ createdAt, dueAt, ...row }: OutboxRow) {
-  return { ...row, createdAt: isoTime(createdAt), dueAt: isoTime(dueAt) };
+/** The rows as this session may see them. */
+async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly OutboxRow[]) {
+  if (seesAddresses) return rows;
+  const documents = await documentsOf(
+    db,
+    rows.map(({ outboxId }) => outboxId),
+  );
+  const orders = await privateOfOrders(
+    db,
+    rows.flatMap(({ orderId }) => orderId ?? []),
+  );
+  return rows.map((row) =>
+    maskPrivate(row, [documents.get(row.outboxId), orders.get(row.orderId ?? 0)]),
+  );
+}
+
+/** The command line that shows the same; words of a person are quoted for a shell. */
+function listCommand(query: URLSearchParams): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const option = (name: string) => {
+    const value = query.get(name);
+    return value === null ? [] : [`--${name} ${/^[\w.-]+$/.test(value) ? value : quoted(value)}`];
+  };
+  const flags = [
+    ...(query.get('attention') === '1' ? ['--needs-attention'] : []),
+    ...(query.get('open') === '1' ? ['--open'] : []),
+  ];
+  const options = ['kind', 'state', 'reference'].flatMap(option);
+  return ['selvedge outbox list', ...options, ...flags].join(' ');
+}
+
+async function cardFor({ seesAddresses }: Session, db: Db, outboxId: number) {
+  const card = await showOutbox(db, outboxId);
+  if (!card || seesAddresses) return card;
+  const orderIds = card.candidates.map(({ orderId }) => orderId);
+  const orders = await privateOfOrders(db, [...orderIds, card.orderId ?? 0]);
+  return maskPrivate(card, [...orders.values()]);
 }
 
 export function installOutbox(app: FastifyInstance, context: PageContext): void {
@@ -45,13 +84,13 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
       open: open === '1' || undefined,
     };
     const found = await listOutbox(db, { ...query, ...flags, limit: limit + 1 });
-    const rows = found.slice(0, limit);
+    const rows = await rowsFor(signedIn(request), db, found.slice(0, limit));
     const last = found.length > limit ? rows.at(-1) : undefined;
     return { rows, next: last ? String(last.outboxId) : null };
   };
   app.get('/outbox.json', async (request) => {
     const { rows, next } = await outboxOf(request);
-    return { rows: rows.map(outboxJson), next };
+    return { rows: isoTimes(rows), next };
   });
   app.get('/outbox.csv', async (request, reply) => {
     const { rows } = await outboxOf(request);
@@ -65,7 +104,7 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
       'needs',
       'error',
     ];
-    return sendCsv(reply, 'outbox', {
+    return sendCsv(request, reply, 'outbox', {
       columns,
       rows: rows.map((row) => [
         ...[row.outboxId, row.kind, row.reference, row.state, isoTime(row.createdAt)],
@@ -75,15 +114,18 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   });
   app.get('/outbox', async (request, reply) => {
     const page = await outboxOf(request);
-    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES };
-    const view = { ...page, ...lists, query: parametersOf(request), now: clock.now() };
-    const head = { title: 'Outbox', tab: '/outbox', cli: 'selvedge outbox list' } as const;
+    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES, locale: localeOf(request) };
+    const query = parametersOf(request);
+    const view = { ...page, ...lists, query, now: clock.now() };
+    const head = { title: 'Outbox', tab: '/outbox', cli: listCommand(query) } as const;
     return show(request, reply, head, outboxPage(view));
   });
   app.get('/outbox/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
-    const card = /^\d{1,15}$/.test(name) ? await showOutbox(db, Number(name)) : undefined;
+    const card = /^\d{1,15}$/.test(name)
+      ? await cardFor(signedIn(request), db, Number(name))
+      : undefined;
     if (!card) {
       const hint = 'the list of pushes is at /outbox';
       throw new RefusedError('outbox.unknown', `there is no push ${name}`, { hint });

@@ -3,21 +3,25 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   BULK_MAX,
   listForReview,
+  type ReviewFilter,
   type ReviewPage,
   type ReviewRow,
   reviewFacets,
   selectForReview,
 } from '../../decisions/review/listing.ts';
+import type { Db } from '../../store/store.ts';
 import { mayDo } from '../access/roles.ts';
 import type { Session } from '../access/sessions.ts';
 import { LIST_MAX, reviewListQuery } from '../acts.ts';
 import { signedIn } from '../context.ts';
 import { filterOf } from '../filter.ts';
+import { maskPrivate } from '../mask.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
 import { type DeliveryView, deliveryView } from '../read/delivery.ts';
-import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
+import { privateOfOrders } from '../read/private.ts';
+import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
 function reviewJson(row: ReviewRow) {
@@ -45,30 +49,47 @@ function reviewTable({ rows }: ReviewPage): Table {
   };
 }
 
-/** Fields of people stay with those who may see them. */
-function masked(view: DeliveryView, { seesAddresses }: Session) {
-  const { card } = view;
-  return seesAddresses
-    ? view
-    : { ...view, card: { ...card, order: { ...card.order, comment: null } } };
-}
-
 async function viewFor(
-  { deps }: PageContext,
+  { deps: { db, clock } }: PageContext,
   request: FastifyRequest,
   named: string,
 ): Promise<DeliveryView> {
-  return masked(await deliveryView(deps.db, named, deps.clock.now()), signedIn(request));
+  const view = await deliveryView(db, named, clock.now());
+  if (signedIn(request).seesAddresses) return view;
+  const { orderId } = view.card.order;
+  return maskPrivate(view, [...(await privateOfOrders(db, [orderId])).values()]);
+}
+
+/** The rows as this session may see them. */
+async function rowsFor({ seesAddresses }: Session, db: Db, page: ReviewPage): Promise<ReviewPage> {
+  if (seesAddresses) return page;
+  const of = await privateOfOrders(
+    db,
+    page.rows.map(({ orderId }) => orderId),
+  );
+  return { ...page, rows: page.rows.map((row) => maskPrivate(row, [of.get(row.orderId)])) };
 }
 
 async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
   const asked = reviewListQuery.parse({ ...whole, ...Object(request.query) });
   const { sort, descending, after, limit, ...query } = asked;
   const { owners } = await rulesShown();
-  const filter = filterOf(query, deps.clock.now(), owners);
+  const session = signedIn(request);
+  const filter = filterOf(query, deps.clock.now(), owners, session);
   const place = { sort, descending, after, limit };
-  return { filter, sort, descending, page: await listForReview(deps.db, filter, place) };
+  const page = await rowsFor(session, deps.db, await listForReview(deps.db, filter, place));
+  return { filter, sort, descending, page };
 }
+
+/** Options of the command that lists the same; undecided ones are among the pending. */
+const FLAGS: Readonly<Record<ReviewFilter['shown'], string>> = {
+  held: '--held',
+  undecided: '--pending',
+  pending: '--pending',
+  accepted: '--accepted',
+  rejected: '--rejected',
+  canceled: '--canceled',
+};
 
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { deps, rulesShown, show, cardContext } = context;
@@ -88,8 +109,10 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
           await viewFor(context, request, `id:${opened}`),
           await cardContext(request, request.url),
         );
-  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open };
-  const head = { title: 'Review', tab: '/review', cli: 'selvedge deliveries list --held' } as const;
+  const locale = localeOf(request);
+  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open, locale };
+  const cli = `selvedge deliveries list ${FLAGS[filter.shown]}`;
+  const head = { title: 'Review', tab: '/review', cli } as const;
   return show(request, reply, head, reviewPage({ ...view, now: clock.now() }));
 }
 
@@ -99,11 +122,18 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   const view = await viewFor(context, request, name);
   const { orderDeliveryId, deliveryNo } = view.card;
   if (twin === 'json') return reply.send(isoTimes(view));
-  if (twin === 'csv') return sendCsv(reply, `delivery-${orderDeliveryId}`, linesTable(view));
+  if (twin === 'csv')
+    return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
+  const locale = localeOf(request);
   const cli = `selvedge deliveries explain ${orderDeliveryId}`;
   const title = `Delivery ${deliveryNo ?? orderDeliveryId}`;
-  return context.show(request, reply, { title, tab: '/review', cli }, deliveryPage(view, card));
+  return context.show(
+    request,
+    reply,
+    { title, tab: '/review', cli },
+    deliveryPage(view, card, locale),
+  );
 }
 
 function linesTable({ grid }: DeliveryView): Table {
@@ -123,6 +153,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
   });
   app.get('/review.csv', async (request, reply) =>
     sendCsv(
+      request,
       reply,
       'deliveries',
       reviewTable((await listOf(context, request, { limit: LIST_MAX })).page),
