@@ -39,7 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   outbox: ['lib', 'config', 'mirror', 'store', 'client'],
   report: ['lib', 'config', 'store'],
   ops: ['lib', 'config', 'store', 'mirror'],
-  console: ['lib', 'config', 'store', 'rules', 'decisions', 'outbox', 'ops'],
+  console: ['lib', 'config', 'store', 'mirror', 'sync', 'inbox', 'rules', 'decisions', 'outbox', 'ops'],
   'local-api': EVERYTHING_BUT_THE_ENDS,
   daemon: EVERYTHING_BUT_THE_ENDS,
   conformance: ['lib', 'config', 'client', 'probe', 'reference'],

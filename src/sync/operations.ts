@@ -281,7 +281,7 @@ async function releaseCounted(
 
 async function releaseKind(
   deps: OperationsDeps,
-  isOff: boolean,
+  { runId, isOff }: { readonly runId: number; readonly isOff: boolean },
   asker: Actor,
   expected: ExpectedRelease | undefined,
 ): Promise<Deleted & { readonly released: boolean }> {
@@ -318,9 +318,10 @@ async function release(
   asker: Actor,
   expected: ExpectedRelease | undefined,
 ): Promise<Released> {
-  const { stream, runId, isChanged, isOff, isHeld } = await waitingRun(deps, named);
+  const waiting = await waitingRun(deps, named);
+  const { stream, runId, isChanged, isHeld } = waiting;
   const nothing = { stream, runId, rowsDeleted: 0, acceptedCount: null, released: false };
-  const released = isHeld ? await releaseKind(deps, runId, isOff, asker, expected) : nothing;
+  const released = isHeld ? await releaseKind(deps, waiting, asker, expected) : nothing;
   if (!isChanged) return { ...released, changedRuns: [] };
   const { runIds } = await acceptChange(deps, runId, asker);
   deps.onAccepted();

@@ -1,4 +1,5 @@
 /** Every route that the console registers, read from the server itself. */
+import { configOf } from '../config/config-of.ts';
 import { createConsoleApp } from '../../src/console/server.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -38,8 +39,10 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
     log: silentLogger(),
     settings: {
       ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
-      ...{ sessionIdleMs: 1, freshnessMs: {} },
+      ...{ sessionIdleMs: 1, freshnessMs: {}, pulled: {}, notAtLevel: {} },
+      machine: { dataDir: '', store: configOf([]).store, exchange: '', written: null },
     },
+    beats: () => [],
     ask: () => Promise.reject(new Error('not asked')),
     daemonSeenAt: () => clock.now(),
   });
