@@ -3,14 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import { hashPassword } from '../../src/console/access/password.ts';
-import { createAnswers } from '../../src/console/answers.ts';
-import { createConsoleApp } from '../../src/console/server.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { startCliHouse } from '../cli/house.ts';
 import { startTestDaemon, startTestReference } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
+import { startBehindProxy } from './behind-proxy.ts';
 import { caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
 
 describe('a token', () => {
@@ -33,6 +31,23 @@ describe('a token', () => {
     expect(await bi.get('/review.json')).toMatchObject({ status: 401 });
     const again = await house.call('console', 'revoke', 'bi');
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('no open token bi') });
+  });
+
+  it('is refused in the moment in which it expires, and as soon as it is revoked', async () => {
+    const { entrance, call, clock } = await startBehindProxy();
+    const by = { actor: 'ada', reason: '' };
+    const tokenUntil = async (expiresAt: number) =>
+      (await entrance.createToken({ name: 'bi', role: 'viewer', expiresAt }, by)).token;
+    const read = async (token: string) =>
+      (await call('/review.json', { authorization: `Bearer ${token}` })).statusCode;
+    const short = await tokenUntil(clock.now() + 60_000);
+    const long = await tokenUntil(clock.now() + 600_000);
+    await clock.advance(59_999);
+    expect([await read(short), await read(long)]).toEqual([200, 200]);
+    await clock.advance(1);
+    expect([await read(short), await read(long)]).toEqual([401, 200]);
+    expect(await entrance.revokeTokens('bi', by)).toBe(2);
+    expect(await read(long)).toBe(401);
   });
 
   it('does not stand in the database', async () => {
@@ -147,45 +162,6 @@ describe('the read API', () => {
     }
   });
 });
-
-/** The server in this process, behind a public address; the daemon's side beside it. */
-async function startBehindProxy() {
-  const store = await temporaryStore();
-  const clock = manualClock();
-  const entrance = createEntrance({
-    store,
-    clock,
-    random: seededRandom(1),
-    people: { operators: [], proxyRole: null },
-    sessionMs: 9e6,
-    sessionIdleMs: 7_200_000,
-  });
-  const nobody = () => Promise.reject(new Error('not asked'));
-  const review = { act: nobody, actOnAll: nobody };
-  const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
-  const pauses = { list: () => [], pause: nobody, resume: nobody };
-  const parts = { store, clock, log: silentLogger(), entrance, sessionIdleMs: 7_200_000 };
-  const answer = createAnswers({ ...parts, review, outbox, pauses });
-  const settings = {
-    instance: 'main',
-    version: '0.0.0',
-    publicUrl: 'https://selvedge.example.com',
-    timeZone: 'UTC',
-    sessionIdleMs: 7_200_000,
-    proxy: null,
-    freshnessMs: {},
-  };
-  const deps = { db: store.db, clock, log: silentLogger(), settings, ask: answer };
-  const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
-  const call = (path: string, headers: Record<string, string>, payload?: string) =>
-    app.inject({
-      method: payload === undefined ? 'GET' : 'POST',
-      url: path,
-      headers: { host: 'selvedge.example.com', ...headers },
-      ...(payload !== undefined && { payload }),
-    });
-  return { store, clock, entrance, call, app };
-}
 
 describe('behind a reverse proxy with TLS', () => {
   it('the cookie is bound to https and to the host, and the audit has the address', async () => {

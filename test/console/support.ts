@@ -50,6 +50,8 @@ export interface ConsoleParts {
   readonly rules?: string;
   readonly settings?: readonly { readonly path: string; readonly value: unknown }[];
   readonly atEnd?: AtEnd;
+  /** For a reload. */
+  readonly readConfig?: () => Config;
 }
 
 /** A house with deliveries that are held. */
@@ -58,6 +60,7 @@ export async function startConsole({
   rules = HOLD_ALL,
   settings = [],
   atEnd,
+  readConfig,
 }: ConsoleParts = {}): Promise<ConsoleHouse> {
   const knobs = { auth: { loginSpacing: 0 }, life: { ordersPerMinute: 0, packAfter: '0s' } };
   const reference = await startTestReference(knobs, undefined, atEnd);
@@ -73,7 +76,7 @@ export async function startConsole({
       ...settings,
     ],
   });
-  const daemon = await startTestDaemon(reference, config, undefined, atEnd);
+  const daemon = await startTestDaemon(reference, config, undefined, atEnd, { readConfig });
   const link = await daemon.consoleLink('nobody', 'viewer');
   const house = { reference, config, daemon, url: new URL(link).origin };
   await holdMore(house, held);
