@@ -67,7 +67,15 @@ const log = createLogger({
   scrubber: createScrubber(),
   write: (line) => post({ line }),
 });
-const deps = { db: store.db, clock, log, settings, ask, daemonSeenAt: () => daemonSeenAt, beats: () => beats };
+const deps = {
+  db: store.db,
+  clock,
+  log,
+  settings,
+  ask,
+  daemonSeenAt: () => daemonSeenAt,
+  beats: () => beats,
+};
 const app = createConsoleApp(deps);
 const { url } = await listenOn(app, listen.host, listen.port, 'console.port');
 post({ listening: url });

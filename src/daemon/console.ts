@@ -4,7 +4,12 @@ import { streamsNotAtLevel } from '../config/level.ts';
 import type { ConfigProblem } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
-import { createEntrance, type Entrance, type People, signInUrl } from '../console/access/entrance.ts';
+import {
+  createEntrance,
+  type Entrance,
+  type People,
+  signInUrl,
+} from '../console/access/entrance.ts';
 import { type ProxySettings, secretDigestOf } from '../console/access/proxy.ts';
 import type { Role } from '../console/access/roles.ts';
 import { createAnswers } from '../console/answers.ts';

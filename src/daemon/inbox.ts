@@ -8,7 +8,11 @@ import { createEventStore, type EventStore } from '../inbox/event-store.ts';
 import { acceptedDelivery } from '../inbox/known-delivery.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
-import { createEventOperations, type EventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
+import {
+  createEventOperations,
+  type EventOperations,
+  replayAfterUpgrade,
+} from '../inbox/operations.ts';
 import {
   createOrderRefetcher,
   type OrderRefetcher,

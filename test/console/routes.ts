@@ -1,9 +1,9 @@
 /** Every route that the console registers, read from the server itself. */
-import { configOf } from '../config/config-of.ts';
 import { createConsoleApp } from '../../src/console/server.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Db } from '../../src/store/store.ts';
+import { CONSOLE_SETTINGS } from './made-up.ts';
 
 export interface Route {
   readonly method: 'get' | 'post';
@@ -37,11 +37,7 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
     db,
     clock,
     log: silentLogger(),
-    settings: {
-      ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
-      ...{ sessionIdleMs: 1, freshnessMs: {}, pulled: {}, notAtLevel: {} },
-      machine: { dataDir: '', store: configOf([]).store, exchange: '', written: null },
-    },
+    settings: CONSOLE_SETTINGS,
     beats: () => [],
     ask: () => Promise.reject(new Error('not asked')),
     daemonSeenAt: () => clock.now(),
