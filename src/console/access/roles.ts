@@ -28,6 +28,11 @@ const NEEDED = {
 
 export type Act = keyof typeof NEEDED;
 
+/** The least role that may do it. */
+export function neededFor(act: Act): Role {
+  return NEEDED[act];
+}
+
 export function mayDo(role: Role, act: Act): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(NEEDED[act]);
 }

@@ -152,17 +152,32 @@ export interface Finding {
 const GRADES = { failed: 0, warning: 1, skipped: 2, ok: 3 } as const;
 const GRADE_WORDS = { failed: 'failed', warning: 'look', skipped: 'left out', ok: 'fine' } as const;
 
-export function doctorPage(
+/** `checked` is left out where the checks are still to be made: the page asks for them by itself. */
+export function doctorPage(checked: Html | undefined): Html {
+  return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
+${
+  checked ??
+  html`<div hx-get="/system/doctor/findings" hx-trigger="load" aria-live="polite">
+<p>The checks take a few seconds, and leave the network alone.</p>
+<p><a class="button" href="/system/doctor?now=1">Check now</a></p></div>`
+}`;
+}
+
+export function problemPart(message: string): Html {
+  return html`<p class="problem">The checks could not be made: ${message}.</p>
+<p><a class="button" href="/system/doctor">Check again</a></p>`;
+}
+
+export function findingsPart(
   findings: readonly Finding[],
   { now, timeZone, locale }: SystemContext,
 ): Html {
   const count = (grade: Finding['grade']): number =>
     findings.filter((one) => one.grade === grade).length;
   const sorted = findings.toSorted((a, b) => GRADES[a.grade] - GRADES[b.grade]);
-  return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
-<p>Checked ${time(now, timeZone)}: ${whole(count('failed'))} failed, ${whole(count('warning'))} to look
-at, ${whole(count('ok'))} fine. The network was left alone: <code>selvedge doctor</code> on the host
-looks at it too. ${csvLink('/system/doctor', locale)}</p>
+  return html`<p>Checked ${time(now, timeZone)}: ${whole(count('failed'))} failed,
+${whole(count('warning'))} to look at, ${whole(count('ok'))} fine. The network was left alone:
+<code>selvedge doctor</code> on the host looks at it too. ${csvLink('/system/doctor', locale)}</p>
 <p><a class="button" href="/system/doctor">Check again</a></p>
 ${tableOf(
   'Findings',
