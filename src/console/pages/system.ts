@@ -80,7 +80,7 @@ function pausesPart(pauses: readonly Pause[], { role }: SystemContext): Html {
     return html`<p class="empty">Nothing is paused.</p>${reasonForm(role, {
       ...{ act: 'pause', path: '/pause', id: 'pause-reason', fields, isDanger: true },
       button: 'Pause everything',
-      what: 'Nothing is pulled, decided by rules or sent until somebody resumes it.',
+      what: 'A pause of everything: nothing is pulled, decided by rules or sent until it is resumed.',
     })}`;
   }
   const one = (pause: Pause, index: number): Html => {
