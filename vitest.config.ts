@@ -17,8 +17,8 @@ if (inMemory !== undefined) process.env.TMPDIR ??= inMemory;
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Needs other programs than Node: `npm run test:system`.
-    exclude: ['test/system/**'],
+    // Other programs than Node: `npm run test:system`. Long ones: `npm run test:slow`.
+    exclude: ['test/system/**', 'test/**/*.slow.test.ts'],
     globalSetup: 'test/support/migrated.ts',
     pool: 'forks',
     // The house has no module-level state, so files may share what they imported.

@@ -302,6 +302,9 @@ CREATE INDEX sales_order_reference ON sales_order (reference);
 CREATE INDEX sales_order_open ON sales_order (order_id) WHERE completed = 0;
 -- Deliveries of one customer share one credit.
 CREATE INDEX sales_order_account ON sales_order (account_no);
+-- The text of the time by which reports ask (v_order.ordered_at).
+CREATE INDEX sales_order_ordered ON sales_order (
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(created_at, first_seen_at) / 1000, 'unixepoch'));
 -- An order is looked for by its reference whatever its letters, before each sending.
 CREATE INDEX sales_order_reference_letters ON sales_order (reference COLLATE NOCASE);
 CREATE INDEX sales_order_unread ON sales_order (unread) WHERE unread IS NOT NULL;
@@ -375,6 +378,9 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_order ON delivery (order_id);
 CREATE INDEX delivery_status ON delivery (status, order_delivery_id);
 CREATE INDEX delivery_created ON delivery (created_at);
+-- The text of the time by which reports ask (v_delivery.packed_at), of what is accepted mostly.
+CREATE INDEX delivery_packed ON delivery (
+  status, strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(created_at, first_seen_at) / 1000, 'unixepoch'));
 CREATE INDEX delivery_unread ON delivery (unread) WHERE unread IS NOT NULL;
 CREATE INDEX delivery_odd_status ON delivery (status)
 WHERE status NOT IN ('pending', 'accepted', 'rejected', 'canceled');
@@ -643,6 +649,39 @@ CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
 WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
   AND diff ->> '$.style_no[0]' IS NOT NULL;
 
+-- The first entry of each hour (UTC, hours since 1970) finds the entries since some time, without an
+-- index over all of them. Where a clock was put back, an hour keeps the first entry it ever had:
+-- every entry since a time has a number from the least of its hour and the later ones on.
+CREATE TABLE change_hour (
+  hour INTEGER PRIMARY KEY,
+  first_seq INTEGER NOT NULL
+) STRICT;
+
+-- The stock in sums, one row a day (UTC), brand, season and currency; '' where there is none. The
+-- last count of a day stays.
+CREATE TABLE stock_day (
+  day TEXT NOT NULL,
+  brand_name TEXT NOT NULL,
+  season_name TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  variants INTEGER NOT NULL,
+  -- Variants with more than 0 pieces.
+  in_stock INTEGER NOT NULL,
+  pieces INTEGER NOT NULL,
+  -- At wholesale prices, of pieces above 0.
+  wsp_value INTEGER NOT NULL,
+  -- Pieces above 0 without such a price.
+  unpriced INTEGER NOT NULL,
+  counted_at INTEGER NOT NULL,
+  PRIMARY KEY (day, brand_name, season_name, currency)
+) STRICT, WITHOUT ROWID;
+
+-- Sizes that occur, in the order in which people lay them out (lib/sizes.ts, reports.sizeOrder).
+CREATE TABLE size_rank (
+  size TEXT PRIMARY KEY,
+  rank INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Rows that could not be understood; kept until they can be.
 CREATE TABLE quarantine (
   id INTEGER PRIMARY KEY,
@@ -862,6 +901,17 @@ CREATE TABLE rule_set (
   files TEXT NOT NULL,
   -- Its first evaluation in the journal, deflated: what the others repeat of it is not stored again.
   words BLOB
+) STRICT, WITHOUT ROWID;
+
+-- Delivery windows with their days, as the settings of the rules in force give them
+-- (season_windows). An empty delivery_name: every window of the season without a row of its own.
+CREATE TABLE season_window (
+  season_name TEXT NOT NULL,
+  delivery_name TEXT NOT NULL,
+  -- First and last day, YYYY-MM-DD, in the time zone of the rules.
+  from_day TEXT NOT NULL,
+  to_day TEXT NOT NULL,
+  PRIMARY KEY (season_name, delivery_name)
 ) STRICT, WITHOUT ROWID;
 
 -- Facts that decisions were made on, by their digest.
@@ -1430,7 +1480,8 @@ SELECT
   discount_percent / 10000.0 AS discount_percent,
   color_active,
   strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
-  quantity = 0 AS on_order
+  quantity = 0 AS on_order,
+  (SELECT r.rank FROM size_rank r WHERE r.size = stock_variant.size) AS size_rank
 FROM stock_variant
 WHERE deleted_at IS NULL;
 
@@ -1448,7 +1499,9 @@ SELECT
       AND coalesce(w.color_code, '') = coalesce(v.color_code, '')
       AND coalesce(w.brand_name, '') = coalesce(v.brand_name, '')
       AND (w.color_code <> '' OR coalesce(w.color_name, '') = coalesce(v.color_name, ''))
-    GROUP BY 1) s) AS by_size
+    GROUP BY 1
+    ORDER BY coalesce((SELECT r.rank FROM size_rank r WHERE r.size = coalesce(w.size, '')), 1e9),
+      1) s) AS by_size
 FROM stock_variant v
 WHERE v.deleted_at IS NULL AND v.style_no <> ''
 GROUP BY v.style_no, coalesce(v.color_code, ''), coalesce(v.brand_name, ''),
@@ -1466,20 +1519,22 @@ SELECT
   price_before_discount / 10000.0 AS price_before_discount,
   discount_percent / 10000.0 AS discount_percent,
   color_active,
-  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at
+  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
+  (SELECT r.rank FROM size_rank r WHERE r.size = season_variant.size) AS size_rank
 FROM season_variant
 WHERE deleted_at IS NULL;
 
 -- Packed pieces of open orders that have not shipped, a row for each barcode. With a tracking
--- number they have shipped, and are in the stock only until that is read again.
+-- number they have shipped, and are in the stock only until that is read again. CROSS JOIN is
+-- SQLite's way to keep the order: from the few open orders, and not from all accepted deliveries.
 CREATE VIEW v_reserved AS
 SELECT
   l.barcode,
   sum(CASE d.status WHEN 'pending' THEN l.fulfilled_quantity ELSE 0 END) AS pending,
   sum(CASE d.status WHEN 'accepted' THEN l.fulfilled_quantity ELSE 0 END) AS accepted
 FROM sales_order o
-JOIN delivery d ON d.order_id = o.order_id
-JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
+CROSS JOIN delivery d ON d.order_id = o.order_id
+CROSS JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
 WHERE o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
   AND (d.status = 'pending' OR d.status = 'accepted' AND (
     d.tracking_numbers = '[]'
@@ -1559,6 +1614,459 @@ FROM (
   LEFT JOIN stock_variant_row s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 );
 
+-- Orders. Open is what the service has not delivered of an order that it has not completed.
+CREATE VIEW v_order AS
+SELECT
+  o.order_id, o.order_no, o.reference, o.account_no, nullif(o.company, '') AS company,
+  nullif(o.country_code, '') AS country_code, nullif(o.season_name, '') AS season_name,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+    AS ordered_at,
+  o.status, o.completed,
+  (SELECT count(*) FROM sales_order_line l WHERE l.order_id = o.order_id) AS lines,
+  (SELECT CASE WHEN count(*) = count(l.quantity) THEN sum(l.quantity) END
+    FROM sales_order_line l WHERE l.order_id = o.order_id) AS pieces,
+  (SELECT sum(coalesce(l.fulfilled_quantity, 0))
+    FROM sales_order_line l WHERE l.order_id = o.order_id) AS fulfilled,
+  CASE WHEN o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL THEN (
+    SELECT CASE WHEN count(*) = count(l.quantity)
+      THEN sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0))) END
+    FROM sales_order_line l WHERE l.order_id = o.order_id) ELSE 0 END AS open_pieces,
+  (SELECT CASE WHEN count(*) = count(l.quantity * l.price)
+    THEN sum(l.quantity * l.price) / 10000.0 END
+    FROM sales_order_line l WHERE l.order_id = o.order_id) AS amount,
+  CASE WHEN o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL THEN (
+    SELECT CASE WHEN count(*) = count(l.quantity * l.price)
+      THEN sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0)) * l.price) / 10000.0 END
+    FROM sales_order_line l WHERE l.order_id = o.order_id) ELSE 0.0 END AS open_amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency,
+  o.freight_type, o.freight_amount / 10000.0 AS freight_amount,
+  (SELECT count(*) FROM delivery d WHERE d.order_id = o.order_id AND d.deleted_at IS NULL
+    AND d.status NOT IN ('rejected', 'canceled')) AS deliveries,
+  o.deleted_at IS NOT NULL AS gone,
+  o.unread
+FROM sales_order o;
+
+-- The names of a variant are those of the stock list, also when it is sold out, else those of a
+-- season. Two halves, so that the lines of one style are found by the indexes of either list.
+CREATE VIEW v_order_line AS
+SELECT
+  l.order_id, o.order_no, o.reference, o.account_no, nullif(o.company, '') AS company,
+  nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+    AS ordered_at,
+  o.status, o.completed, l.line_no,
+  coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+  nullif(l.delivery_name, '') AS delivery_name, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  l.quantity AS pieces, l.fulfilled_quantity AS fulfilled,
+  iif(o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL,
+    max(0, l.quantity - coalesce(l.fulfilled_quantity, 0)), 0) AS open_pieces,
+  l.price / 10000.0 AS price, l.quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency,
+  o.deleted_at IS NOT NULL AS gone
+FROM sales_order_line l
+JOIN sales_order o ON o.order_id = l.order_id
+JOIN stock_variant_row v ON v.barcode = l.barcode
+UNION ALL
+SELECT
+  l.order_id, o.order_no, o.reference, o.account_no, nullif(o.company, '') AS company,
+  nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+    AS ordered_at,
+  o.status, o.completed, l.line_no,
+  coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+  nullif(l.delivery_name, '') AS delivery_name, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  l.quantity AS pieces, l.fulfilled_quantity AS fulfilled,
+  iif(o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL,
+    max(0, l.quantity - coalesce(l.fulfilled_quantity, 0)), 0) AS open_pieces,
+  l.price / 10000.0 AS price, l.quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) AS currency,
+  o.deleted_at IS NOT NULL AS gone
+FROM sales_order_line l
+JOIN sales_order o ON o.order_id = l.order_id
+LEFT JOIN season_variant_row v ON v.barcode = l.barcode AND v.season_barcode = (
+  SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
+WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = l.barcode);
+
+CREATE VIEW v_delivery_line AS
+SELECT
+  l.order_delivery_id, d.delivery_no, d.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status, l.line_no,
+  coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+  nullif(l.delivery_name, '') AS delivery_name, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  l.fulfilled_quantity AS pieces, l.price / 10000.0 AS price,
+  l.fulfilled_quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = d.order_id) AS currency,
+  d.deleted_at IS NOT NULL AS gone
+FROM delivery_line l
+JOIN delivery d ON d.order_delivery_id = l.order_delivery_id
+LEFT JOIN sales_order o ON o.order_id = d.order_id
+JOIN stock_variant_row v ON v.barcode = l.barcode
+UNION ALL
+SELECT
+  l.order_delivery_id, d.delivery_no, d.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status, l.line_no,
+  coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+  nullif(l.delivery_name, '') AS delivery_name, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  l.fulfilled_quantity AS pieces, l.price / 10000.0 AS price,
+  l.fulfilled_quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = d.order_id) AS currency,
+  d.deleted_at IS NOT NULL AS gone
+FROM delivery_line l
+JOIN delivery d ON d.order_delivery_id = l.order_delivery_id
+LEFT JOIN sales_order o ON o.order_id = d.order_id
+LEFT JOIN season_variant_row v ON v.barcode = l.barcode AND v.season_barcode = (
+  SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
+WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = l.barcode);
+
+-- Refunds; a line that does not tell its pieces or price makes no sum.
+CREATE VIEW v_refund AS
+SELECT
+  r.order_refund_id, r.refund_no, r.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(r.created_at, r.first_seen_at) / 1000, 'unixepoch')
+    AS refunded_at,
+  r.status, r.pending_refund_id,
+  (SELECT CASE WHEN count(*) = count(l.refunded_quantity) THEN sum(l.refunded_quantity) END
+    FROM refund_line l WHERE l.order_refund_id = r.order_refund_id) AS pieces,
+  (SELECT sum(iif(l.restock = 1, l.refunded_quantity, 0))
+    FROM refund_line l WHERE l.order_refund_id = r.order_refund_id) AS restocked,
+  (SELECT CASE WHEN count(*) = count(l.refunded_quantity * l.price)
+    THEN sum(l.refunded_quantity * l.price) / 10000.0 END
+    FROM refund_line l WHERE l.order_refund_id = r.order_refund_id) AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = r.order_id) AS currency,
+  r.deleted_at IS NOT NULL AS gone
+FROM refund r
+LEFT JOIN sales_order o ON o.order_id = r.order_id;
+
+-- Customers: those that ordered, and those that the ERP tells of. A sum over two currencies would
+-- be none. Each column is looked up by itself, so that a question costs what it asks for; most
+-- orders name their currency, which spares the look at order_currency.
+CREATE VIEW v_customer AS
+SELECT
+  a.account_no,
+  (SELECT o.company FROM sales_order o WHERE o.account_no = a.account_no AND o.company <> ''
+    ORDER BY o.order_id DESC LIMIT 1) AS company,
+  (SELECT o.country_code FROM sales_order o
+    WHERE o.account_no = a.account_no AND o.country_code <> ''
+    ORDER BY o.order_id DESC LIMIT 1) AS country_code,
+  (SELECT count(*) FROM sales_order o WHERE o.account_no = a.account_no
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL) AS orders,
+  (SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(coalesce(o.created_at, o.first_seen_at)) / 1000,
+      'unixepoch')
+    FROM sales_order o WHERE o.account_no = a.account_no
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL) AS last_ordered_at,
+  (SELECT iif(count(*) = count(t.currency) AND min(t.currency) = max(t.currency),
+      min(t.currency), NULL)
+    FROM (
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency
+      FROM sales_order o WHERE o.account_no = a.account_no
+        AND o.status <> 'canceled' AND o.deleted_at IS NULL) t) AS currency,
+  (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
+      coalesce(sum(t.amount), 0) / 10000.0, iif(count(*) = 0, 0.0, NULL))
+    FROM (
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
+        (SELECT sum(l.quantity * l.price)
+          FROM sales_order_line l WHERE l.order_id = o.order_id) AS amount
+      FROM sales_order o WHERE o.account_no = a.account_no
+        AND o.status <> 'canceled' AND o.deleted_at IS NULL) t) AS amount,
+  (SELECT count(*) FROM sales_order o JOIN sales_order_line l ON l.order_id = o.order_id
+    WHERE o.account_no = a.account_no AND o.status <> 'canceled' AND o.deleted_at IS NULL
+      AND l.quantity * l.price IS NULL) AS lines_without_amount,
+  (SELECT count(*) FROM sales_order o WHERE o.account_no = a.account_no
+    AND o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL) AS open_orders,
+  (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
+      coalesce(sum(t.amount), 0) / 10000.0, iif(count(*) = 0, 0.0, NULL))
+    FROM (
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
+        (SELECT sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0)) * l.price)
+          FROM sales_order_line l WHERE l.order_id = o.order_id) AS amount
+      FROM sales_order o WHERE o.account_no = a.account_no AND o.completed = 0
+        AND o.status <> 'canceled' AND o.deleted_at IS NULL) t) AS open_amount,
+  (SELECT count(*) FROM sales_order o JOIN delivery d ON d.order_id = o.order_id
+    WHERE o.account_no = a.account_no AND d.deleted_at IS NULL AND d.status <> 'canceled')
+    AS deliveries,
+  (SELECT count(*) FROM sales_order o JOIN delivery d ON d.order_id = o.order_id
+    JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
+    JOIN decision n ON n.decision_id = e.decision_id
+    WHERE o.account_no = a.account_no AND d.deleted_at IS NULL AND d.status = 'pending'
+      AND n.outcome = 'hold') AS held,
+  (SELECT round(100.0 * avg(EXISTS (SELECT 1 FROM decision n
+      WHERE n.order_delivery_id = d.order_delivery_id AND n.outcome = 'hold')), 1)
+    FROM sales_order o JOIN delivery d ON d.order_id = o.order_id
+    WHERE o.account_no = a.account_no AND d.deleted_at IS NULL AND d.status <> 'canceled')
+    AS held_percent,
+  (SELECT count(*) FROM sales_order o JOIN refund r ON r.order_id = o.order_id
+    WHERE o.account_no = a.account_no AND r.deleted_at IS NULL
+      AND r.status NOT IN ('rejected', 'canceled')) AS refunds,
+  (SELECT iif(min(t.currency) = max(t.currency) AND count(*) = count(t.currency),
+      coalesce(sum(t.amount), 0) / 10000.0, iif(count(*) = 0, 0.0, NULL))
+    FROM (
+      SELECT CASE WHEN trim(o.currency) <> '' THEN o.currency ELSE
+        (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id) END AS currency,
+        (SELECT sum(l.refunded_quantity * l.price)
+          FROM refund_line l WHERE l.order_refund_id = r.order_refund_id) AS amount
+      FROM sales_order o JOIN refund r ON r.order_id = o.order_id
+      WHERE o.account_no = a.account_no AND r.deleted_at IS NULL
+        AND r.status NOT IN ('rejected', 'canceled')) t) AS refunded_amount,
+  e.credit_limit / 10000.0 AS credit_limit, e.balance / 10000.0 AS balance,
+  (e.credit_limit - e.balance) / 10000.0 AS credit_left,
+  nullif(e.currency, '') AS credit_currency, e.overdue_days, e.blocked,
+  strftime('%Y-%m-%dT%H:%M:%SZ', e.as_of / 1000, 'unixepoch') AS credit_as_of
+FROM (
+  SELECT DISTINCT account_no FROM sales_order WHERE account_no <> ''
+  UNION
+  SELECT account_no FROM erp_customer WHERE deleted_at IS NULL
+) a
+LEFT JOIN erp_customer e ON e.account_no = a.account_no AND e.deleted_at IS NULL;
+
+-- Seasons with their delivery windows. Days are those of the settings of the rules: the window's
+-- own, else those of its season.
+CREATE VIEW v_season AS
+SELECT
+  s.season_name, d.line_no AS place, d.delivery_name,
+  coalesce(w.from_day, a.from_day) AS from_day, coalesce(w.to_day, a.to_day) AS to_day,
+  s.deleted_at IS NOT NULL AS gone
+FROM season s
+LEFT JOIN season_delivery d ON d.season_name = s.season_name
+LEFT JOIN season_window w ON w.season_name = trim(s.season_name) COLLATE NOCASE
+  AND w.delivery_name = trim(d.delivery_name) COLLATE NOCASE
+LEFT JOIN season_window a ON a.season_name = trim(s.season_name) COLLATE NOCASE
+  AND a.delivery_name = '';
+
+-- Styles of either list of variants, and of V2 where that is read. What the variants of a style do
+-- not agree on is null.
+CREATE VIEW v_style AS
+SELECT
+  b.style_no,
+  coalesce(
+    (SELECT nullif(p.style_name, '') FROM style p
+      WHERE p.style_no = b.style_no AND p.deleted_at IS NULL LIMIT 1),
+    (SELECT v.style_name FROM stock_variant_row v
+      WHERE v.style_no = b.style_no AND v.style_name <> '' LIMIT 1),
+    (SELECT v.style_name FROM season_variant_row v
+      WHERE v.style_no = b.style_no AND v.style_name <> '' LIMIT 1)) AS style_name,
+  (SELECT iif(min(u.brand_name) = max(u.brand_name), min(u.brand_name), NULL) FROM (
+    SELECT v.brand_name FROM stock_variant_row v
+    WHERE v.style_no = b.style_no AND v.brand_name <> ''
+    UNION ALL
+    SELECT v.brand_name FROM season_variant_row v
+    WHERE v.style_no = b.style_no AND v.brand_name <> '') u) AS brand_name,
+  coalesce(
+    (SELECT v.category FROM stock_variant_row v
+      WHERE v.style_no = b.style_no AND v.category <> '' LIMIT 1),
+    (SELECT v.category FROM season_variant_row v
+      WHERE v.style_no = b.style_no AND v.category <> '' LIMIT 1)) AS category,
+  coalesce(
+    (SELECT v.gender FROM stock_variant_row v
+      WHERE v.style_no = b.style_no AND v.gender <> '' LIMIT 1),
+    (SELECT v.gender FROM season_variant_row v
+      WHERE v.style_no = b.style_no AND v.gender <> '' LIMIT 1)) AS gender,
+  (SELECT nullif(p.designer, '') FROM style p
+    WHERE p.style_no = b.style_no AND p.deleted_at IS NULL LIMIT 1) AS designer,
+  (SELECT t.name FROM style p JOIN style_type t ON t.type_id = p.type_id
+    WHERE p.style_no = b.style_no AND p.deleted_at IS NULL LIMIT 1) AS type,
+  (SELECT p.active FROM style p
+    WHERE p.style_no = b.style_no AND p.deleted_at IS NULL LIMIT 1) AS active,
+  (SELECT count(DISTINCT coalesce(nullif(v.color_code, ''), v.color_name, ''))
+    FROM stock_variant_row v WHERE v.style_no = b.style_no AND v.deleted_at IS NULL) AS colors,
+  (SELECT count(*) FROM stock_variant_row v
+    WHERE v.style_no = b.style_no AND v.deleted_at IS NULL) AS variants,
+  (SELECT coalesce(sum(v.quantity), 0) FROM stock_variant_row v
+    WHERE v.style_no = b.style_no AND v.deleted_at IS NULL) AS quantity,
+  (SELECT count(DISTINCT v.season_name) FROM season_variant_row v
+    WHERE v.style_no = b.style_no AND v.deleted_at IS NULL) AS seasons
+FROM (
+  SELECT DISTINCT style_no FROM stock_variant_row WHERE style_no <> ''
+  UNION
+  SELECT DISTINCT style_no FROM season_variant_row WHERE style_no <> ''
+  UNION
+  SELECT style_no FROM style WHERE style_no <> '' AND deleted_at IS NULL
+) b;
+
+CREATE VIEW v_size AS
+SELECT size, rank FROM size_rank;
+
+CREATE VIEW v_stock_day AS
+SELECT
+  day, nullif(brand_name, '') AS brand_name, nullif(season_name, '') AS season_name,
+  nullif(currency, '') AS currency, variants, in_stock, pieces,
+  wsp_value / 10000.0 AS wsp_value, unpriced,
+  strftime('%Y-%m-%dT%H:%M:%SZ', counted_at / 1000, 'unixepoch') AS counted_at
+FROM stock_day;
+
+-- The stock of a style at the end of each day that the feed tells of, by undoing what came later.
+-- A row for each variant that was there then.
+CREATE VIEW v_style_stock_day AS
+SELECT
+  f.day, v.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  coalesce(
+    (SELECT c.diff -> '$.quantity[0]' FROM change c
+      WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= f.next_seq
+        AND json_type(c.diff, '$.quantity') IS NOT NULL
+      ORDER BY c.seq LIMIT 1),
+    json_quote(v.quantity)) ->> '$' AS quantity
+FROM stock_variant_row v
+JOIN (
+  SELECT date(n.number * 86400, 'unixepoch') AS day, (n.number + 1) * 86400000 AS ends_at,
+    min(n.first_seq) OVER (
+      ORDER BY n.number DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next_seq
+  FROM (SELECT hour / 24 AS number, min(first_seq) AS first_seq FROM change_hour GROUP BY 1) n
+) f ON v.first_seen_at < f.ends_at
+WHERE CASE
+  (SELECT c.op FROM change c
+    WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= f.next_seq
+      AND c.op IN ('delete', 'restore')
+    ORDER BY c.seq LIMIT 1)
+  WHEN 'delete' THEN 1
+  WHEN 'restore' THEN 0
+  ELSE v.deleted_at IS NULL
+END;
+
+-- What open orders still want packed, a row a line. Deliveries that are pending or accepted have
+-- their pieces off, whether or not the service counts them as fulfilled already; two lines of one
+-- order with the same barcode share them from the first on.
+CREATE VIEW v_to_pack AS
+SELECT order_id, line_no, barcode, season_name, delivery_name, pieces, to_pack
+FROM (
+  SELECT l.order_id, l.line_no, l.barcode,
+    coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+    nullif(l.delivery_name, '') AS delivery_name, l.quantity AS pieces,
+    max(0, coalesce(l.quantity, 0) - max(coalesce(l.fulfilled_quantity, 0), (
+      SELECT coalesce(sum(p.fulfilled_quantity), 0) FROM delivery d
+      JOIN delivery_line p ON p.order_delivery_id = d.order_delivery_id AND p.barcode = l.barcode
+      WHERE d.order_id = l.order_id AND d.deleted_at IS NULL
+        AND d.status IN ('pending', 'accepted')
+    ) - (
+      SELECT coalesce(sum(e.quantity), 0) FROM sales_order_line e
+      WHERE e.barcode = l.barcode AND e.order_id = l.order_id AND e.line_no < l.line_no
+    ))) AS to_pack
+  FROM sales_order_line l
+  JOIN sales_order o ON o.order_id = l.order_id
+  WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+)
+WHERE to_pack > 0;
+
+-- Available to sell. Of the stock: what is there, less what is packed and not shipped, less what
+-- orders without a season still want. Of a season, by its delivery windows in their order: what the
+-- season's list has, less what its pre-orders want up to that window; a pre-order whose window the
+-- season does not name wants its pieces from the first on. Where the lists have that off already
+-- (reports.stockQuantity, reports.seasonQuantity), the quantity itself is what is left.
+CREATE VIEW v_ats AS
+SELECT
+  barcode,
+  t.style_no, nullif(t.style_name, '') AS style_name, nullif(t.brand_name, '') AS brand_name,
+  nullif(t.color_code, '') AS color_code, nullif(t.color_name, '') AS color_name,
+  nullif(t.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = t.size) AS size_rank,
+  season_name, delivery_name, quantity, packed, to_pack,
+  iif(is_free, quantity, quantity - packed - to_pack) AS ats
+FROM (
+  SELECT
+    v.barcode, v.style_no, v.style_name, v.brand_name, v.color_code, v.color_name, v.size,
+    NULL AS season_name, NULL AS delivery_name, v.quantity,
+    (SELECT coalesce(sum(l.fulfilled_quantity), 0)
+      FROM delivery_line l
+      JOIN delivery d ON d.order_delivery_id = l.order_delivery_id
+      JOIN sales_order o ON o.order_id = d.order_id
+      WHERE l.barcode = v.barcode
+        AND o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
+        AND (d.status = 'pending' OR d.status = 'accepted' AND (
+          d.tracking_numbers = '[]'
+          OR d.changed_at >= coalesce(
+            (SELECT s.complete_at FROM stream_state s WHERE s.stream = 'stock'), 0)))) AS packed,
+    (SELECT coalesce(sum(p.to_pack), 0) FROM v_to_pack p
+      WHERE p.barcode = v.barcode AND p.season_name IS NULL) AS to_pack,
+    (SELECT s.value FROM daemon_state s WHERE s.key = 'stock_quantity') IS 'free' AS is_free
+  FROM stock_variant_row v
+  WHERE v.deleted_at IS NULL
+  UNION ALL
+  SELECT
+    v.barcode, v.style_no, v.style_name, v.brand_name, v.color_code, v.color_name, v.size,
+    v.season_name, d.delivery_name, v.quantity, 0,
+    (SELECT coalesce(sum(p.to_pack), 0) FROM v_to_pack p
+      WHERE p.barcode = v.barcode AND p.season_name = v.season_name
+        AND (d.line_no IS NULL OR d.line_no >= coalesce(
+          (SELECT min(e.line_no) FROM season_delivery e
+            WHERE e.season_name = v.season_name AND e.delivery_name = p.delivery_name), 0))),
+    (SELECT s.value FROM daemon_state s WHERE s.key = 'season_quantity') IS 'free'
+  FROM season_variant_row v
+  LEFT JOIN season_delivery d ON d.season_name = v.season_name
+  WHERE v.deleted_at IS NULL
+) t;
+
+-- Sold beyond what there is: the negative ends of v_ats, found from what is wanted.
+CREATE VIEW v_oversold AS
+SELECT
+  barcode, style_no, nullif(style_name, '') AS style_name, nullif(brand_name, '') AS brand_name,
+  nullif(color_code, '') AS color_code, nullif(color_name, '') AS color_name,
+  nullif(size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = t.size) AS size_rank,
+  season_name, quantity, packed, to_pack, -left AS missing
+FROM (
+  SELECT
+    x.barcode, coalesce(v.style_no, a.style_no) AS style_no,
+    coalesce(v.style_name, a.style_name) AS style_name,
+    coalesce(v.brand_name, a.brand_name) AS brand_name,
+    coalesce(v.color_code, a.color_code) AS color_code,
+    coalesce(v.color_name, a.color_name) AS color_name, coalesce(v.size, a.size) AS size,
+    NULL AS season_name,
+    iif(v.deleted_at IS NULL AND v.barcode IS NOT NULL, v.quantity, 0) AS quantity,
+    x.packed, x.to_pack,
+    iif(v.deleted_at IS NULL AND v.barcode IS NOT NULL, v.quantity, 0) - iif(
+      (SELECT s.value FROM daemon_state s WHERE s.key = 'stock_quantity') IS 'free',
+      0, x.packed + x.to_pack) AS left
+  FROM (
+    SELECT u.barcode, sum(u.packed) AS packed, sum(u.to_pack) AS to_pack FROM (
+      SELECT barcode, pending + accepted AS packed, 0 AS to_pack FROM v_reserved
+      UNION ALL
+      SELECT barcode, 0, to_pack FROM v_to_pack WHERE season_name IS NULL
+    ) u
+    GROUP BY u.barcode
+  ) x
+  LEFT JOIN stock_variant_row v ON v.barcode = x.barcode
+  LEFT JOIN season_variant_row a ON a.season_barcode = (
+    SELECT min(n.season_barcode) FROM season_variant_row n
+    WHERE n.barcode = x.barcode AND v.barcode IS NULL)
+  UNION ALL
+  SELECT
+    x.barcode, v.style_no, v.style_name, v.brand_name, v.color_code, v.color_name, v.size,
+    x.season_name, v.quantity, 0, x.to_pack,
+    v.quantity - iif(
+      (SELECT s.value FROM daemon_state s WHERE s.key = 'season_quantity') IS 'free',
+      0, x.to_pack)
+  FROM (
+    -- Without the signs SQLite would read all lines there ever were, in the order of barcodes.
+    SELECT barcode, season_name, sum(to_pack) AS to_pack FROM v_to_pack
+    WHERE season_name IS NOT NULL
+    GROUP BY +barcode, +season_name
+  ) x
+  JOIN season_variant_row v ON v.barcode = x.barcode AND v.season_name = x.season_name
+    AND v.deleted_at IS NULL
+) t
+WHERE left < 0;
+
 CREATE VIEW v_decision AS
 SELECT
   decision_id, order_delivery_id, order_id,
@@ -1573,6 +2081,15 @@ SELECT
   count(*) AS decisions
 FROM decision d
 LEFT JOIN json_each(d.rules) r
+GROUP BY 1, 2, 3;
+
+CREATE VIEW v_decision_hour AS
+SELECT
+  strftime('%Y-%m-%dT%H:00:00Z', at / 1000, 'unixepoch') AS hour, outcome,
+  CASE actor WHEN 'daemon' THEN 'the rules' WHEN 'external' THEN 'the service' ELSE 'people' END
+    AS decided_by,
+  count(*) AS decisions
+FROM decision
 GROUP BY 1, 2, 3;
 
 -- The last word of the rules about each delivery that was decided, and who decided in the end.
@@ -1750,3 +2267,16 @@ CREATE VIEW v_change AS
 SELECT seq, strftime('%Y-%m-%dT%H:%M:%SZ', at / 1000, 'unixepoch') AS at, entity, key, op, diff,
   cause
 FROM change;
+
+CREATE VIEW v_change_hour AS
+SELECT strftime('%Y-%m-%dT%H:00:00Z', hour * 3600, 'unixepoch') AS hour, first_seq
+FROM change_hour;
+
+-- NOT INDEXED keeps SQLite on the numbers: by the index of a kind of row it would read all of them.
+CREATE VIEW v_recent_change AS
+SELECT seq, strftime('%Y-%m-%dT%H:%M:%SZ', at / 1000, 'unixepoch') AS at, entity, key, op, diff,
+  cause
+FROM change NOT INDEXED
+WHERE seq >= (SELECT min(first_seq) FROM change_hour
+    WHERE hour >= (unixepoch('now', 'start of day') - 86400) / 3600)
+  AND at >= (unixepoch('now', 'start of day') - 86400) * 1000;

@@ -11,16 +11,17 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'mirror.db': {
     store: 'audit daemon_state incident lease pause schema_migration sqlite_sequence',
     mirror:
-      'announced brand change color country delivery delivery_line erp_customer freight_option ' +
-      'gender key_place duplicate_key pdm_brand pending_refund pending_refund_line quarantine ' +
-      'refresh refund refund_line sales_order sales_order_line season season_delivery ' +
-      'season_variant_row chunk shared_number stock_out_of_band stock_variant_row style ' +
-      'style_color style_type variant_extra',
+      'announced brand change change_hour color country delivery delivery_line erp_customer ' +
+      'freight_option gender key_place duplicate_key pdm_brand pending_refund ' +
+      'pending_refund_line quarantine refresh refund refund_line sales_order ' +
+      'sales_order_line season season_delivery season_variant_row chunk shared_number ' +
+      'size_rank stock_day stock_out_of_band stock_variant_row style style_color style_type ' +
+      'variant_extra',
     sync: 'absence stream_state sync_run',
     inbox: 'webhook_event',
     decisions:
       'arming backtest_report decision delivery_note evaluation fact_snapshot hold match_seen ' +
-      'reject_entry review rule_set',
+      'reject_entry review rule_set season_window',
     console: 'console_session',
     ops: 'notification notification_told',
     outbox:

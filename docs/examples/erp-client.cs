@@ -40,3 +40,30 @@ if (reader.Read() && reader.GetInt64(1) == 1)
     order.RemoteNumber = reader.IsDBNull(2) ? null : reader.GetString(2);
     order.Remark = reader.GetString(3) + " " + reader.GetString(4);
 }
+
+// Decisions and holds of packed deliveries. Numbers only grow: the ERP keeps the last one, in the
+// transaction in which it takes the rows over, and asks for those behind it.
+using var news = connection.CreateCommand();
+news.CommandText = """
+    SELECT outcome_id, order_delivery_id, order_no, delivery_no, outcome, state, reason, problem
+    FROM outcome WHERE outcome_id > $after ORDER BY outcome_id LIMIT 500
+    """;
+news.Parameters.AddWithValue("$after", erp.LastOutcome);
+using var outcomes = news.ExecuteReader();
+while (outcomes.Read())
+{
+    // The id of the service is always there; the numbers that people see may be missing.
+    var delivery = erp.Delivery(
+        (long)outcomes["order_delivery_id"],
+        outcomes["order_no"] as string, outcomes["delivery_no"] as string);
+    if (outcomes["state"] as string == "refused")
+    {
+        delivery.Remark = outcomes["problem"] as string;   // it was not carried out
+    }
+    else
+    {
+        delivery.Decision = outcomes["outcome"] as string;   // accept, hold, reject or release
+        delivery.Remark = outcomes["reason"] as string;
+    }
+    erp.LastOutcome = (long)outcomes["outcome_id"];
+}

@@ -22,7 +22,8 @@ export type CommandFactory = (context: CliContext) => Command;
 
 /** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */
 export function examples(lines: readonly (readonly [typed: string, what: string])[]): string {
-  const width = Math.max(...lines.map(([typed]) => typed.length));
+  // A line that goes on in another one is not part of the column.
+  const width = Math.max(...lines.map(([typed]) => (typed.includes('\n') ? 0 : typed.length)));
   const shown = lines.map(([typed, what]) => `  selvedge ${typed.padEnd(width)}  # ${what}`);
   return `\nExamples:\n${shown.join('\n')}\n`;
 }

@@ -1,8 +1,11 @@
 /** Finds the file with the user's configuration. */
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { ConfigError } from '../lib/errors.ts';
 
 const SYSTEM_FILE = '/etc/selvedge/selvedge.yaml';
+/** Name under which `selvedge init` writes it. */
+const OWN_NAME = 'selvedge.yaml';
 
 /** The named file, else `SELVEDGE_CONFIG`, else the system's; a ConfigError when there is none. */
 export function findConfigFile(
@@ -12,7 +15,13 @@ export function findConfigFile(
   const wanted = named ?? env.SELVEDGE_CONFIG;
   if (wanted !== undefined && wanted !== '') return wanted;
   if (existsSync(SYSTEM_FILE)) return SYSTEM_FILE;
-  throw new ConfigError('config.not_found', 'there is no configuration file', {
-    hint: `name one with --config FILE or SELVEDGE_CONFIG, or write ${SYSTEM_FILE}`,
-  });
+  // A file of the current folder is only pointed at: another folder must not change the account.
+  const here = resolve(OWN_NAME);
+  throw existsSync(here)
+    ? new ConfigError('config.not_found', 'no configuration file was named', {
+        hint: `one is in this folder: export SELVEDGE_CONFIG=${here}`,
+      })
+    : new ConfigError('config.not_found', 'there is no configuration file', {
+        hint: `name one with --config FILE or SELVEDGE_CONFIG, or write ${SYSTEM_FILE}`,
+      });
 }

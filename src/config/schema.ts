@@ -36,6 +36,7 @@ function storeSection(fields: ContextFields) {
       // Accepted deliveries claim stock and credit by it (decisions/facts/reserved.ts).
       changes: duration('30d', '36500d'),
       events: duration('90d', '36500d'),
+      stockDays: duration('30d', '36500d'),
     }),
     backup: z.strictObject({
       directory: fields.path('/var/backups/selvedge').nullable(),
@@ -69,6 +70,24 @@ function outboxSection() {
   return section.superRefine(delaysInOrder, onceSound('delayMin', 'delayMax'));
 }
 
+/** Sizes that an own order may name. */
+const SIZES_MAX = 1_000;
+
+function reportsSection(fields: ContextFields) {
+  return z.strictObject({
+    directory: fields.path('/etc/selvedge/reports'),
+    sizeOrder: z
+      .array(text('a size as the variants have it', 'S/M'))
+      .max(SIZES_MAX)
+      .register(z.globalRegistry, {
+        expected: 'a list of sizes, each once',
+        example: '[S/M, L/XL]',
+      }),
+    stockQuantity: choice('onHand', 'free'),
+    seasonQuantity: choice('onHand', 'free'),
+  });
+}
+
 /** The schema of the whole file, bound to the paths and secrets of this start. */
 export function createSchema(context: SchemaContext) {
   const fields = contextFields(context);
@@ -90,7 +109,7 @@ export function createSchema(context: SchemaContext) {
       reconsider: duration('1s', '1d'),
     }),
     outbox: outboxSection(),
-    reports: z.strictObject({ directory: fields.path('/etc/selvedge/reports') }),
+    reports: reportsSection(fields),
     intake: intakeSection(fields),
     notify: notifySection(fields),
     log: z.strictObject({

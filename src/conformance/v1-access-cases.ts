@@ -105,17 +105,20 @@ const envelopeCases: readonly Case[] = [
     for (const path of CATALOG_PATHS) {
       const { body } = await api.v1(path);
       const members = Object.keys(body ?? {}).join(', ');
-      demand(typeof body?.message === 'string', `${path}: members ${members}`);
-      demand(typeof body.data === 'object', `${path}: members ${members}`);
+      const isAlone = typeof body === 'object' && body !== null && !('data' in body);
+      const remedy = isAlone ? { knobs: { 'dialect.envelope': 'none' } } : {};
+      demand(typeof body?.message === 'string', `${path}: members ${members}`, remedy);
+      demand(typeof body.data === 'object', `${path}: members ${members}`, remedy);
     }
   }),
   define('v1-envelope-status', 'P', 'its status is the HTTP status, a number', async (api) => {
     for (const path of ['/brands', '/orders/0']) {
       const { status, body } = await api.v1(path);
       const seen = JSON.stringify(body?.status);
-      const kind = typeof body?.status === 'string' ? 'text' : 'number';
-      const knobs = { 'dialect.envelope': kind };
-      demand(body?.status === status, `${path}: ${seen} with HTTP status ${status}`, { knobs });
+      // Where there is no envelope, v1-envelope names the knob.
+      const remedy =
+        typeof body?.status === 'string' ? { knobs: { 'dialect.envelope': 'text' } } : {};
+      demand(body?.status === status, `${path}: ${seen} with HTTP status ${status}`, remedy);
     }
   }),
   define('v1-not-found', 'P', 'what does not exist is answered 404', async (api) => {

@@ -77,7 +77,7 @@ export const reviewAct = seen.extend({
 const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
 
 /** Acts on all that fit the filter, if they are still those that the person saw. */
-export const bulkAct = z.object({
+const bulkAct = z.object({
   action: z.enum(BULK_ACTIONS),
   reason,
   why: z.enum(RELEASE_REASONS).optional(),

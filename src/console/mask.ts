@@ -18,8 +18,13 @@ const PRIVATE = new Set(
 const OPEN = new Set(['countrycode', 'accountno', 'country']);
 
 /** Members that name things or states: what is in them must stay as it is, to be acted on. */
-const KEPT =
-  /(?:Id|No|At|Hash|Key|Name)$|^(?:id|at|since|barcode|reference|href|digest|kind|state|status|outcome|code|rule|rules|style|color|size|season|currency|country|type|actor|author|endedBy|decidedBy|stream|target|name|holder)$/;
+const KEPT_NAMES = new Set(
+  ['id', 'at', 'since', 'barcode', 'reference', 'href', 'digest', 'kind', 'state', 'status']
+    .concat(['outcome', 'code', 'rule', 'rules', 'style', 'color', 'size', 'season', 'currency'])
+    .concat(['country', 'type', 'actor', 'author', 'endedBy', 'decidedBy', 'stream', 'target'])
+    .concat(['name', 'holder']),
+);
+const KEPT_END = /(?:Id|No|At|Hash|Key|Name)$/;
 
 /** Facts of rules that hold what is private. */
 const PRIVATE_FACT = /\b(?:zip|city|comment|company)\b/;
@@ -94,6 +99,10 @@ function blanked(value: unknown): unknown {
   return typeof value === 'string' || typeof value === 'number' ? MASK : value;
 }
 
+function isKept(name: string): boolean {
+  return KEPT_NAMES.has(name) || KEPT_END.test(name);
+}
+
 function isPlain(member: unknown): boolean {
   return Array.isArray(member) ? member.every(isPlain) : !isJsonObject(member);
 }
@@ -106,7 +115,7 @@ function masked(value: unknown, finder: RegExp | undefined): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (isPrivate(name, member) || (isFact && name === 'value')) return [name, blanked(member)];
-      return [name, KEPT.test(name) && isPlain(member) ? member : masked(member, finder)];
+      return [name, isKept(name) && isPlain(member) ? member : masked(member, finder)];
     }),
   );
 }

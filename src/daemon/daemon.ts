@@ -20,6 +20,7 @@ import type { Scrubber } from '../lib/secret.ts';
 import { createLocalApi, type RouteGroup } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
 import { createRecentReads } from '../mirror/refetch-queue.ts';
+import { setQuantities } from '../mirror/stock-count.ts';
 import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
@@ -325,6 +326,15 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   };
 }
 
+/** Puts settings that views go by into the database. */
+async function keepSettings(
+  { service, reports }: Config,
+  to: { readonly store: SqliteStore; readonly clock: Clock },
+): Promise<void> {
+  await setCurrency(to, service.v1.currency);
+  await setQuantities(to, reports);
+}
+
 /** The daemon works without the triggers; what they forbid may have been done. */
 function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger): void {
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
@@ -395,7 +405,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });
   const { clock } = clockGuard;
   const deps = { ...given, clock };
-  await setCurrency({ store, clock }, config.service.v1.currency);
+  await keepSettings(config, { store, clock });
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
   // Its own calls go past what it holds.

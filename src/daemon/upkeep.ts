@@ -5,7 +5,8 @@ import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
 import { deleteOldEvents } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { deleteOldChanges, mirrorClockStep } from '../mirror/upkeep.ts';
+import { createStockCounter } from '../mirror/stock-count.ts';
+import { deleteOldChanges, deleteOldStockDays, mirrorClockStep } from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
 import { markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
 import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.ts';
@@ -24,7 +25,9 @@ const RUNS_KEPT_MS = 90 * DAY_MS;
 const INCIDENTS_KEPT_MS = 365 * DAY_MS;
 
 /** How long rows are kept, in milliseconds. */
-type Retention = Readonly<Record<'changes' | 'events' | 'runs' | 'incidents', number>>;
+type Retention = Readonly<
+  Record<'changes' | 'events' | 'stockDays' | 'runs' | 'incidents', number>
+>;
 
 export const CLOCK_STEPS: readonly ClockStepHandler[] = [
   syncClockStep,
@@ -44,6 +47,7 @@ export function retentionSteps(keep: Retention): readonly RetentionStep[] {
   return [
     { keepMs: keep.changes, deleteOld: deleteOldChanges },
     { keepMs: keep.events, deleteOld: deleteOldEvents },
+    { keepMs: keep.stockDays, deleteOld: deleteOldStockDays },
     { keepMs: keep.runs, deleteOld: deleteOldRuns },
     { keepMs: keep.incidents, deleteOld: deleteOldIncidents },
     { keepMs: keep.runs, deleteOld: deleteOldNotifications },
@@ -58,7 +62,7 @@ export interface StoreCareDeps {
 }
 
 export function createStoreCare(
-  { dataDir, store: config }: Config,
+  { dataDir, store: config, reports }: Config,
   deps: StoreCareDeps,
 ): { readonly keeper: Worker; readonly checkpoints: Checkpoints } {
   const { store } = deps;
@@ -69,5 +73,7 @@ export function createStoreCare(
   store.onFull(() => reserved.release());
   const kept = { runs: RUNS_KEPT_MS, incidents: INCIDENTS_KEPT_MS };
   const retention = retentionSteps({ ...config.retention, ...kept });
-  return { checkpoints, keeper: createKeeper({ ...deps, log, checkpoints, retention, reserved }) };
+  const chores = [createStockCounter({ ...deps, sizeOrder: reports.sizeOrder })];
+  const keeper = createKeeper({ ...deps, log, checkpoints, retention, reserved, chores });
+  return { checkpoints, keeper };
 }

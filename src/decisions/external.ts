@@ -8,6 +8,7 @@
  * decision.
  */
 import { sql } from 'kysely';
+import { STATUSES } from '../config/statuses.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
@@ -24,6 +25,7 @@ interface StatusChange {
   /** Place in the change feed. */
   readonly seq: number;
   readonly at: number;
+  readonly from: string;
   readonly to: string;
 }
 
@@ -36,7 +38,12 @@ async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange 
     .executeTakeFirst();
   return tx
     .selectFrom('change')
-    .select(['seq', 'at', sql<string>`diff->>'$.status[1]'`.as('to')])
+    .select([
+      'seq',
+      'at',
+      sql<string>`diff->>'$.status[0]'`.as('from'),
+      sql<string>`diff->>'$.status[1]'`.as('to'),
+    ])
     .where('entity', '=', 'delivery')
     .where('key', '=', String(orderDeliveryId))
     .where('op', '=', 'update')
@@ -75,6 +82,37 @@ async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Pr
     .where('result', 'is not', null)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+const UNDERSTOOD: readonly string[] = STATUSES.delivery;
+
+/**
+ * Whether it became pending because its word for that is understood from now on
+ * (`service.v1.statuses`): nobody put back what nothing here ever saw as anything else.
+ */
+async function isFirstUnderstood(
+  tx: Tx,
+  orderDeliveryId: number,
+  { from, to, seq }: StatusChange,
+): Promise<boolean> {
+  if (to !== 'pending' || UNDERSTOOD.includes(from)) return false;
+  const decision = await tx
+    .selectFrom('decision')
+    .select('decision_id')
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .limit(1)
+    .executeTakeFirst();
+  if (decision) return false;
+  const understood = await tx
+    .selectFrom('change')
+    .select('seq')
+    .where('entity', '=', 'delivery')
+    .where('key', '=', String(orderDeliveryId))
+    .where('seq', '<', seq)
+    .where(sql<string>`diff->>'$.status[0]'`, 'in', UNDERSTOOD)
+    .limit(1)
+    .executeTakeFirst();
+  return understood === undefined;
 }
 
 const WHAT = {
@@ -120,7 +158,10 @@ export async function noteExternal(
   const change = await newChange(tx, orderDeliveryId);
   if (change && (await mayLag(tx, orderDeliveryId, change))) return;
   if (change) {
-    if (!(await isOurs(tx, orderDeliveryId, change))) {
+    const isNews =
+      !(await isFirstUnderstood(tx, orderDeliveryId, change)) &&
+      !(await isOurs(tx, orderDeliveryId, change));
+    if (isNews) {
       const end = { by: 'external', detail: `it was made ${change.to} in the service` };
       await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped', at: context.now });
       // The change stays unprocessed until the order is mirrored and can be journaled.

@@ -78,6 +78,20 @@ async function reportInvalid({ store, clock, log }: RuleKeeperDeps, error: Confi
   await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
 }
 
+/** Writes the windows of the set for reports (view `v_season`); a name given twice has the last. */
+async function writeWindows(tx: Tx, { settings }: LoadedRuleSet['ruleSet']): Promise<void> {
+  await tx.deleteFrom('season_window').execute();
+  for (const { season, delivery, from, to } of settings.season_windows) {
+    const key = { season_name: season.trim(), delivery_name: (delivery ?? '').trim() };
+    const days = { from_day: from, to_day: to };
+    await tx
+      .insertInto('season_window')
+      .values({ ...key, ...days })
+      .onConflict((conflict) => conflict.doUpdateSet(days))
+      .execute();
+  }
+}
+
 /** Stores the set, and notes that it is in force; gives the rules that are disarmed by it. */
 async function putInForce(
   tx: Tx,
@@ -88,6 +102,7 @@ async function putInForce(
   const at = clock.now();
   await storeRuleSet(tx, { ruleSet, files }, at);
   await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
+  await writeWindows(tx, ruleSet);
   return disarmChanged(tx, ruleSet, { reason, at });
 }
 

@@ -1,4 +1,4 @@
-/** CSV that a spreadsheet opens without running what stands in it: RFC 4180, or as a place has it. */
+/** CSV (RFC 4180, or as a place has it) that a spreadsheet opens without running what is in it. */
 
 export type CsvCell = string | number | boolean | null;
 

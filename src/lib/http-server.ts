@@ -7,6 +7,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { systemClock } from './clock.ts';
 import { ConfigError, toError } from './errors.ts';
+import { limitConnections } from './http-server/connections.ts';
 import { isJsonObject } from './json.ts';
 import type { Logger } from './log.ts';
 
@@ -62,7 +63,7 @@ export function createHttpServer(
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     },
   });
-  app.server.maxConnections = limits.connectionsMax;
+  limitConnections(app.server, limits.connectionsMax);
   app.server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
   // An incomplete request or a slow answer would keep the server open forever.
   app.addHook('preClose', async () => {

@@ -12,7 +12,6 @@ import {
   deleteByKeys,
   inKeys,
   insertBulk,
-  insertKeys,
   insertMissing,
   insertRows,
   raiseReadSeq,
@@ -25,6 +24,7 @@ import {
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
+import { appendChanges, appendKeys } from './change-feed.ts';
 import { withoutForgotten } from './forgotten.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import {
@@ -259,7 +259,7 @@ async function writeChanges(
 ): Promise<void> {
   const { entity } = definition;
   const added: string[] = [];
-  const entries: SqlRow[] = [];
+  const entries: { key: string; op: 'update' | 'restore'; diff: string }[] = [];
   for (const { key } of items) {
     const diff = before.diffs.get(key);
     if (!diff) {
@@ -270,8 +270,8 @@ async function writeChanges(
     entries.push({ key: String(key), op, diff: JSON.stringify(diff) });
   }
   const all = { at, entity, cause: source };
-  await insertKeys(tx, 'change', 'key', added, { ...all, op: 'insert', diff: '{}' });
-  await insertRows(tx, 'change', ['key', 'op', 'diff'], entries, all);
+  await appendKeys(tx, 'insert', added, all);
+  await appendChanges(tx, entries, all);
 }
 
 async function writeLines(
@@ -474,7 +474,7 @@ export async function insertAll(
   await sql`release unseen`.execute(tx);
   if (inserted < keys.length) return undefined;
   const { at, source } = provenance;
-  const entry = { at, entity: definition.entity, cause: source, op: 'insert', diff: '{}' };
-  await insertKeys(tx, 'change', 'key', keys.map(String), entry);
+  const cause = { at, entity: definition.entity, cause: source };
+  await appendKeys(tx, 'insert', keys.map(String), cause);
   return { inserted, changed: 0, unchanged: 0, stale: 0, drastic: NOT_DRASTIC };
 }

@@ -4,8 +4,9 @@
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
-import { inKeys, insertRows, type SqlRow } from '../store/bulk.ts';
+import { inKeys, type SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { appendChanges } from './change-feed.ts';
 import { DELIVERY } from './delivery.ts';
 import { PENDING_REFUND, REFUND } from './refund.ts';
 import type { EntityDefinition } from './rows/prepared.ts';
@@ -153,7 +154,7 @@ export async function forgetMirrored(
     .set({ forgotten_at: at })
     .where('order_id', '=', orderId)
     .execute();
-  const entry = { key: String(orderId), diff: JSON.stringify({ forgotten_at: [null, at] }) };
-  const all = { at, entity: SALES_ORDER.entity, op: 'update', cause: 'forget' };
-  await insertRows(tx, 'change', ['key', 'diff'], [entry], all);
+  const diff = JSON.stringify({ forgotten_at: [null, at] });
+  const entry = { key: String(orderId), op: 'update', diff } as const;
+  await appendChanges(tx, [entry], { at, entity: SALES_ORDER.entity, cause: 'forget' });
 }

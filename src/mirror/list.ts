@@ -8,7 +8,7 @@
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
 import type { KnownChunk } from '../lib/json-rows/known.ts';
-import { inKeys, insertKeys, type SqlValue } from '../store/bulk.ts';
+import { inKeys, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import {
   duplicatesAmong,
@@ -18,6 +18,7 @@ import {
   keepPlaces,
   type Placed,
 } from './catalog/duplicates.ts';
+import { appendKeys } from './change-feed.ts';
 import { insertAll, upsertPrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
@@ -366,9 +367,8 @@ export async function markDeleted(
     set deleted_at = ${at}, changed_at = ${at}, read_seq = ${readSeq}, source = ${source}
     where ${inKeys(entity.key, keys)} and deleted_at is null and read_seq <= ${readSeq}
     returning ${sql.ref(entity.key)} key`.execute(tx);
-  const entry = { at, entity: entity.entity, cause: source, op: 'delete', diff: '{}' };
   const gone = marked.rows.map(({ key }) => String(key));
-  await insertKeys(tx, 'change', 'key', gone, entry);
+  await appendKeys(tx, 'delete', gone, { at, entity: entity.entity, cause: source });
   return gone.length;
 }
 

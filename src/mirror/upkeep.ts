@@ -8,6 +8,29 @@ export async function deleteOldChanges(tx: Tx, before: number): Promise<number> 
   const { numAffectedRows } = await sql`delete from change where seq <= (
     select max(seq) from (select seq, at from change order by seq limit ${SLICE_ROWS})
     where at < ${before})`.execute(tx);
+  await deleteOldHours(tx);
+  return Number(numAffectedRows ?? 0);
+}
+
+/**
+ * Deletes hours that point before the feed. The latest of them stays, because entries of its hour
+ * may be left; a later hour that points no further covers those of an earlier one.
+ */
+async function deleteOldHours(tx: Tx): Promise<void> {
+  await sql`delete from change_hour where hour < (
+    select max(hour) from change_hour
+    where first_seq <= (select seq from change order by seq limit 1)
+  )`.execute(tx);
+}
+
+/** Deletes sums of days that ended before `before` (epoch ms). */
+export async function deleteOldStockDays(tx: Tx, before: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from stock_day where
+    (day, brand_name, season_name, currency) in (
+      select day, brand_name, season_name, currency from stock_day
+      where day < date(${before} / 1000, 'unixepoch') order by day limit ${SLICE_ROWS})`.execute(
+    tx,
+  );
   return Number(numAffectedRows ?? 0);
 }
 

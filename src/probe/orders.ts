@@ -56,9 +56,10 @@ interface StatusSeen {
 function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statuses']): void {
   const setting = 'service.v1.statuses';
   const { witness } = talk;
-  const isKnown = ({ of, says }: StatusSeen): boolean =>
-    KNOWN[of].includes(bareWord(says)) ||
-    own.some((one) => one.of === of && bareWord(one.says) === bareWord(says));
+  const wordOf = ({ of, says }: StatusSeen): Words | undefined =>
+    own.find((one) => one.of === of && bareWord(one.says) === bareWord(says));
+  const isKnown = (one: StatusSeen): boolean =>
+    KNOWN[one.of].includes(bareWord(one.says)) || wordOf(one) !== undefined;
   const unknown = new Map(
     seen.filter((one) => !isKnown(one)).map((one) => [`${one.of} ${bareWord(one.says)}`, one]),
   );
@@ -83,8 +84,14 @@ function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statu
     const doubt = 'matched by the word: look whether it means that';
     witness.found({ setting, value: [...own, ...sure], seen: where.join(', '), doubt });
   } else if (unknown.size === 0) {
-    const count = `${seen.length} statuses were seen, all of them known`;
-    witness.found({ setting, value: own, seen: count });
+    const words = [...new Set(seen.map(({ of, says }) => `${of} ${says}`))].join(', ');
+    const count = `${seen.length} statuses were seen, all of them known: ${words}`;
+    const isPending = (one: StatusSeen): boolean =>
+      one.of === 'delivery' && (wordOf(one)?.means ?? bareWord(one.says)) === 'pending';
+    const doubt = seen.some(isPending)
+      ? undefined
+      : 'no delivery that waits was seen: "selvedge status" tells if its word is not known';
+    witness.found({ setting, value: own, seen: count, doubt });
   }
 }
 

@@ -12,6 +12,13 @@ describe('the text of the demo', () => {
     expect(wrap(`see ${path}`, 20)).toEqual(['see', path]);
   });
 
+  it('gives a link the whole line where it does not fit behind the indent', () => {
+    const link = `http://127.0.0.1:40205/sign-in?key=${'k'.repeat(43)}`;
+    const indent = ' '.repeat(10);
+    expect(wrap(`${indent}console  ${link}`, 79, indent)).toEqual([`${indent}console`, link]);
+    expect(wrap(`${indent}console  ${link}`, 110, indent)).toEqual([`${indent}console  ${link}`]);
+  });
+
   it('sets entries side by side as far as they fit, and tears none apart', () => {
     const lines = entries('streams  ', ['stock 20000, 3s old', 'season waits', 'orders 40'], 40);
     expect(lines).toEqual(['streams  stock 20000, 3s old', '         season waits · orders 40']);

@@ -124,6 +124,20 @@ describe('the command line', () => {
     expect(stderr).toMatch(/^selvedge: there is no configuration file\nhint: .*--config FILE/);
   });
 
+  it('points at a configuration of the current folder, and does not take it', async () => {
+    const file = writeConfig(MINIMAL);
+    const child = spawn(process.execPath, [LAUNCHER, 'config', 'show'], {
+      cwd: dirname(file),
+      env: { PATH: process.env.PATH },
+    });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += String(chunk);
+    });
+    expect(await once(child, 'close')).toEqual([EXIT.config.code, null]);
+    expect(stderr).toContain(`hint: one is in this folder: export SELVEDGE_CONFIG=${file}`);
+  });
+
   it('says where a bundle cannot be written, and does not blame the settings', async () => {
     const env = { ...ENV, SELVEDGE_CONFIG: writeConfig(MINIMAL) };
     const nowhere = join(temporaryFolder(), 'absent', 'bundle.json');

@@ -12,7 +12,7 @@ import { CONSOLE_SETTINGS, NO_OPERATIONS } from './made-up.ts';
 
 export const PROXY_SECRET = 'a-secret-of-the-proxy-alone';
 
-/** What a proxy sends that signs people in. */
+/** Headers of a proxy that signs people in. */
 export const PROXY: ProxySettings = {
   userHeader: 'x-forwarded-email',
   secretHeader: 'x-selvedge-proxy-secret',

@@ -10,7 +10,7 @@ const WHO = { actor: 'ada', reason: 'people have changed' };
 const PASSWORD = 'a long enough phrase';
 const OTHER = 'another phrase, as long';
 
-it('a reload ends the sessions of all whose password, role or view of addresses it changes', async () => {
+it('a reload ends sessions of people whose password, role or view it changes', async () => {
   const random = seededRandom(3);
   const [password, other] = [
     await hashPassword(PASSWORD, random),

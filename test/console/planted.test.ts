@@ -67,7 +67,7 @@ it('a program finds no delivery by a name that it does not see', async () => {
   expect(await found(bi, 'PO-')).toMatchObject({ rows: [{ decisionId: expect.any(Number) }] });
 });
 
-it('whoever may see addresses finds them, in the list, at the delivery and at the push', async () => {
+it('a person who may see addresses finds them: in the list, at delivery and push', async () => {
   const { delivery, push } = house;
   const card = await anna.get(`/deliveries/${delivery}.json`);
   expect(card.json).toMatchObject({

@@ -49,10 +49,11 @@ export interface PlantedHouse extends ConsoleHouse {
 }
 
 /** Everything that people and the service write about it, quoting what is private. */
-const QUOTE = `${MARK} sent to ${PRIVATE.company}, ${PRIVATE.city}: ring ${PRIVATE.phone} or ${PRIVATE.email}`;
+const CALL = `ring ${PRIVATE.phone} or ${PRIVATE.email}`;
+const QUOTE = `${MARK} sent to ${PRIVATE.company}, ${PRIVATE.city}: ${CALL}`;
 
-/** Where no order is known, nobody can know its names: only what looks like one is masked. */
-const ABOUT_NO_ORDER = `${MARK} ring ${PRIVATE.phone} or ${PRIVATE.email}`;
+/** Names cannot be known where no order is: only e-mails and telephones are masked. */
+const ABOUT_NO_ORDER = `${MARK} ${CALL}`;
 
 async function plantPush({ daemon }: ConsoleHouse, orderId: number): Promise<number> {
   const { comment, name, ...rest } = PRIVATE;

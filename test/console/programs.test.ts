@@ -136,6 +136,28 @@ describe('the read API', () => {
     expect(text).toContain(`"'=HYPERLINK(""http://evil.example"",""pay"")"`);
   });
 
+  it('writes CSV as RFC 4180 to programs, and for their spreadsheets to people', async () => {
+    const house = await startConsole({ held: 1 });
+    const { db } = house.daemon.store;
+    await db.updateTable('delivery_line').set({ price: 199_500, fulfilled_quantity: 1 }).execute();
+    const anna = await signIn(house, 'anna', 'viewer');
+    const [row] = await seenRows(anna);
+    const delivery = `/deliveries/${row?.orderDeliveryId}`;
+    const page = await anna.get(delivery, { 'accept-language': 'da-DK,da;q=0.9,en;q=0.8' });
+    expect(page.text).toContain(`href="${delivery}.csv?locale=da-DK"`);
+    const list = await anna.get('/review?country=', { 'accept-language': 'de' });
+    expect(list.text).toContain('href="/review.csv?locale=de"');
+    const here = await anna.get(`${delivery}.csv?locale=da-DK`);
+    expect(here.text).toMatch(/^barcode;style;color;size;packed;stock;price\r\n/);
+    expect(here.text).toContain(';19,95\r\n');
+    const program = await anna.get(`${delivery}.csv`, { 'accept-language': 'da-DK' });
+    expect(program.text).toMatch(/^barcode,style,color,size,packed,stock,price\r\n/);
+    expect(program.text).toContain(',19.95\r\n');
+    const english = await anna.get(`${delivery}.csv?locale=en-GB`);
+    expect(english.text).toContain(',19.95\r\n');
+    expect((await anna.get(`${delivery}.csv?locale=nowhere-at-all`)).status).toBe(400);
+  });
+
   it('filters by what people decide by', async () => {
     const house = await startConsole({ held: 3 });
     const vera = await signIn(house, 'vera', 'viewer');

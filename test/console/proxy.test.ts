@@ -48,7 +48,7 @@ describe('a name with the secret of the proxy', () => {
     expect((await call('/', named(ANNA))).payload).toContain('· operator');
   });
 
-  it('changes nothing from a page of another site, nor without a word about its origin', async () => {
+  it('changes nothing from a page of another site, nor without its origin', async () => {
     const { call } = await startBehindProxy(PEOPLE, PROXY);
     const pause = async (headers: Record<string, string>) =>
       (await call('/pause', { ...named(ANNA), 'content-type': FORM, ...headers }, 'target=x'))

@@ -13,7 +13,7 @@ export interface Route {
 
 const DEPTH_CHARS = 4;
 
-/** One line a route, with the part of its path that its parents do not have. */
+/** A line is a route, with the part of its path that its parents do not have. */
 function routesIn(tree: string): Route[] {
   const parents: string[] = [];
   return tree.split('\n').flatMap((line) => {
@@ -58,7 +58,7 @@ const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/outbox/:id': ['', '.json'],
 };
 
-/** Addresses of all reads but of assets, for these things; throws for a route that it cannot fill. */
+/** Addresses of all reads but of assets; throws for a route that it cannot fill. */
 export function readAddresses(routes: readonly Route[], { delivery, push }: Things): string[] {
   const ids: Readonly<Record<string, number>> = {
     '/deliveries/:id': delivery,

@@ -86,3 +86,23 @@ it.each([
   expect(await fixture.decide()).toEqual([]);
   expect(await fixture.pushes()).toHaveLength(1);
 });
+
+describe('a delivery whose status was not understood at first', () => {
+  it('is decided by the rules once its word is known to mean pending', async () => {
+    const fixture = await createDeciderFixture();
+    await seen(fixture, 'awaiting_acceptance');
+    expect(await fixture.decide()).toEqual([]);
+    await seen(fixture, 'pending');
+    expect(await fixture.decide()).toEqual(['1 accept']);
+    expect(await journal(fixture)).toEqual(['daemon accept']);
+  });
+
+  it.each(['accepted', 'pending'])('is left to people if it was %s before that', async (before) => {
+    const fixture = await createDeciderFixture();
+    await seen(fixture, before);
+    await seen(fixture, 'mislaid');
+    await seen(fixture, 'pending');
+    expect(await fixture.decide()).toEqual([]);
+    expect(await journal(fixture)).toEqual(['external hold']);
+  });
+});

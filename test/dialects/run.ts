@@ -1,5 +1,5 @@
 /**
- * The long version of `test/dialects/combined.test.ts`:
+ * The long version of `test/dialects/combined.slow.test.ts`:
  *
  *   npm run campaign -- dialects [--pairs all|N] [--sets 200] [--first 1]
  *
@@ -17,7 +17,7 @@ const { values } = parseArgs({
   },
 });
 
-runLongVersion('test/dialects/combined.test.ts', {
+runLongVersion('test/dialects/combined.slow.test.ts', {
   SELVEDGE_DIALECT_PAIRS: values.pairs,
   SELVEDGE_DIALECT_SETS: values.sets,
   SELVEDGE_DIALECT_FIRST: values.first,

@@ -72,8 +72,9 @@ describe('the documents', () => {
   });
 
   it('for users have fifteen thousand words at most, generated pages apart', () => {
-    // The path of the first reader: these two are looked up, or read by other people.
-    const apart = [...GENERATED, 'docs/wire.md', 'docs/personal-data.md', 'docs/console.md'];
+    // The path of the first reader: these are looked up, or read by other people.
+    const lookedUp = ['docs/wire.md', 'docs/personal-data.md', 'docs/console.md'];
+    const apart = [...GENERATED, ...lookedUp, 'docs/everyday-sql.md'];
     const pages = documents.filter(
       (path) =>
         path === 'README.md' ||

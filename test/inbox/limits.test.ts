@@ -1,5 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseEvent } from '../../src/inbox/event.ts';
+import type { EventStore } from '../../src/inbox/event-store.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { deliveryCreated, eventually, type Inbox, sign, startInbox, talk } from './support.ts';
 
@@ -22,10 +24,15 @@ async function alive(inbox: Inbox): Promise<void> {
 }
 
 /** Connections that say nothing; gives how many of them the server has kept. */
-async function openSilent(port: number, count: number): Promise<() => number> {
+async function openSilent(
+  port: number,
+  count: number,
+  bytes: string | Buffer = '',
+): Promise<() => number> {
   const open = new Set<Socket>();
   const sockets = Array.from({ length: count }, () => {
     const socket = connect(port, '127.0.0.1', () => open.add(socket));
+    if (bytes.length > 0) socket.write(bytes);
     socket.on('error', () => undefined);
     socket.on('close', () => open.delete(socket));
     return socket;
@@ -120,10 +127,40 @@ describe('time', () => {
 });
 
 describe('connections', () => {
-  it('beyond the limit are closed at once, the others stay (L6)', async () => {
+  it('beyond the limit end the one that was silent for longest (L6)', async () => {
     const inbox = await startInbox({ limits: { connectionsMax: 16 } });
-    const kept = await openSilent(inbox.port, 24);
-    await eventually(() => expect(kept()).toBe(16));
+    const first = await openSilent(inbox.port, 8);
+    const later = await openSilent(inbox.port, 16);
+    await eventually(() => expect([first(), later()]).toEqual([0, 16]));
+  });
+
+  it.each([
+    ['say nothing', ''],
+    ['never end their headers', 'POST /events HTTP/1.1\r\nHost: a\r\nX-'],
+    ['never end a body', wire('x'.repeat(100)).subarray(0, -50)],
+  ])('of 300 senders that %s shut no event out (L6)', async (_what, bytes) => {
+    const inbox = await startInbox();
+    const open = await openSilent(inbox.port, 300, bytes);
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+    expect(open()).toBeGreaterThan(200);
+  });
+
+  it('whose requests wait for an answer stay, and the newest one ends (L6)', async () => {
+    let waiting = 0;
+    const { promise: committed, resolve: commit } = Promise.withResolvers<void>();
+    const accept: EventStore['accept'] = async ({ body }) => {
+      waiting += 1;
+      await committed;
+      return parseEvent(body);
+    };
+    const inbox = await startInbox({ eventStore: { accept }, limits: { connectionsMax: 4 } });
+    const answered = Array.from({ length: 4 }, () => inbox.post(deliveryCreated(1)));
+    await eventually(() => expect(waiting).toBe(4));
+    const newest = connect(inbox.port, '127.0.0.1');
+    newest.on('error', () => undefined);
+    await new Promise((resolve) => newest.once('close', resolve));
+    commit();
+    for (const { status } of await Promise.all(answered)) expect(status).toBe(204);
   });
 
   it('are told to end after their share of requests (L6)', async () => {

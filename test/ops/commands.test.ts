@@ -112,6 +112,25 @@ describe('doctor', () => {
     expect(code).toBe(0);
   });
 
+  it('asks for the secret of the endpoint while every event is refused as forged', async () => {
+    const house = await install();
+    await house.start();
+    const listening = house.lines.find((line) => line.includes('listening for events')) ?? '';
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(systemClock().now() / 1_000)),
+      'webhook-signature': `v1,${Buffer.from('another secret').toString('base64')}`,
+    };
+    const url = `${JSON.parse(listening).url}/${PATH_TOKEN}`;
+    const { status } = await fetch(url, { method: 'POST', headers, body: '{}' });
+    expect(status).toBe(401);
+    const { stdout } = await house.run('doctor');
+    expect(stdout).toMatch(
+      /WARN signatures +1 event was refused as forged, none was taken\n.*listener\.secrets/,
+    );
+  });
+
   it('makes no database where there is none, and migrates none', async () => {
     const house = await install();
     const data = join(house.folder, 'data');

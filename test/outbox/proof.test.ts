@@ -69,6 +69,29 @@ describe('what makes something new, in doubt', () => {
     expect(bench.sends).toEqual([id, id, id]);
   });
 
+  it('is not proved absent by a look during which the clock was set back', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const start = bench.clock.now();
+    let isSetBack = false;
+    bench.script.lookUp = async () => {
+      if (isSetBack || bench.clock.now() < start + 12.5 * MINUTE) return NO;
+      isSetBack = true;
+      bench.clock.step(-60 * MINUTE);
+      await bench.clock.sleep(20_000);
+      return NO;
+    };
+    bench.script.send = lost;
+    bench.start();
+    await bench.clock.advance(13.5 * MINUTE);
+    expect(isSetBack).toBe(true);
+    await bench.clock.advance(11.5 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+  });
+
   it('is looked for as often as before after the clock was set back', async () => {
     const bench = await createBench();
     bench.creates = true;

@@ -77,3 +77,15 @@ INSERT INTO quarantine (entity, raw, raw_hash, path, reason, source, first_seen_
 VALUES ('stock_variant', '{"barcode":5}', 'h', 'barcode', 'must be a text', 'run:1', 0, 1000);
 INSERT INTO incident (at, kind, entity, key, detail)
 VALUES (1767614400000, 'evaluation_error', 'delivery', '11', '{}');
+INSERT INTO change (at, entity, key, op, diff, cause)
+VALUES (1000 * unixepoch(), 'brand', 'Fold', 'insert', '{}', 'run:1');
+INSERT INTO change_hour (hour, first_seq) SELECT at / 3600000, min(seq) FROM change GROUP BY 1;
+INSERT INTO stock_day (day, brand_name, season_name, currency, variants, in_stock, pieces, wsp_value,
+  unpriced, counted_at)
+VALUES ('2026-01-05', 'Fold', 'AW26', 'DKK', 3, 2, 14, 4000000, 9, 1767614400000);
+INSERT INTO size_rank (size, rank) VALUES ('S', 1), ('M', 2);
+INSERT INTO season (season_name, extra, content_hash, first_seen_at, changed_at, read_seq, source)
+VALUES ('AW26', '{}', 'h', 0, 0, 1, 'run:1');
+INSERT INTO season_delivery (season_name, line_no, delivery_name) VALUES ('AW26', 1, 'August');
+INSERT INTO season_window (season_name, delivery_name, from_day, to_day)
+VALUES ('AW26', 'August', '2026-08-01', '2026-08-31');

@@ -90,7 +90,7 @@ describe('stock by style and color', () => {
     add('stock_variant', { ...bag, barcode: '200', size: 'S', quantity: 5 });
     add('stock_variant', { ...bag, barcode: '201', size: 'S', quantity: 3 });
     add('stock_variant', { ...bag, barcode: '202', size: null, quantity: -1 });
-    expect(ask(`${grid} where style_no = 'S-2'`)).toEqual(['Fold|black|2|7|{"":-1,"S":8}']);
+    expect(ask(`${grid} where style_no = 'S-2'`)).toEqual(['Fold|black|2|7|{"S":8,"":-1}']);
     expect(ask("select sum(by_size ->> '$.S') from v_stock_grid")).toEqual(['22']);
   });
 

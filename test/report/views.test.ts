@@ -69,7 +69,7 @@ describe('the views', () => {
       ...{ least: 0, most: 1 },
     });
     expect(one("select * from v_stock_grid where color_code = '01'")).toMatchObject({
-      ...{ quantity: 5, sizes: 2, by_size: '{"M":0,"S":5}' },
+      ...{ quantity: 5, sizes: 2, by_size: '{"S":5,"M":0}' },
     });
     expect(one('select * from v_availability')).toMatchObject({
       ...{ in_stock: 5, pending: 2, accepted: 4, free: -1 },
@@ -100,6 +100,23 @@ describe('the views', () => {
     expect(one('select entity, member, rows from v_drift')).toEqual({
       ...{ entity: 'stock_variant', member: 'careLabelWash', rows: 1 },
     });
+  });
+
+  it('answer the everyday questions of the documents in any SQLite since 3.39', async () => {
+    const path = await filledMirror();
+    const pages = ['docs/everyday-sql.md', 'docs/reporting.md'];
+    const page = pages.map((name) => readFileSync(join(repositoryRoot, name), 'utf8')).join('');
+    const asked = [...page.matchAll(/```sql (?:everyday|since)\n([^`]*)```/g)].map(
+      ([, sql = '']) => sql,
+    );
+    expect(asked.length).toBeGreaterThan(10);
+    const old = await openInOldSqlite(path);
+    for (const sql of asked) {
+      const first = sql.replaceAll('S-1001', 'S-1');
+      expect(() => old.exec(first), first).not.toThrow();
+      foreignRows(path, first.replace(/;\s*$/, ''));
+    }
+    old.close();
   });
 
   it('can be read with SQLite 3.39, which programs of others still bring', async () => {

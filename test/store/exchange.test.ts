@@ -50,6 +50,23 @@ describe('the exchange database', () => {
     expect(existsSync(path)).toBe(false);
   });
 
+  it('writes so that a power cut cannot take back what the ERP was told', () => {
+    const connections = new Set<Database.Database>();
+    const { pragma } = Database.prototype;
+    onTestFinished(() => {
+      Database.prototype.pragma = pragma;
+    });
+    Database.prototype.pragma = function noted(source, asked) {
+      connections.add(this);
+      return pragma.call(this, source, asked);
+    };
+    const exchange = open();
+    foreignSql(exchange.path, INSERT);
+    exchange.writeReceipts([refused(1)]);
+    const own = [...connections].filter(({ name, open }) => open && name === exchange.path);
+    expect(own.map((each) => each.pragma('synchronous', { simple: true }))).toEqual([2]);
+  });
+
   it('takes a row from a foreign client and tells that there is one', () => {
     const exchange = open();
     expect(exchange.hasNews()).toBe(true);

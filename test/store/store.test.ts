@@ -8,7 +8,7 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { openReader, openWriter, verifyPragmas } from '../../src/store/connection.ts';
 import { acquireLease, isFolderLocked, lockFolder } from '../../src/store/lock.ts';
 import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
-import { openReadOnlyStore, type Tx } from '../../src/store/store.ts';
+import { openReadOnlyStore, openStore, type Tx } from '../../src/store/store.ts';
 import { foreignSql } from '../support/foreign-sql.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
@@ -32,6 +32,20 @@ describe('opening the database', () => {
     database.pragma('synchronous = normal');
     expect(() => verifyPragmas(database)).toThrow(/synchronous is 1 instead of 2/);
     database.close();
+  });
+
+  it('refuses to write where the driver drops what durability rests on', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const { pragma } = Database.prototype;
+    onTestFinished(() => {
+      Database.prototype.pragma = pragma;
+    });
+    Database.prototype.pragma = function dropsOne(source, asked) {
+      return pragma.call(this, source === 'synchronous = 2' ? 'synchronous = 1' : source, asked);
+    };
+    await expect(openStore({ path, ...options }, manualClock())).rejects.toMatchObject({
+      code: 'store.pragma_lost',
+    });
   });
 
   it('refuses a file that belongs to another program', () => {

@@ -7,7 +7,8 @@ import { dirname, join } from 'node:path';
 export function runLongVersion(file: string, size: Readonly<Record<string, string>>): void {
   const packageFile = createRequire(import.meta.url).resolve('vitest/package.json');
   const vitest = join(dirname(packageFile), 'vitest.mjs');
-  const { status } = spawnSync(process.execPath, [vitest, 'run', file], {
+  const config = file.endsWith('.slow.test.ts') ? ['--config', 'vitest.slow.config.ts'] : [];
+  const { status } = spawnSync(process.execPath, [vitest, 'run', ...config, file], {
     env: { ...process.env, ...size },
     stdio: 'inherit',
   });

@@ -111,6 +111,38 @@ describe('a walk over the orders', () => {
     expect(rows).toHaveLength(ORDERS + 3 * PAGE);
   });
 
+  it('loses no order by a page that could not be written', async () => {
+    const { v1, runOrders, store } = await start();
+    const [lowest] = (await v1.orders(undefined, {})).rows.slice(-1);
+    await sql`create trigger full before insert on sales_order
+      when new.order_id = ${sql.raw(String(Number(lowest?.orderId) - 1))} begin
+      select raise(abort, 'the disk is full'); end`.execute(store.db);
+    const broken = await runOrders();
+    expect(broken).toMatchObject({ outcome: 'interrupted', reason: 'the disk is full' });
+    await sql`drop trigger full`.execute(store.db);
+    expect(await runOrders()).toMatchObject({ outcome: 'complete' });
+    const rows = await store.db.selectFrom('sales_order').select('order_id').execute();
+    expect(rows).toHaveLength(ORDERS);
+  });
+
+  it('asks a second time where its end seems to be, and goes on if it is not there', async () => {
+    const { v1, runOrders, store } = await start();
+    let isCut = false;
+    const once = {
+      orders: async (before?: number, call = {}) => {
+        const list = await v1.orders(before, call);
+        if (before === undefined || isCut) return list;
+        isCut = true;
+        return { ...list, rows: [], raws: [] };
+      },
+    };
+    expect(await runOrders({ v1: once, full: true })).toMatchObject({ outcome: 'complete' });
+    expect(isCut).toBe(true);
+    const rows = await store.db.selectFrom('sales_order').select('order_id').execute();
+    expect(rows).toHaveLength(ORDERS);
+    expect(await deletedOrders(store)).toEqual([]);
+  });
+
   it('puts an order aside that cannot be understood, and is short again next time', async () => {
     const { reference, v1, runOrders, requests, store } = await start();
     // Its text differs each time: it is never an old acquaintance.

@@ -9,6 +9,7 @@ import { createOutages } from '../../src/lib/log/outages.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import { pauseFile } from '../../src/store/pauses.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
@@ -146,6 +147,25 @@ describe('a run that fails', () => {
     }
     expect(await run()).toMatchObject({ outcome: 'complete', rows: last });
     expect(await runs()).toHaveLength(1);
+  });
+
+  it('goes on before a page that could not be written, with its checkpoint as it was', async () => {
+    const asked: unknown[] = [];
+    const { run, runs, store } = await startRuns(async ({ page, run: { checkpoint } }) => {
+      asked.push(checkpoint);
+      await page({ next: 1 }, async () => ONE_ROW);
+      await page({ next: 2 }, async (tx) => {
+        await openIncident(tx, { kind: 'row', entity: 'order', key: '1', detail: {} }, 0);
+        return ONE_ROW;
+      });
+    });
+    await sql`create trigger full before insert on incident begin
+      select raise(abort, 'the disk is full'); end`.execute(store.db);
+    expect(await run()).toMatchObject({ outcome: 'interrupted', reason: 'the disk is full' });
+    expect((await runs())[0]).toMatchObject({ pages: 1, checkpoint: '{"next":1}' });
+    await sql`drop trigger full`.execute(store.db);
+    await run();
+    expect(asked).toEqual([{}, { next: 1 }]);
   });
 
   it('ends when it gets no further, sooner when the answer came whole and is wrong', async () => {

@@ -97,10 +97,9 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         ...(view ? [view.run(daemon.store.db, stop)] : []),
       ];
       void daemon.consoleLink(userName(), 'approver').then((link) => {
-        const lines = [`console  ${link}`, '         (once; another one: selvedge console open)'];
-        for (const line of lines)
-          if (view) view.say(line);
-          else output.line(line);
+        const line = `console (opens once)  ${link}`;
+        if (view) view.say(line);
+        else output.line(line);
       });
       // When one part fails, the others stop in order before the failure is told.
       for (const part of parts) part.catch((error: unknown) => failed.abort(error));

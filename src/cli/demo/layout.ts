@@ -10,9 +10,14 @@ export function textWidth(columns: number): number {
   return Math.min(COLUMNS_MAX, columns - 1);
 }
 
-/** Breaks the text between words; further lines are indented. Longer words stay whole. */
+/**
+ * Breaks the text between words; further lines are indented. Longer words stay whole; one that only
+ * fits without its indent has none, so that a link stays in one piece.
+ */
 export function wrap(text: string, columns: number, indent = ''): string[] {
   const width = Math.max(COLUMNS_MIN, columns);
+  const indented = (word: string): string =>
+    indent.length + word.length <= width ? indent + word : word;
   const begin = text.slice(0, text.length - text.trimStart().length);
   const [first = '', ...words] = text.trim().split(' ');
   const lines: string[] = [];
@@ -21,7 +26,7 @@ export function wrap(text: string, columns: number, indent = ''): string[] {
     if (line.length + 1 + word.length <= width) line = `${line} ${word}`;
     else {
       lines.push(line.trimEnd());
-      line = indent + word;
+      line = indented(word);
     }
   }
   return [...lines, line];

@@ -73,12 +73,19 @@ function footerOf(status: Status, columns: number): string[] {
   ];
 }
 
+/** `delivery/500044/decision/8` in the words of its decision above. */
+function answered(reference: string): string {
+  const [, delivery] = /^delivery\/(\d+)\//.exec(reference) ?? [];
+  return delivery === undefined ? reference : `delivery ${delivery}  ${padKind('answer')}`;
+}
+
 export function createLiveView(output: Output, clock: Clock): LiveView {
   let footer: readonly string[] = [];
   const width = (): number => textWidth(output.columns());
   const erase = (): string => {
     const rows = rowsOf(footer, output.columns());
-    return rows === 0 ? '' : `\u001b[${rows}A\u001b[0J`;
+    // What was typed meanwhile (^C) moved the cursor away from the left edge.
+    return rows === 0 ? '' : `\r\u001b[${rows}A\u001b[0J`;
   };
   const draw = (lines: readonly string[]): void => {
     output.control(erase());
@@ -115,7 +122,7 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
       },
       pushEnded({ reference }, state) {
         const style = state === 'confirmed' ? 'green' : 'red';
-        say(`answer ${reference}  ${state}`, { word: state, style });
+        say(`${answered(reference)}  ${state}`, { word: state, style });
       },
     },
     async run(db, signal) {

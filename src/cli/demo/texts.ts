@@ -7,14 +7,14 @@ import type { DemoFolder } from './folder.ts';
 import { wrap } from './layout.ts';
 
 export const ABOUT =
-  'A wholesale platform packs your orders; each packed delivery waits for your yes or no.';
+  'A wholesale service packs your orders; each packed delivery waits for your yes or no.';
 
 const BOTH_SIDES =
-  'Here rules answer. Both sides run in this process: a made-up platform, and the daemon with ' +
+  'Here rules answer. Both sides run in this process: a made-up service, and the daemon with ' +
   'the example rules. It takes stock and orders first, which takes some seconds.';
 
 const OUTCOMES: readonly (readonly [Outcome['kind'], string])[] = [
-  ['accept', 'yes, sent to the platform'],
+  ['accept', 'yes, sent to the service'],
   ['reject', 'no, sent only by a rule that a person armed'],
   ['hold', 'a rule wants a person to look; nothing is sent'],
   ['no_rule', 'no rule applies; the delivery waits for a person'],
@@ -55,8 +55,9 @@ export function introduction(
     '',
     'In another shell:',
     ...commandsIn(folder),
+    `  ${program()} console open`,
     '',
-    `platform ${v1Url}`,
+    `service  ${v1Url}`,
     `keys     ${relative('', folder.keysFile)}`,
     `control  ${controlUrl}`,
     '',
@@ -86,7 +87,7 @@ export function summary(
     outcomes.size === 0
       ? 'It ended before the first decision.'
       : `Deliveries decided: ${outcomes.size} (${counts(byKind)}).`;
-  const sent = pushes.size === 0 ? '' : ` Answers to the platform: ${counts(pushes)}.`;
+  const sent = pushes.size === 0 ? '' : ` Answers to the service: ${counts(pushes)}.`;
   return [
     '',
     ...wrap(`Stopped after ${formatDuration(ranMs)}. ${decided}${sent}`, columns),

@@ -84,7 +84,7 @@ async function runReference(context: CliContext, flags: ReferenceFlags): Promise
       const secret = endpoint ? relay.secret(endpoint.id) : undefined;
       const keys = writeKeys(flags.keys, reference, secret);
       const { output } = context;
-      output.line(`V1       ${reference.v1Url}  (description: /openapi.json, /docs)`);
+      output.line(`V1       ${reference.v1Url}  (described below it: /openapi.json, /docs)`);
       output.line(`V2       ${reference.v2Url}`);
       output.line(`relay    ${reference.relayUrl}  (portal: POST /webhook-portal at V1)`);
       output.line(`control  ${reference.controlUrl}`);

@@ -300,8 +300,11 @@ export function init(context: CliContext): Command {
       'after',
       examples([
         ['init', 'asks for everything'],
-        ['init --url https://key.example.com/api/v1 --client-id erp-1 \\', ''],
-        ['  --client-secret-file secrets/client-secret', 'asks nothing'],
+        [
+          'init --url https://key.example.com/api/v1 --client-id erp-1 \\\n' +
+            '    --client-secret-file secrets/client-secret',
+          'asks nothing',
+        ],
       ]),
     )
     .action(async (options: Options) => {

@@ -7,16 +7,24 @@ import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, toError } from '../../lib/errors.ts';
 import { type Description, parseDescription } from '../../probe/description.ts';
 import type { Finding } from '../../probe/findings.ts';
+import { textWidth, wrap } from '../demo/layout.ts';
 import type { Output } from '../output.ts';
 
 const VALUE_CHARS_MAX = 60;
+/** Before what does not fit behind a setting. */
+const INDENT = ' '.repeat(6);
 
 export function tellFinding(output: Output, { setting, value, seen, doubt, isOff }: Finding): void {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   const shown = text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX - 1)}…` : text;
   const off = isOff === true ? ' (not set)' : '';
-  output.note(`${(setting ?? '').padEnd(34)} ${shown}${off}  (${seen})`);
-  if (doubt !== undefined) output.note(`${''.padEnd(34)} ? ${doubt}`);
+  const note = (line: string): void => {
+    // Programs and log files get whole lines.
+    const lines = output.isTerminal ? wrap(line, textWidth(output.columns()), INDENT) : [line];
+    for (const one of lines) output.note(one);
+  };
+  note(`${(setting ?? '').padEnd(34)} ${shown}${off}  (${seen})`);
+  if (doubt !== undefined) note(`${INDENT}? ${doubt}`);
 }
 
 /** For who has no database yet to remember the last log-in. */

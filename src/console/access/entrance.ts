@@ -181,7 +181,7 @@ interface Standing {
   readonly credentialDigest?: string | undefined;
 }
 
-/** What somebody is by now; undefined: nobody that may come in this way. */
+/** Role and view of a person by now; undefined: nobody that may come in this way. */
 function standingOf(
   { operators, proxyRole }: People,
   name: string,
@@ -220,7 +220,7 @@ async function endForeign({ store, clock }: EntranceDeps, people: People): Promi
   });
 }
 
-/** One session a name, which each request of the proxy finds again. */
+/** Gives each name a single session, which each request of the proxy finds again. */
 async function proxySession(
   { store, clock, random, sessionMs, sessionIdleMs }: EntranceDeps,
   people: People,

@@ -79,7 +79,9 @@ function filters({ facets, query, rules }: ReviewView): Html {
 <input id="f-${name}" name="${name}" type="${type}" value="${query.get(name) ?? ''}"${
       type === 'number' && html` min="0" step="any"`
     }></div>`;
-  const set = [...query.keys()].filter((name) => !PLACE.has(name)).length;
+  const set = [...query].filter(
+    ([name, value]) => !PLACE.has(name) && !(name === 'shown' && value === 'held'),
+  ).length;
   return html`<details class="fold"><summary>Filter${set > 0 && ` (${set} set)`}</summary>
 <form class="filters" method="get" action="/review" role="search" aria-label="Filter deliveries">
 <div><label for="f-shown">Show</label><select id="f-shown" name="shown">${SHOWN.map(
@@ -203,13 +205,14 @@ ${
 }
 
 export function reviewPage(view: ReviewView): Html {
-  const { facets, page, open } = view;
+  const { facets, page, open, locale } = view;
+  const csv = withQuery('/review.csv', view.query, { open: '', after: '', locale });
   return html`<h1>Review</h1>
 ${filters(view)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys
-<a href="${withQuery('/review.csv', view.query, { open: '', after: '', locale: view.locale })}">CSV</a></p>
+<a href="${csv}">CSV</a></p>
 ${bulkForm(view)}
 <div class="columns"><div id="list">${list(view)}</div>
 <div id="detail">${open ?? html`<p class="empty">Choose a delivery.</p>`}</div></div>`;

@@ -20,7 +20,14 @@ import {
   checkSchedules,
   checkVersions,
 } from './machine.ts';
-import { checkCertificate, checkListeners, checkV1, checkV2, type Network } from './network.ts';
+import {
+  checkCertificate,
+  checkListeners,
+  checkRefused,
+  checkV1,
+  checkV2,
+  type Network,
+} from './network.ts';
 
 export interface DoctorDeps {
   readonly loaded: LoadedConfig;
@@ -58,6 +65,9 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
     return;
   }
   yield* await guarded('listeners', () => checkListeners(config, network));
+  if (database.some(({ check, grade }) => check === 'daemon' && grade === 'ok')) {
+    yield* await guarded('signatures', () => checkRefused(config, network));
+  }
   yield* await guarded('certificate', () =>
     checkCertificate(baseUrl, now, routeOf(config.service)),
   );

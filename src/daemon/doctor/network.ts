@@ -1,5 +1,6 @@
 /** Checks of the network: our own listeners, and the service, asked as the daemon asks it. */
 import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { proxyFor } from '../../client/http/pools.ts';
 import { openTunnel, type Route, tlsOf } from '../../client/http/tunnel.ts';
@@ -8,8 +9,9 @@ import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, toError } from '../../lib/errors.ts';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { askHere } from '../../local-api/ask.ts';
+import { askHere, localFile } from '../../local-api/ask.ts';
 import type { Answered } from '../commands/call.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
@@ -86,6 +88,39 @@ export async function checkListeners(
     }
   }
   return found;
+}
+
+const REFUSED = /^selvedge_events_refused_total\{reason="(\w+)"\} ([1-9]\d*)$/gm;
+const ADVICE = {
+  forged: 'is the secret in listener.secrets that of the endpoint (selvedge portal open)?',
+  retired: 'the endpoint signs with an old secret: name the new one in listener.secrets',
+  stale: 'timedatectl set-ntp true: the clock of the relay or ours is off by five minutes',
+} as const;
+
+/** Events that the running daemon refused while it took none. Anybody may forge some of many. */
+export async function checkRefused(
+  { dataDir }: Pick<Config, 'dataDir'>,
+  { clock }: Pick<Network, 'clock'>,
+): Promise<readonly Finding[]> {
+  const file = localFile(dataDir);
+  if (!existsSync(file)) return [];
+  const published = tryParseJson(readFileSync(file, 'utf8'));
+  const url = isJsonObject(published) ? published.url : undefined;
+  if (typeof url !== 'string') return [];
+  const hint = 'does the daemon run?';
+  const deadline = { clock, limitMs: CONNECT_MS, what: 'its figures', hint };
+  const { text } = await within(deadline, (signal) =>
+    askHere(`${url}/metrics`, { headersTimeout: CONNECT_MS, signal }),
+  );
+  if (!/^selvedge_events_received_total 0$/m.test(text)) return [];
+  const reasons = new Map([...text.matchAll(REFUSED)].map(([, why = '', times]) => [why, times]));
+  return Object.entries(ADVICE)
+    .filter(([why]) => reasons.has(why))
+    .map(([why, advice]) => {
+      const times = reasons.get(why);
+      const events = times === '1' ? '1 event was' : `${times} events were`;
+      return odd('signatures', `${events} refused as ${why}, none was taken`, advice);
+    });
 }
 
 async function expiryOf(url: URL, way: Route): Promise<number | undefined> {

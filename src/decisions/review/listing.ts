@@ -36,7 +36,7 @@ export interface ReviewFilter {
   readonly overdue?: boolean | undefined;
   /** A part of the delivery's, the order's or the customer's number or name, or its reference. */
   readonly q?: string | undefined;
-  /** Whoever asks does not see names: nothing is found or sorted by them. */
+  /** The reader does not see names: nothing is found or sorted by them. */
   readonly isMasked?: boolean | undefined;
 }
 

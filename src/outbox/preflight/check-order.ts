@@ -115,8 +115,8 @@ function waitFor({ open }: Asked, { seasonName }: OrderDocument): RetryLaterErro
   const stream = seasonName === undefined ? 'stock' : 'season';
   const many = open.size === 1 ? `article ${barcode} is` : `${open.size} articles are`;
   const text =
-    `${many} not known here, and the service did not answer (${why}): the order waits for the ` +
-    `next pull ("selvedge sync show ${stream}")`;
+    `${many} not known here, and the service gave no clear answer (${why}): the order waits ` +
+    `for the next pull ("selvedge sync show ${stream}")`;
   return new RetryLaterError('outbox.articles_unknown', text);
 }
 

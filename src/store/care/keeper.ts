@@ -1,8 +1,8 @@
 /**
  * The housekeeping of the database, as one quiet worker: every minute the log is written back (if
  * no pull's thread does it), old rows go in small slices, free pages are given back to the disk,
- * and the reserved space is made again. Nothing here is urgent: a failure is logged and tried again
- * a minute later.
+ * the reserved space is made again, and rooms do their chores. Nothing here is urgent: a failure is
+ * logged and tried again a minute later.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
@@ -22,6 +22,8 @@ export interface KeeperDeps {
   readonly retention: readonly RetentionStep[];
   readonly reserved: ReservedSpace;
   readonly space: Pick<SpaceWatch, 'allows' | 'canSpare'>;
+  /** Further work of other rooms, once a minute; each says itself when it is due. */
+  readonly chores?: readonly ((signal: AbortSignal) => Promise<void>)[];
 }
 
 const EVERY_MS = 60_000;
@@ -55,7 +57,7 @@ export async function deleteOldRows(
 }
 
 export function createKeeper(deps: KeeperDeps) {
-  const { store, clock, log, checkpoints, retention, reserved, space } = deps;
+  const { store, clock, log, checkpoints, retention, reserved, space, chores = [] } = deps;
 
   let rows = 0;
   let toldAt: number | undefined;
@@ -93,6 +95,7 @@ export function createKeeper(deps: KeeperDeps) {
     checkpoints.look();
     await forget(signal);
     await giveBack(signal);
+    for (const chore of chores) await chore(signal);
   };
 
   return {

@@ -11,6 +11,39 @@ interface ChangeTable {
   cause: string;
 }
 
+interface ChangeHourTable {
+  /** Hours since 1970 (UTC). */
+  hour: number;
+  first_seq: number;
+}
+
+interface StockDayTable {
+  /** `YYYY-MM-DD` (UTC). */
+  day: string;
+  brand_name: string;
+  season_name: string;
+  currency: string;
+  variants: number;
+  in_stock: number;
+  pieces: number;
+  wsp_value: number;
+  unpriced: number;
+  counted_at: number;
+}
+
+interface SizeRankTable {
+  size: string;
+  rank: number;
+}
+
+interface SeasonWindowTable {
+  season_name: string;
+  /** Empty: every window of the season that has no row of its own. */
+  delivery_name: string;
+  from_day: string;
+  to_day: string;
+}
+
 export type ChangeGuard = 'off' | 'open' | 'accepted' | 'over';
 
 export const RUN_OUTCOMES = ['running', 'complete', 'partial', 'suspicious', 'failed'] as const;
@@ -396,6 +429,7 @@ export interface RecordTables {
   audit: AuditTable;
   backtest_report: BacktestReportTable;
   change: ChangeTable;
+  change_hour: ChangeHourTable;
   console_session: ConsoleSessionTable;
   daemon_state: DaemonStateTable;
   decision: DecisionTable;
@@ -416,6 +450,9 @@ export interface RecordTables {
   review: ReviewTable;
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
+  season_window: SeasonWindowTable;
+  size_rank: SizeRankTable;
+  stock_day: StockDayTable;
   chunk: ChunkTable;
   stock_out_of_band: StockOutOfBandTable;
   stream_state: StreamStateTable;

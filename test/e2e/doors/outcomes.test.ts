@@ -7,6 +7,7 @@ import { Secret } from '../../../src/lib/secret.ts';
 import { startCliHouse } from '../../cli/house.ts';
 import { foreignRows, foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
+import { repositoryRoot } from '../../support/source.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { placeOrders, startFastReference } from '../support.ts';
 import { TOKEN } from './house.ts';
@@ -135,6 +136,13 @@ it('a hold, decisions of people here and in the service, and refusals are told',
   });
   const ofThat = house.rows().filter(({ decision_id }) => decision_id === refused?.decision_id);
   expect(ofThat).toEqual([refused]);
+
+  const example = readFileSync(join(repositoryRoot, 'docs/examples/erp-client.cs'), 'utf8');
+  const [, query = ''] = /"""\n([^"]*FROM outcome .*?)""";/s.exec(example) ?? [];
+  const after = Number(accept?.outcome_id) - 1;
+  const [line = ''] = foreignSql(house.exchange, query, { parameters: { after } }).split('\n');
+  expect(line).toContain(`|${accept?.delivery_no}|accept|confirmed|paid today|`);
+  expect(line.startsWith(`${accept?.outcome_id}|`)).toBe(true);
 
   const all = house.rows();
   const shown = await until('all rows told', () => {

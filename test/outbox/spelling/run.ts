@@ -1,5 +1,5 @@
 /**
- * The long version of `test/outbox/spelling.test.ts`:
+ * The long version of `test/outbox/spelling.slow.test.ts`:
  *
  *   npm run campaign -- spelling [--orders 500] [--seeds 1-3]
  */
@@ -13,7 +13,7 @@ const { values } = parseArgs({
   },
 });
 
-runLongVersion('test/outbox/spelling.test.ts', {
+runLongVersion('test/outbox/spelling.slow.test.ts', {
   SELVEDGE_SPELLING_ORDERS: values.orders,
   SELVEDGE_SPELLING_SEEDS: values.seeds,
 });

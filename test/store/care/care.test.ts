@@ -25,7 +25,13 @@ import { groupCommits } from '../../../src/store/transaction/group-commit.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 const DAY = 86_400_000;
-const LIMITS = { changes: 30 * DAY, events: 30 * DAY, runs: 30 * DAY, incidents: 30 * DAY };
+const LIMITS = {
+  changes: 30 * DAY,
+  events: 30 * DAY,
+  stockDays: 3650 * DAY,
+  runs: 30 * DAY,
+  incidents: 30 * DAY,
+};
 
 /** A second connection, as another program has it. */
 function foreign(store: SqliteStore): Database.Database {

@@ -46,7 +46,8 @@ it('keeps each table for its own time, and an incident for as long as it is open
     incident.run('over', at);
   }
   incident.run('open', null);
-  const limits = { changes: 2.5 * DAY, events: 4.5 * DAY, runs: 6.5 * DAY, incidents: 8.5 * DAY };
+  const kept = { changes: 2.5 * DAY, events: 4.5 * DAY, stockDays: 5.5 * DAY };
+  const limits = { ...kept, runs: 6.5 * DAY, incidents: 8.5 * DAY };
   await deleteOldRows({ store, clock }, retentionSteps(limits));
   const left = (table: string) => database.prepare(`select count(*) from ${table}`).pluck().get();
   expect(['change', 'webhook_event', 'sync_run'].map(left)).toEqual([2, 4, 6]);
@@ -64,7 +65,13 @@ it('tells what is old by the trusted time', async () => {
   const database = new Database(store.path);
   const change = changeAt(database);
   for (let days = 60; days > 0; days -= 1) change.run(clock.now() - days * DAY);
-  const limits = { changes: 50.5 * DAY, events: DAY, runs: DAY, incidents: DAY };
+  const limits = {
+    changes: 50.5 * DAY,
+    events: DAY,
+    stockDays: 3650 * DAY,
+    runs: DAY,
+    incidents: DAY,
+  };
   await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
   clock.step(365 * DAY);
   await openClockGuard({ store, clock, log: silentLogger(), steps: CLOCK_STEPS });
@@ -93,4 +100,27 @@ it('is told once an hour, though some row is old enough every minute', async () 
   stop.abort();
   await done;
   expect(lines).toMatchObject([1, 60, 60].map((rows) => ({ rows, msg: 'old rows deleted' })));
+});
+
+it('does the chores of other rooms each minute, also after one that failed', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  let calls = 0;
+  const chore = async (): Promise<void> => {
+    calls += 1;
+    if (calls === 2) throw new Error('no luck');
+  };
+  const keeper = createKeeper({
+    ...{ store, clock, log: silentLogger(), chores: [chore] },
+    space: { allows: () => true, canSpare: () => false },
+    checkpoints: createCheckpoints({ store, clock, log: silentLogger() }),
+    retention: [],
+    reserved: createReservedSpace(join(temporaryFolder(), 'ballast'), 0),
+  });
+  const stop = new AbortController();
+  const done = keeper.run(stop.signal);
+  await clock.advance(3.5 * 60_000);
+  stop.abort();
+  await done;
+  expect(calls).toBe(4);
 });

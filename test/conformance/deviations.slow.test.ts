@@ -72,6 +72,21 @@ describe('the conformance suite against accounts that differ', () => {
     expect(report(run)).toMatch(/paging:\n {2}variantsDefault: 100\n {2}orders: 20/);
   });
 
+  it('sees answers without an envelope, and reads what is in them all the same', async () => {
+    const knobs = { dialect: { envelope: 'none' } };
+    const { run } = await runInProcess(knobs, 'plain', { writes: false, limits: false });
+    const differing = run.results.filter(({ outcome }) => outcome === 'differs');
+    expect(differing.map(({ id }) => id).sort()).toEqual([
+      // What it says stands in the envelope's message.
+      'v1-deprecated',
+      'v1-envelope',
+      'v1-envelope-status',
+      'v1-login-token',
+      'v1-not-found-shape',
+    ]);
+    expect(report(run)).toMatch(/dialect:\n {2}envelope: none/);
+  });
+
   it('writes nothing and runs into no limit unless it may', async () => {
     const { journal } = await runInProcess({}, 'plain', { writes: false, limits: false });
     const posts = journal.filter(({ method }) => method !== 'GET');
