@@ -7,7 +7,6 @@ import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
 import type { RouteGroup } from '../local-api/api.ts';
-import { reviewRoutes } from '../local-api/decision-routes.ts';
 import { ruleRoutes } from '../local-api/rule-routes.ts';
 import { freshnessOf } from '../ops/status.ts';
 import type { Pauses } from '../store/pauses.ts';
@@ -32,7 +31,7 @@ export interface DecisionsDeps {
 export interface Decisions {
   readonly workers: readonly Worker[];
   readonly review: Review;
-  /** Routes of the local API for reviews and rules. */
+  /** Routes of the local API for rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
   wakeUp(): void;
@@ -87,7 +86,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   return {
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
     review,
-    routes: [reviewRoutes(review), ruleRoutes(operations, { preview: deps.rules.preview, reload })],
+    routes: [ruleRoutes(operations, { preview: deps.rules.preview, reload })],
     wakeUp,
     reload,
   };

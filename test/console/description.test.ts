@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { lintOpenApi } from '../support/openapi-lint.ts';
 import { temporaryFolder } from '../support/store.ts';
-import { type PlantedHouse, startPlanted } from './planted.ts';
+import { MARK, type PlantedHouse, startPlanted } from './planted.ts';
 import { consoleRoutes, idsOf } from './routes.ts';
 import { type Caller, holdMore, program, seenRows, sharedEnd, signIn } from './support.ts';
 
@@ -160,6 +160,15 @@ async function actOnPushes(): Promise<void> {
     absent: await pushIn('C', doubt),
     noted: differs,
   };
+  const { order_id: orderId, reference } = await house.daemon.store.db
+    .selectFrom('sales_order')
+    .select(['order_id', 'reference'])
+    .where('reference', 'not like', `${MARK}%`)
+    .executeTakeFirstOrThrow();
+  const found = { id: String(orderId), reason: 'described' };
+  const confirmed = `/outbox/${await pushIn(reference ?? '', doubt)}/confirmed`;
+  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, { ...found, id: '4711' });
+  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, found);
   for (const [action, push] of Object.entries(pushes)) {
     const path = `/outbox/{id}/${action}`;
     const reason = { reason: 'described' };

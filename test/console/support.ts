@@ -19,7 +19,7 @@ import {
 import { type AtEnd, temporaryFolder } from '../support/store.ts';
 
 /** Everything waits for a person. */
-const HOLD_ALL = `
+export const HOLD_ALL = `
 rules:
   - id: hold-all
     title: Somebody looks at each delivery
@@ -103,7 +103,10 @@ export function sharedEnd(): { readonly atEnd: AtEnd; end(): Promise<void> } {
 }
 
 /** Orders that are packed at once, until this many more are held. */
-export async function holdMore({ reference, daemon }: ConsoleHouse, count: number): Promise<void> {
+export async function holdMore(
+  { reference, daemon }: Pick<ConsoleHouse, 'reference' | 'daemon'>,
+  count: number,
+): Promise<void> {
   const { world } = reference;
   const before = await heldIds(daemon);
   for (let left = count; left > 0; left -= 1) {

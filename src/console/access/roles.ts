@@ -22,6 +22,7 @@ const NEEDED = {
   'events.replay': 'operator',
   'portal.open': 'approver',
   'session.end': 'approver',
+  'outbox.confirmed': 'approver',
   pause: 'operator',
   resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;

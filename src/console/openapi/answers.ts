@@ -159,6 +159,8 @@ const reviewRowSchema = z
     deadline: time.nullable().meta({ description: 'When its hold ends by itself' }),
     overdue: z.boolean(),
     note: textOrNull,
+    push: z.enum(OUTBOX_STATES).nullable().meta({ description: 'State of its push' }),
+    refusal: textOrNull.meta({ description: 'Why the service did not take the push' }),
     decisionId: idOrNull,
     contentHash: z.string(),
   })
@@ -174,6 +176,7 @@ export const selectionSchema = z
   .strictObject({
     count: z.int(),
     digest: z.string(),
+    asOf: z.int().meta({ description: 'By which a refusal can name what came and went' }),
     sums: z.array(z.strictObject({ currency: textOrNull, value: numberOrNull })),
     customers: z.int(),
     ids: z.array(id),
@@ -363,6 +366,22 @@ export const deliverySchema = z
     contentHash: z.string(),
     openPush: z.boolean().meta({ description: 'Nothing else can be decided now' }),
     tracking: z.array(z.string()),
+    counterfactuals: z
+      .record(
+        z.string(),
+        z.array(
+          z.strictObject({
+            rule: z.string(),
+            line: z.int(),
+            condition: z.string(),
+            text: z.string(),
+            change: z.string(),
+            was: z.number().optional(),
+            limit: z.number().optional(),
+          }),
+        ),
+      )
+      .meta({ description: 'By decision: limits that would have let it pass' }),
   })
   .meta({ id: 'Delivery' });
 

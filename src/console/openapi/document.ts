@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { createDocument } from 'zod-openapi';
 import {
   bulkRequest,
+  confirmAct,
   noteAct,
   outboxAct,
   pauseAct,
@@ -154,6 +155,10 @@ const ACT_PATHS = {
     summary: 'Decide all that fit a filter, if they are those that were seen',
   }),
   ...PUSH_PATHS,
+  '/outbox/{id}/confirmed': writing({
+    ...{ id: 'confirmPush', tag: 'outbox', role: 'approver', path: idParams, body: confirmAct },
+    ...{ summary: 'Say what it made at the service', done: resolvedSchema },
+  }),
   '/pause': writing({
     ...{ id: 'pause', tag: 'operation', summary: 'Pause pushes, decisions, a stream, or all' },
     ...{ role: 'operator', body: pauseAct, done: pauseSchema },
