@@ -11,7 +11,7 @@ import { framed, type Tab } from '../pages/frame.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
 import { lastReasons } from '../read/reasons.ts';
 import type { ReadRules } from '../rules.ts';
-import { sendPage } from '../show.ts';
+import { isoTime, sendPage } from '../show.ts';
 
 const SILENT_MS = 30_000;
 
@@ -23,6 +23,11 @@ export function parametersOf(request: FastifyRequest): URLSearchParams {
   const query = new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1));
   for (const [name, value] of [...query]) if (value === '' || name === 'done') query.delete(name);
   return query;
+}
+
+/** Where a session may not see people, what it reads is without them. */
+export function maskedFor<T>(request: FastifyRequest, value: T): T {
+  return signedIn(request).seesAddresses ? value : maskPrivate(value);
 }
 
 interface PageHead {
@@ -68,14 +73,15 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     live,
     zoneOf,
     async show(request, reply, head, body) {
-      const { held, attention, decisionId } = await live();
+      const { held, attention, eventAt, ...rest } = await live();
+      const marks = { ...rest, eventAt: isoTime(eventAt) };
       const { instance, version } = settings;
       const session = signedIn(request);
       const frame = {
         ...head,
         instance,
         version,
-        decisionId,
+        marks,
         counts: { '/review': held, '/outbox': attention },
         warnings: session.seesAddresses ? await warnings() : maskPrivate(await warnings()),
         session,
