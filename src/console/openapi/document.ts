@@ -243,7 +243,7 @@ export function consoleDocument() {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A token of `selvedge console token bi`.',
+          description: 'A token of `selvedge console token <name>`.',
         },
         cookie: {
           type: 'apiKey',
