@@ -4,7 +4,7 @@ import { CHART_STYLE } from '../lib/chart/style.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { type Html, html, renderHtml } from '../lib/html.ts';
 import { visible } from '../lib/strings.ts';
-import { type CellFormat, createCellFormat, LOCALE } from './cells.ts';
+import { createCellFormat, LOCALE } from './cells.ts';
 import { describeRun, type ReportDocument } from './document.ts';
 import { createHeat, type Heat } from './heat.ts';
 import { chartOf } from './report-chart.ts';
@@ -49,8 +49,14 @@ function headOf({ name, isPivoted }: TableColumn): string {
   return visible(isPivoted ? name : name.replaceAll('_', ' '));
 }
 
-function tablePart({ report, table }: ReportDocument, format: CellFormat, heat: Heat): Html {
+/** The table, or what stands in the place of one without rows. */
+export function tablePart({
+  report,
+  table,
+  manner,
+}: Pick<ReportDocument, 'report' | 'table' | 'manner'>): Html {
   const { columns, rows, totals } = table;
+  const [format, heat] = [createCellFormat(manner), createHeat(table)];
   if (rows.length === 0) return html`<p class="empty">${report.empty ?? 'There are no rows.'}</p>`;
   const cell = (column: TableColumn, value: string | number | null, level: number): Html =>
     html`<td class="${classOf(column, level)}">${visible(format(column.kind, value))}</td>`;
@@ -60,7 +66,8 @@ function tablePart({ report, table }: ReportDocument, format: CellFormat, heat: 
       return cell(column, value, shade(index, value));
     })}</tr>
 `;
-  return html`<div class="table"><table><thead><tr>${columns.map(
+  return html`<div class="table" tabindex="0" role="group" aria-label="${report.title}"><table><thead><tr>
+${columns.map(
     (column) => html`<th scope="col" class="${classOf(column, 0)}">${headOf(column)}</th>`,
   )}</tr></thead><tbody>
 ${rows.map((row) => line(row, heat))}</tbody>${
@@ -69,7 +76,11 @@ ${rows.map((row) => line(row, heat))}</tbody>${
 }
 
 /** A chart of too much is left out: the table still has everything. */
-function chartPart({ report, given, manner }: ReportDocument): Html | undefined {
+export function chartPart({
+  report,
+  given,
+  manner,
+}: Pick<ReportDocument, 'report' | 'given' | 'manner'>): Html | undefined {
   if (!report.chart || given.rows.length === 0) return undefined;
   try {
     return chartFigure(chartOf(report, given, manner), { table: false });
@@ -90,7 +101,7 @@ export function pageOf(document: ReportDocument): string {
 <h1>${title}</h1>${about !== undefined && html`<p>${about}</p>`}
 <p class="run">${visible(describeRun(document))}</p>
 ${chartPart(document)}
-${tablePart(document, createCellFormat(manner), createHeat(table))}
+${tablePart(document)}
 ${table.notes.map((note) => html`<p class="note">${note}</p>`)}
 </body></html>
 `;
