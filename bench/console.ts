@@ -99,7 +99,9 @@ stop.abort();
 await running;
 
 const random = systemRandom();
-const entrance = createEntrance({ store, clock, random, operators: [], sessionMs: 9e6 });
+const people = { operators: [], proxyRole: null };
+const lasts = { sessionMs: 9e6, sessionIdleMs: 9e6 };
+const entrance = createEntrance({ store, clock, random, people, ...lasts });
 const { key } = await entrance.byLink(entrance.mintLink('bench', 'viewer').key, null);
 const reader = await openReadOnlyStore(options);
 const settings = {
@@ -108,7 +110,7 @@ const settings = {
   publicUrl: null,
   timeZone: 'UTC',
   sessionIdleMs: 9e6,
-  hasPasswords: false,
+  proxy: null,
   freshnessMs: {},
 };
 const ask = () => Promise.resolve({ value: {} });

@@ -56,10 +56,12 @@ CREATE TABLE console_session (
   key_hash TEXT NOT NULL UNIQUE,
   name TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'approver')),
-  -- By a printed link or a password; a program has a token.
-  way TEXT NOT NULL CHECK (way IN ('link', 'password', 'token')),
-  -- Whether it sees addresses of customers.
+  -- By a printed link, a password or an authenticating proxy; a program has a token.
+  way TEXT NOT NULL CHECK (way IN ('link', 'password', 'proxy', 'token')),
+  -- Whether it sees names and addresses of customers.
   sees_addresses INTEGER NOT NULL,
+  -- Digest of what it signed in by, so that another password ends it.
+  credential_digest TEXT,
   address TEXT,
   created_at INTEGER NOT NULL,
   seen_at INTEGER NOT NULL,

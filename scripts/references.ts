@@ -1,6 +1,7 @@
 /**
  * Writes the reference pages of docs/ and the JSON Schema of rules from the code: `npm run
- * references`. The pages are facts, views, commands, settings, metrics and openapi.json;
+ * references`. The pages are facts, views, commands, settings, metrics and the descriptions of
+ * the local API and the console;
  * test/documents/references.test.ts holds that they are current.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import type { CliContext } from '../src/cli/command.ts';
 import { commandsFor } from '../src/cli/commands.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { runCli } from '../src/cli/program.ts';
+import { consoleDocument } from '../src/console/openapi/document.ts';
 import { createScrubber } from '../src/lib/secret.ts';
 import { localApiDocument } from '../src/local-api/openapi/document.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../src/ops/metrics/table.ts';
@@ -164,6 +166,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 if (import.meta.main) {
   for (const [name, text] of await referencePages()) writeFileSync(`${root}docs/${name}`, text);
   writeFileSync(`${root}docs/openapi.json`, JSON.stringify(localApiDocument()));
+  writeFileSync(`${root}docs/openapi-console.json`, JSON.stringify(consoleDocument()));
   const schema = `${JSON.stringify(rulesJsonSchema(), null, 2)}\n`;
   writeFileSync(`${root}config/rules/rules.schema.json`, schema);
 }

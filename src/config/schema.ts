@@ -81,7 +81,7 @@ export function createSchema(context: SchemaContext) {
     store: storeSection(fields),
     listener: listenerSection(fields),
     local: localSection(),
-    console: consoleSection(),
+    console: consoleSection(fields),
     streams: streamsSection(),
     rules: z.strictObject({
       directory: fields.path('/etc/selvedge/rules'),

@@ -32,7 +32,10 @@ export const LIST_MAX = 10_000;
 
 /** The filter of the review list as it stands in an address. */
 export const reviewQuery = z.object({
-  shown: z.preprocess((text) => text || 'held', z.enum(SHOWN)),
+  shown: z
+    .enum(['', ...SHOWN])
+    .default('held')
+    .transform((shown) => shown || 'held'),
   rule: optionalText,
   owner: optionalText,
   country: optionalText,
@@ -51,7 +54,10 @@ export const reviewQuery = z.object({
 });
 
 export const reviewListQuery = reviewQuery.extend({
-  sort: z.preprocess((text) => text || 'waiting', z.enum(SORTS)),
+  sort: z
+    .enum(['', ...SORTS])
+    .default('waiting')
+    .transform((sort) => sort || 'waiting'),
   descending: z
     .enum(['', '0', '1'])
     .optional()
@@ -92,6 +98,11 @@ export const bulkAct = z.object({
   expect: expectedSet,
   /** For a reject: the delivery numbers, typed, with blanks between. */
   confirmed: optionalText,
+});
+
+/** The same as a program sends it: the filter beside what is expected of it. */
+export const bulkRequest = bulkAct.omit({ expect: true }).extend({
+  select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
 });
 export const noteAct = z.object({ text: z.string().trim().max(1_000) });
 export const undoAct = z.object({ decisionId: id });
@@ -153,6 +164,9 @@ export type Question =
       readonly password: string;
       readonly address: string | null;
     }
+  /** Somebody whom the authenticating proxy names. */
+  | { readonly ask: 'proxied'; readonly name: string; readonly address: string | null }
+  | { readonly ask: 'ways' }
   | { readonly ask: 'touch'; readonly sessionId: number }
   | { readonly ask: 'signOut'; readonly by: Asker; readonly everywhere: boolean }
   | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish };

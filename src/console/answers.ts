@@ -169,7 +169,7 @@ async function signOut(deps: AnswerDeps, session: Session, by: Asker, everywhere
   const { store, clock } = deps;
   const now = clock.now();
   const which = everywhere
-    ? { name: session.name, ways: ['link', 'password'] as const }
+    ? { name: session.name, ways: ['link', 'password', 'proxy'] as const }
     : { sessionId: session.sessionId };
   await store.transaction(async (tx) => {
     const ended = await endSessions(tx, which, session.name, now);
@@ -183,6 +183,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   'console.role': 403,
   'console.no_session': 401,
   'console.password': 401,
+  'console.proxy': 403,
   'console.link': 410,
   'console.tries': 429,
   'console.busy': 429,
@@ -207,6 +208,10 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         return entrance.byLink(question.key, question.address);
       case 'password':
         return entrance.byPassword(question.name, question.password, question.address);
+      case 'proxied':
+        return entrance.byProxy(question.name, question.address);
+      case 'ways':
+        return { hasPasswords: entrance.hasPasswords() };
       case 'touch':
         await store.transaction((tx) => touchSession(tx, question.sessionId, clock.now()));
         return {};

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Db } from '../store/store.ts';
+import type { ProxySettings } from './access/proxy.ts';
 import type { Session } from './access/sessions.ts';
 import type { Question, Refusal, Reply } from './acts.ts';
 
@@ -14,7 +15,8 @@ export interface ConsoleSettings {
   /** Zone of the times on pages; null: that of the rules. */
   readonly timeZone: string | null;
   readonly sessionIdleMs: number;
-  readonly hasPasswords: boolean;
+  /** Null: no proxy signs people in. */
+  readonly proxy: ProxySettings | null;
   readonly freshnessMs: Readonly<Record<string, number>>;
 }
 

@@ -1,5 +1,6 @@
 /** The filter of a page's address as the review list understands it. */
 import type { ReviewFilter } from '../decisions/review/listing.ts';
+import type { Session } from './access/sessions.ts';
 import type { ReviewQuery } from './acts.ts';
 
 /** Ids of the rules that each owner has. */
@@ -11,9 +12,11 @@ export function filterOf(
   { older, owner, ...query }: ReviewQuery,
   now: number,
   owners: OwnersOfRules,
+  { seesAddresses }: Pick<Session, 'seesAddresses'>,
 ): ReviewFilter {
   return {
     ...query,
+    isMasked: !seesAddresses,
     rules: owner === undefined ? undefined : (owners.get(owner) ?? []),
     packedBefore: older === undefined ? undefined : now - older * HOUR_MS,
   };

@@ -8,21 +8,29 @@ import { z } from 'zod';
 import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer } from '../lib/http-server.ts';
+import { proxiedBy } from './access/proxy.ts';
+import { ROLES } from './access/roles.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
 import type { Refusal } from './acts.ts';
 import { installAssets } from './assets.ts';
-import { type ConsoleDeps, type ConsoleSettings, LIVE_PATH, RefusedHere } from './context.ts';
+import {
+  askFor,
+  type ConsoleDeps,
+  type ConsoleSettings,
+  LIVE_PATH,
+  RefusedHere,
+} from './context.ts';
 import { noticePage } from './pages/frame.ts';
 import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
-import { cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
+import { addressOf, cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
 import { createRulesShown } from './rules.ts';
 import { isForPeople, sendPage } from './show.ts';
 
 const TOUCH_MS = 60_000;
 
 /** The session of a request by its cookie, or by its token. */
-async function sessionOf(
+async function keySessionOf(
   { db, clock, settings }: ConsoleDeps,
   request: FastifyRequest,
 ): Promise<Session | undefined> {
@@ -35,6 +43,46 @@ async function sessionOf(
   return session && (session.way === 'token') === isProgram && given.isBearer === isProgram
     ? session
     : undefined;
+}
+
+const proxySession = z.object({
+  sessionId: z.int(),
+  name: z.string(),
+  role: z.enum(ROLES),
+  way: z.literal('proxy'),
+  seesAddresses: z.boolean(),
+  seenAt: z.number(),
+});
+
+/** The session of the person whom the proxy names; refuses a name without the proxy's secret. */
+async function proxySessionOf(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+): Promise<Session | undefined> {
+  const { db, clock, log, settings } = deps;
+  if (settings.proxy === null) return undefined;
+  const proxied = proxiedBy(settings.proxy, request.headers);
+  if (proxied.is === 'absent') return undefined;
+  if (proxied.is === 'refused') {
+    const { userHeader } = settings.proxy;
+    log.warn({ from: request.ip, header: userHeader }, `a name came ${proxied.why}: refused`);
+    const message = `the header ${userHeader} came ${proxied.why}`;
+    const hint = 'the proxy must send console.proxy.secretHeader too: see the manual';
+    throw new RefusedHere({ status: 403, code: 'console.proxy', message, hint });
+  }
+  const { name } = proxied;
+  const idle = { now: clock.now(), idleMs: settings.sessionIdleMs };
+  const open = await findSession(db, { proxied: name }, idle);
+  if (open) return open;
+  const address = addressOf(request, settings.publicUrl);
+  return proxySession.parse(await askFor(deps, { ask: 'proxied', name, address }));
+}
+
+/** A token or a cookie goes before the proxy: both were given on purpose. */
+async function sessionOf(deps: ConsoleDeps, request: FastifyRequest): Promise<Session | undefined> {
+  const session = await keySessionOf(deps, request);
+  if (session || request.headers.authorization !== undefined) return session;
+  return proxySessionOf(deps, request);
 }
 
 function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {

@@ -1,6 +1,7 @@
 /** Sending pages and tables: as HTML for people, JSON and CSV for programs. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type CsvCell, csvLine } from '../lib/csv.ts';
+import { z } from 'zod';
+import { type CsvCell, csvLine, csvMannerOf } from '../lib/csv.ts';
 import { type Html, renderHtml } from '../lib/html.ts';
 
 /** Whether a person with a browser asks; a program names a twin, sends JSON or has a token. */
@@ -20,12 +21,38 @@ export interface Table {
   readonly rows: readonly (readonly CsvCell[])[];
 }
 
-export function sendCsv(reply: FastifyReply, name: string, { columns, rows }: Table): FastifyReply {
-  const lines = [columns, ...rows].map((cells) => `${csvLine(cells)}\r\n`);
+/** Pages name the place of their reader in their links to CSV; programs get RFC 4180. */
+export const csvQuery = z.object({
+  locale: z
+    .string()
+    .max(35)
+    .refine((locale) => csvMannerOf(locale) !== undefined, 'must be a language tag such as da-DK')
+    .optional(),
+});
+
+/** The language that a browser asks for first; empty: none that is known. */
+export function localeOf({ headers }: FastifyRequest): string {
+  const [first = ''] = (headers['accept-language'] ?? '').split(/[,;]/);
+  const locale = first.trim();
+  return csvMannerOf(locale) === undefined ? '' : locale;
+}
+
+/** Spreadsheets take UTF-8 without it for something else. */
+const UTF_8_MARK = '\uFEFF';
+
+export function sendCsv(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  name: string,
+  { columns, rows }: Table,
+): FastifyReply {
+  const { locale } = csvQuery.parse(request.query);
+  const manner = locale === undefined ? undefined : csvMannerOf(locale);
+  const lines = [columns, ...rows].map((cells) => `${csvLine(cells, manner)}\r\n`);
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(lines.join(''));
+    .send(`${manner === undefined ? '' : UTF_8_MARK}${lines.join('')}`);
 }
 
 /** Epoch milliseconds as programs read them: ISO 8601, UTC. */

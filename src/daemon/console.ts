@@ -1,6 +1,7 @@
 /** The console as the configuration describes it: its thread, its answer, its ways in. */
 import type { Config } from '../config/schema.ts';
-import { createEntrance, signInUrl } from '../console/access/entrance.ts';
+import { createEntrance, type People, signInUrl } from '../console/access/entrance.ts';
+import { type ProxySettings, secretDigestOf } from '../console/access/proxy.ts';
 import type { Role } from '../console/access/roles.ts';
 import { createAnswers } from '../console/answers.ts';
 import { createConsoleThread } from '../console/thread.ts';
@@ -34,15 +35,36 @@ export interface Console {
   readonly routes: readonly RouteGroup[];
   /** A link that signs in once, as soon as pages are served. */
   link(name: string, role: Role): Promise<string>;
+  /** Takes what a reload changes at once: who may come in, and as what. */
+  takeConfig(fresh: Config): Promise<void>;
+}
+
+function peopleOf({ console: { operators, proxy } }: Config): People {
+  return { operators, proxyRole: proxy.role };
+}
+
+/** Without the secret itself: the console's thread only compares it. */
+function proxyOf({ console: { proxy } }: Config): ProxySettings | null {
+  const { userHeader, secretHeader, secret } = proxy;
+  if (userHeader === null || secret === null) return null;
+  return {
+    userHeader: userHeader.toLowerCase(),
+    secretHeader: secretHeader.toLowerCase(),
+    secretDigest: secretDigestOf(secret.reveal()),
+  };
 }
 
 export function createConsole(config: Config, parts: ConsoleParts): Console {
-  const { enabled, host, port, publicUrl, timeZone, operators, sessions } = config.console;
+  const { enabled, host, port, publicUrl, timeZone, sessions } = config.console;
   const { store, clock, random } = parts;
   const log = parts.log.child({ room: 'console' });
-  const entrance = createEntrance({ store, clock, random, operators, sessionMs: sessions.last });
-  const { review, outbox, pauses } = parts;
   const sessionIdleMs = sessions.idle;
+  let people = peopleOf(config);
+  const entrance = createEntrance({
+    ...{ store, clock, random, people, sessionIdleMs },
+    sessionMs: sessions.last,
+  });
+  const { review, outbox, pauses } = parts;
   const answer = createAnswers({
     store,
     clock,
@@ -59,7 +81,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     publicUrl,
     timeZone,
     sessionIdleMs,
-    hasPasswords: operators.length > 0,
+    proxy: proxyOf(config),
     freshnessMs: freshnessOf(config),
   };
   const data = { store: storeOptions(config), listen: { host, port }, settings };
@@ -68,11 +90,15 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
   const worker: Worker = {
     name: 'console',
     async run(signal) {
-      await entrance.endForeign();
+      await entrance.takePeople(people);
       await thread.run(signal);
     },
   };
   return {
+    async takeConfig(fresh) {
+      people = peopleOf(fresh);
+      if (enabled) await entrance.takePeople(people);
+    },
     async link(name, role) {
       const base = publicUrl ?? (await thread.listening);
       return signInUrl(base, entrance.mintLink(name, role).key);

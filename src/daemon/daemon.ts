@@ -221,6 +221,7 @@ interface FrontParts extends Omit<ConsoleParts, 'review' | 'outbox' | 'store'> {
   readonly store: SqliteStore;
   readonly service: Service;
   readonly decisions: Decisions;
+  readonly rules: RulesInForce;
   readonly outbox: Outbox;
   readonly groups: readonly RouteGroup[];
   readonly onListening: () => void;
@@ -234,6 +235,7 @@ function createFronts(config: Config, parts: FrontParts) {
     review: decisions.review,
     outbox: outbox.review,
   });
+  parts.rules.onReloaded(pages.takeConfig);
   const ofRooms = [...decisions.routes, ...outbox.routes, ...pages.routes];
   const all = [...commandRoutes(config, parts), ...groups, ...ofRooms];
   const local = createLocalApi(
@@ -304,8 +306,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { causes, keeper, meters, tellers, routes, renewer } = cared;
   const fronts = createFronts(config, {
     ...common,
-    decisions,
-    outbox,
+    ...{ rules, decisions, outbox },
     groups: [...routes, sync.routes, inbox.routes, ...erp.groups],
     onListening: listening.resolve,
   });

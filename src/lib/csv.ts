@@ -1,4 +1,4 @@
-/** CSV (RFC 4180) that a spreadsheet opens without running what stands in it. */
+/** CSV (RFC 4180, or as a place has it) that a spreadsheet opens without running what is in it. */
 
 export type CsvCell = string | number | boolean | null;
 
@@ -12,7 +12,26 @@ export interface CsvManner {
   readonly number: (value: number, column: number) => string;
 }
 
-const PLAIN: CsvManner = { separator: ',', number: String };
+/** RFC 4180, for programs. */
+const PLAIN_CSV: CsvManner = { separator: ',', number: String };
+
+const COMMA_CSV: CsvManner = {
+  separator: ';',
+  number: (value) => String(value).replace('.', ','),
+};
+
+/** How spreadsheets of a place read CSV; undefined: the place is not known. */
+export function csvMannerOf(locale: string): CsvManner | undefined {
+  try {
+    const [known] = Intl.NumberFormat.supportedLocalesOf(locale);
+    if (known === undefined) return undefined;
+    const parts = new Intl.NumberFormat(known).formatToParts(1.5);
+    const hasComma = parts.some(({ type, value }) => type === 'decimal' && value === ',');
+    return hasComma ? COMMA_CSV : PLAIN_CSV;
+  } catch {
+    return undefined;
+  }
+}
 
 function csvCell(cell: CsvCell, column: number, { separator, number }: CsvManner): string {
   const written = typeof cell === 'number' ? number(cell, column) : String(cell ?? '');
@@ -22,6 +41,6 @@ function csvCell(cell: CsvCell, column: number, { separator, number }: CsvManner
 }
 
 /** Without its line break. */
-export function csvLine(cells: readonly CsvCell[], manner = PLAIN): string {
+export function csvLine(cells: readonly CsvCell[], manner = PLAIN_CSV): string {
   return cells.map((cell, column) => csvCell(cell, column, manner)).join(manner.separator);
 }

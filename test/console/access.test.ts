@@ -3,6 +3,7 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { hashPassword } from '../../src/console/access/password.ts';
+import { MASK } from '../../src/console/mask.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { auditOf, caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
 
@@ -87,7 +88,7 @@ describe('a name and a password', () => {
     const anna = caller(house.url, { cookie: cookieIn(answer) });
     const [row] = await seenRows(anna);
     const view = await anna.get(`/deliveries/${row?.orderDeliveryId}.json`);
-    expect(view.json).toMatchObject({ card: { order: { comment: null } } });
+    expect(view.json).toMatchObject({ card: { order: { comment: MASK } } });
   });
 });
 

@@ -135,6 +135,41 @@ describe('the console in a browser', () => {
     }
   });
 
+  it('folds the filter on a telephone, and shows it on a wide screen', async () => {
+    const house = await startConsole({ held: 1 });
+    const { page } = await visit(house, 'anna', 'operator');
+    const [fold, filter] = [page.locator('.fold > summary'), page.getByLabel('Country')];
+    await page.goto(`${house.url}/review`);
+    expect([await fold.isVisible(), await filter.isVisible()]).toEqual([false, true]);
+    await page.setViewportSize({ width: 390, height: 800 });
+    expect([await fold.isVisible(), await filter.isVisible()]).toEqual([true, false]);
+    await picture(page, 'narrow-folded');
+    await fold.click();
+    await page.getByLabel('Customer or number').fill('DN-');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.waitForURL('**/review?**q=DN-**');
+    expect(await fold.textContent()).toBe('Filter (1 set)');
+    expect(await page.locator('tr[data-row]').count()).toBe(1);
+  });
+
+  it('leads from each tile to a page for people', async () => {
+    const house = await startConsole({ held: 1 });
+    const { page, complaints } = await visit(house, 'anna', 'operator');
+    const tiles = await page.locator('a.tile').evaluateAll((all) => all.map((one) => String(one)));
+    expect(tiles.length).toBeGreaterThan(5);
+    for (const href of tiles) {
+      await page.goto(`${house.url}/`);
+      const answer = await page.goto(href);
+      expect([href, answer?.headers()['content-type'] ?? 'text/html']).toEqual([
+        href,
+        expect.stringContaining('text/html'),
+      ]);
+      const { hash } = new URL(href);
+      if (hash !== '') expect([hash, await page.locator(hash).count()]).toEqual([hash, 1]);
+    }
+    expect(complaints).toEqual([]);
+  });
+
   it('shows what the service and people write as text', async () => {
     const house = await startConsole({ held: 1 });
     const { daemon } = house;

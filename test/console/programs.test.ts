@@ -3,14 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import { hashPassword } from '../../src/console/access/password.ts';
-import { createAnswers } from '../../src/console/answers.ts';
-import { createConsoleApp } from '../../src/console/server.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { startCliHouse } from '../cli/house.ts';
 import { startTestDaemon, startTestReference } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
+import { startBehindProxy } from './behind-proxy.ts';
 import { caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
 
 describe('a token', () => {
@@ -35,10 +33,29 @@ describe('a token', () => {
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('no open token bi') });
   });
 
+  it('is refused in the moment in which it expires, and as soon as it is revoked', async () => {
+    const { entrance, call, clock } = await startBehindProxy();
+    const by = { actor: 'ada', reason: '' };
+    const tokenUntil = async (expiresAt: number) =>
+      (await entrance.createToken({ name: 'bi', role: 'viewer', expiresAt }, by)).token;
+    const read = async (token: string) =>
+      (await call('/review.json', { authorization: `Bearer ${token}` })).statusCode;
+    const short = await tokenUntil(clock.now() + 60_000);
+    const long = await tokenUntil(clock.now() + 600_000);
+    await clock.advance(59_999);
+    expect([await read(short), await read(long)]).toEqual([200, 200]);
+    await clock.advance(1);
+    expect([await read(short), await read(long)]).toEqual([401, 200]);
+    expect(await entrance.revokeTokens('bi', by)).toBe(2);
+    expect(await read(long)).toBe(401);
+  });
+
   it('does not stand in the database', async () => {
     const store = await temporaryStore();
     const clock = manualClock();
-    const deps = { store, clock, random: seededRandom(1), operators: [], sessionMs: 1_000 };
+    const people = { operators: [], proxyRole: null };
+    const lasts = { sessionMs: 1_000, sessionIdleMs: 1_000 };
+    const deps = { store, clock, random: seededRandom(1), people, ...lasts };
     const given = { name: 'bi', role: 'viewer', expiresAt: clock.now() + 60_000 } as const;
     const { token } = await createEntrance(deps).createToken(given, { actor: 'ada', reason: '' });
     const rows = await store.db.selectFrom('console_session').selectAll().execute();
@@ -119,6 +136,28 @@ describe('the read API', () => {
     expect(text).toContain(`"'=HYPERLINK(""http://evil.example"",""pay"")"`);
   });
 
+  it('writes CSV as RFC 4180 to programs, and for their spreadsheets to people', async () => {
+    const house = await startConsole({ held: 1 });
+    const { db } = house.daemon.store;
+    await db.updateTable('delivery_line').set({ price: 199_500, fulfilled_quantity: 1 }).execute();
+    const anna = await signIn(house, 'anna', 'viewer');
+    const [row] = await seenRows(anna);
+    const delivery = `/deliveries/${row?.orderDeliveryId}`;
+    const page = await anna.get(delivery, { 'accept-language': 'da-DK,da;q=0.9,en;q=0.8' });
+    expect(page.text).toContain(`href="${delivery}.csv?locale=da-DK"`);
+    const list = await anna.get('/review?country=', { 'accept-language': 'de' });
+    expect(list.text).toContain('href="/review.csv?locale=de"');
+    const here = await anna.get(`${delivery}.csv?locale=da-DK`);
+    expect(here.text).toMatch(/^barcode;style;color;size;packed;stock;price\r\n/);
+    expect(here.text).toContain(';19,95\r\n');
+    const program = await anna.get(`${delivery}.csv`, { 'accept-language': 'da-DK' });
+    expect(program.text).toMatch(/^barcode,style,color,size,packed,stock,price\r\n/);
+    expect(program.text).toContain(',19.95\r\n');
+    const english = await anna.get(`${delivery}.csv?locale=en-GB`);
+    expect(english.text).toContain(',19.95\r\n');
+    expect((await anna.get(`${delivery}.csv?locale=nowhere-at-all`)).status).toBe(400);
+  });
+
   it('filters by what people decide by', async () => {
     const house = await startConsole({ held: 3 });
     const vera = await signIn(house, 'vera', 'viewer');
@@ -145,44 +184,6 @@ describe('the read API', () => {
     }
   });
 });
-
-/** The server in this process, behind a public address; the daemon's side beside it. */
-async function startBehindProxy() {
-  const store = await temporaryStore();
-  const clock = manualClock();
-  const entrance = createEntrance({
-    store,
-    clock,
-    random: seededRandom(1),
-    operators: [],
-    sessionMs: 9e6,
-  });
-  const nobody = () => Promise.reject(new Error('not asked'));
-  const review = { act: nobody, actOnAll: nobody };
-  const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
-  const pauses = { list: () => [], pause: nobody, resume: nobody };
-  const parts = { store, clock, log: silentLogger(), entrance, sessionIdleMs: 7_200_000 };
-  const answer = createAnswers({ ...parts, review, outbox, pauses });
-  const settings = {
-    instance: 'main',
-    version: '0.0.0',
-    publicUrl: 'https://selvedge.example.com',
-    timeZone: 'UTC',
-    sessionIdleMs: 7_200_000,
-    hasPasswords: false,
-    freshnessMs: {},
-  };
-  const deps = { db: store.db, clock, log: silentLogger(), settings, ask: answer };
-  const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
-  const call = (path: string, headers: Record<string, string>, payload?: string) =>
-    app.inject({
-      method: payload === undefined ? 'GET' : 'POST',
-      url: path,
-      headers: { host: 'selvedge.example.com', ...headers },
-      ...(payload !== undefined && { payload }),
-    });
-  return { store, clock, entrance, call, app };
-}
 
 describe('behind a reverse proxy with TLS', () => {
   it('the cookie is bound to https and to the host, and the audit has the address', async () => {

@@ -1,8 +1,11 @@
 /** A daemon with its console, and people who use it over HTTP. */
 import { expect } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
+import { createEntrance } from '../../src/console/access/entrance.ts';
 import type { Role } from '../../src/console/access/roles.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../src/lib/json.ts';
+import { systemRandom } from '../../src/lib/random.ts';
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import {
@@ -12,7 +15,7 @@ import {
   testConfig,
   until,
 } from '../support/house.ts';
-import type { AtEnd } from '../support/store.ts';
+import { type AtEnd, temporaryFolder } from '../support/store.ts';
 
 /** Everything waits for a person. */
 export const HOLD_ALL = `
@@ -47,6 +50,8 @@ export interface ConsoleParts {
   readonly rules?: string;
   readonly settings?: readonly { readonly path: string; readonly value: unknown }[];
   readonly atEnd?: AtEnd;
+  /** For a reload. */
+  readonly readConfig?: () => Config;
 }
 
 /** A house with deliveries that are held. */
@@ -55,11 +60,13 @@ export async function startConsole({
   rules = HOLD_ALL,
   settings = [],
   atEnd,
+  readConfig,
 }: ConsoleParts = {}): Promise<ConsoleHouse> {
   const knobs = { auth: { loginSpacing: 0 }, life: { ordersPerMinute: 0, packAfter: '0s' } };
   const reference = await startTestReference(knobs, undefined, atEnd);
   const set = (path: string, value: unknown) => ({ path, value });
   const config = testConfig(reference, {
+    folder: temporaryFolder(atEnd),
     rules,
     overrides: [
       set('console.enabled', true),
@@ -69,11 +76,23 @@ export async function startConsole({
       ...settings,
     ],
   });
-  const daemon = await startTestDaemon(reference, config, undefined, atEnd);
+  const daemon = await startTestDaemon(reference, config, undefined, atEnd, { readConfig });
   const link = await daemon.consoleLink('nobody', 'viewer');
   const house = { reference, config, daemon, url: new URL(link).origin };
   await holdMore(house, held);
   return house;
+}
+
+/** The end of what the tests of a file share, for `beforeAll` and `afterAll`. */
+export function sharedEnd(): { readonly atEnd: AtEnd; end(): Promise<void> } {
+  const ends: Parameters<AtEnd>[0][] = [];
+  return {
+    atEnd: (end) => void ends.unshift(end),
+    async end() {
+      // Nothing of a test is asked for but whether it has failed.
+      for (const end of ends) await end({ task: {} } as Parameters<typeof end>[0]);
+    },
+  };
 }
 
 /** Orders that are packed at once, until this many more are held. */
@@ -161,6 +180,22 @@ export async function signIn(
   expect([answer.status, answer.headers.get('location')]).toEqual([303, '/']);
   const cookie = cookieIn(answer);
   return { ...caller(url, { cookie }), cookie };
+}
+
+/** A program with a token of its own. */
+export async function program(
+  { daemon, url }: ConsoleHouse,
+  role: Role,
+  lastsMs = 3_600_000,
+): Promise<Caller> {
+  const clock = systemClock();
+  const people = { operators: [], proxyRole: null };
+  const lasts = { sessionMs: 1, sessionIdleMs: 1 };
+  const random = systemRandom();
+  const entrance = createEntrance({ store: daemon.store, clock, random, people, ...lasts });
+  const given = { name: 'bi', role, expiresAt: clock.now() + lastsMs };
+  const { token } = await entrance.createToken(given, { actor: 'ada', reason: '' });
+  return caller(url, { authorization: `Bearer ${token}` });
 }
 
 export interface SeenRow {

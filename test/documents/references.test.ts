@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { referencePages } from '../../scripts/references.ts';
+import { consoleDocument } from '../../src/console/openapi/document.ts';
 import { localApiDocument } from '../../src/local-api/openapi/document.ts';
 import { repositoryRoot } from '../support/source.ts';
 
@@ -20,9 +21,13 @@ it('the reference pages are current (refresh them with: npm run references)', as
   }
 });
 
-it('the description of the local API is current (refresh it with: npm run references)', () => {
-  const written: unknown = JSON.parse(
-    readFileSync(join(repositoryRoot, 'docs/openapi.json'), 'utf8'),
-  );
-  expect(written).toEqual(JSON.parse(JSON.stringify(localApiDocument())));
-});
+it.each([
+  ['local API', 'openapi.json', localApiDocument],
+  ['console', 'openapi-console.json', consoleDocument],
+] as const)(
+  'the description of the %s is current (refresh it with: npm run references)',
+  (_of, file, document) => {
+    const written: unknown = JSON.parse(readFileSync(join(repositoryRoot, 'docs', file), 'utf8'));
+    expect(written).toEqual(JSON.parse(JSON.stringify(document())));
+  },
+);

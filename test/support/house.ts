@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
-import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
+import { type Daemon, type DaemonDeps, openDaemon } from '../../src/daemon/daemon.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLogger, type Logger, silentLogger } from '../../src/lib/log.ts';
 import { systemRandom } from '../../src/lib/random.ts';
@@ -120,6 +120,7 @@ export async function startTestDaemon(
   config: Config,
   clock: Clock = systemClock(),
   atEnd: AtEnd = onTestFinished,
+  more: Partial<Pick<DaemonDeps, 'readConfig'>> = {},
 ): Promise<RunningDaemon> {
   placeDatabase(join(config.dataDir, 'mirror.db'));
   placeDatabase(exchangeFile(config), inject('migratedExchange'));
@@ -128,6 +129,7 @@ export async function startTestDaemon(
     random: systemRandom(),
     log: testLogger(),
     scrubber: createScrubber(),
+    ...more,
   });
   const stop = new AbortController();
   const done = daemon.run(stop.signal);

@@ -1,4 +1,4 @@
-/** Every screen of the console, light and dark, is judged by axe-core. */
+/** Every screen of the console, light and dark, wide and narrow, is judged by axe-core. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
@@ -18,6 +18,11 @@ afterAll(async () => {
   await browser?.close();
 });
 
+const WIDTHS = [
+  [1280, 900],
+  [390, 800],
+] as const;
+
 it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async (colorScheme) => {
   const house = await startConsole({ held: 3 });
   // axe is put into the page, which its policy would refuse.
@@ -30,14 +35,17 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   const look = async (path: string): Promise<void> => {
     await page.goto(path.startsWith('http') ? path : `${house.url}${path}`);
     await page.evaluate(AXE);
-    const violations = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-      };
-      const { violations: all } = await axe.run();
-      return all.map((one) => `${one.id}: ${one.nodes[0]?.html}`);
-    });
-    found.push(...violations.map((text) => `${path} ${text}`));
+    for (const [width, height] of WIDTHS) {
+      await page.setViewportSize({ width, height });
+      const violations = await page.evaluate(async () => {
+        const { axe } = globalThis as unknown as {
+          axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+        };
+        const { violations: all } = await axe.run();
+        return all.map((one) => `${one.id}: ${one.nodes[0]?.html}`);
+      });
+      found.push(...violations.map((text) => `${path} at ${width} px: ${text}`));
+    }
   };
   const link = await house.daemon.consoleLink('anna', 'approver');
   await look(link);

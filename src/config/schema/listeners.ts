@@ -125,9 +125,13 @@ function isBareOrigin(written: string): boolean {
 
 function operatorList() {
   const operator = z.strictObject({
-    name: text('a short name', 'anna', /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,39}$/u),
+    name: text('a short name', 'anna', /^[\p{L}\p{N}][\p{L}\p{N} .@_+-]{0,99}$/u),
     role: choice('viewer', 'operator', 'approver'),
-    password: text('what "selvedge console password" prints', 'scrypt:32768:…', /^scrypt:\d/),
+    password: text(
+      'what "selvedge console password" prints',
+      'scrypt:32768:…',
+      /^scrypt:\d/,
+    ).optional(),
     sees: z.array(choice('addresses')).max(1).default([]),
   });
   return z.array(operator).max(100).register(z.globalRegistry, {
@@ -137,7 +141,46 @@ function operatorList() {
   });
 }
 
-export function consoleSection() {
+function proxySection(fields: ContextFields) {
+  return z.strictObject({
+    userHeader: headerName().nullable(),
+    secretHeader: headerName(),
+    secret: fields.token('console.proxy.secret').nullable(),
+    role: choice('viewer', 'operator', 'approver').nullable(),
+  });
+}
+
+interface Ways {
+  readonly operators: readonly { readonly name: string; readonly password?: string | undefined }[];
+  readonly proxy: z.output<ReturnType<typeof proxySection>>;
+}
+
+/** Mistakes in how people come in. */
+function waysAreSound({ operators, proxy }: Ways, ctx: z.RefinementCtx): void {
+  const { userHeader, secretHeader, secret } = proxy;
+  const names = operators.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    ctx.addIssue({ code: 'custom', path: ['operators'], message: `has ${twice} twice` });
+  }
+  const shut = operators.find(({ password }) => password === undefined && userHeader === null);
+  if (shut !== undefined) {
+    const message = `has no password for ${shut.name}, and no proxy signs people in`;
+    const hint = 'selvedge console password, or set console.proxy';
+    ctx.addIssue({ code: 'custom', path: ['operators'], message, params: { hint } });
+  }
+  if (userHeader !== null && secret === null) {
+    const message = 'is needed beside userHeader: anybody can send a header';
+    const hint = 'a token of 16 characters and more, which only the proxy has too';
+    ctx.addIssue({ code: 'custom', path: ['proxy', 'secret'], message, params: { hint } });
+  }
+  if (userHeader?.toLowerCase() === secretHeader.toLowerCase()) {
+    const message = 'must not be the same header as userHeader';
+    ctx.addIssue({ code: 'custom', path: ['proxy', 'secretHeader'], message });
+  }
+}
+
+export function consoleSection(fields: ContextFields) {
   const section = z.strictObject({
     enabled: flag(),
     host: address(),
@@ -161,15 +204,12 @@ export function consoleSection() {
       })
       .nullable(),
     operators: operatorList(),
+    proxy: proxySection(fields),
     sessions: z.strictObject({ last: duration('5m', '30d'), idle: duration('1m', '30d') }),
   });
   return section.superRefine(
-    ({ host, publicUrl, operators }, ctx) => {
-      const names = operators.map(({ name }) => name);
-      const twice = names.find((name, index) => names.indexOf(name) !== index);
-      if (twice !== undefined) {
-        ctx.addIssue({ code: 'custom', path: ['operators'], message: `has ${twice} twice` });
-      }
+    ({ host, publicUrl, operators, proxy }, ctx) => {
+      waysAreSound({ operators, proxy }, ctx);
       if (publicUrl?.startsWith('http:') && !isLoopbackAddress(new URL(publicUrl).hostname)) {
         const message = 'must be https: passwords and sessions would be readable on the way';
         const hint = 'put a reverse proxy with TLS in front of it';
@@ -181,6 +221,6 @@ export function consoleSection() {
         ctx.addIssue({ code: 'custom', path: ['host'], message, params: { hint } });
       }
     },
-    onceSound('host', 'publicUrl', 'operators'),
+    onceSound('host', 'publicUrl', 'operators', 'proxy'),
   );
 }

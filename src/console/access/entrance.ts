@@ -1,6 +1,7 @@
 /**
- * Ways in to the console, on the daemon's side: a printed link, a name with its password, a token
- * for a program. Links are in memory: a restart makes them worthless, like their age.
+ * Ways in to the console, on the daemon's side: a printed link, a name with its password, a name
+ * that an authenticating proxy gives, a token for a program. Links are in memory: a restart makes
+ * them worthless, like their age.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
@@ -8,30 +9,41 @@ import { sha256 } from '../../lib/json.ts';
 import { keepNewest } from '../../lib/keep-newest.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Actor } from '../../store/audit.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
 import { isPassword } from './password.ts';
 import type { Role } from './roles.ts';
 import {
   auditSession,
   dropOldSessions,
   endSessions,
+  findSession,
   type NewSession,
   openSession,
+  type Session,
 } from './sessions.ts';
 
 interface Operator {
   readonly name: string;
   readonly role: Role;
-  readonly password: string;
+  /** Hash; none: only a proxy can name this person. */
+  readonly password?: string | undefined;
   readonly sees: readonly 'addresses'[];
+}
+
+/** People of the configuration, and who comes by a proxy without being one of them. */
+export interface People {
+  readonly operators: readonly Operator[];
+  /** Null: nobody. */
+  readonly proxyRole: Role | null;
 }
 
 export interface EntranceDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
-  readonly operators: readonly Operator[];
+  readonly people: People;
   readonly sessionMs: number;
+  readonly sessionIdleMs: number;
 }
 
 interface SignedIn {
@@ -58,14 +70,20 @@ export interface Entrance {
   mintLink(name: string, role: Role): { readonly key: string; readonly expiresAt: number };
   byLink(key: string, address: string | null): Promise<SignedIn>;
   byPassword(name: string, password: string, address: string | null): Promise<SignedIn>;
+  /** The open session of a name that the proxy vouches for, or a new one. */
+  byProxy(name: string, address: string | null): Promise<Session>;
+  hasPasswords(): boolean;
   createToken(
     token: NewToken,
     by: Actor,
   ): Promise<{ readonly token: string; readonly sessionId: number }>;
   /** Ends the open tokens of this name; refuses when there is none. */
   revokeTokens(name: string, by: Actor): Promise<number>;
-  /** Ends sessions of operators that the configuration no longer has, or has with another role. */
-  endForeign(): Promise<void>;
+  /**
+   * Takes the people of a configuration that was read again, and ends the sessions of those whom
+   * it does not have, or has with another password, role or view of addresses.
+   */
+  takePeople(people: People): Promise<void>;
 }
 
 const LINK_MS = 5 * 60_000;
@@ -132,26 +150,84 @@ async function revokeTokens({ store, clock }: EntranceDeps, name: string, by: Ac
   });
 }
 
-async function endForeign({ store, clock, operators }: EntranceDeps): Promise<void> {
+interface Standing {
+  readonly role: Role;
+  readonly seesAddresses: boolean;
+  readonly credentialDigest?: string | undefined;
+}
+
+/** Role and view of a person by now; undefined: nobody that may come in this way. */
+function standingOf(
+  { operators, proxyRole }: People,
+  name: string,
+  way: 'password' | 'proxy',
+): Standing | undefined {
+  const operator = operators.find((one) => one.name === name);
+  const seesAddresses = operator?.sees.includes('addresses') ?? false;
+  if (way === 'proxy') {
+    const role = operator?.role ?? proxyRole;
+    return role === null ? undefined : { role, seesAddresses };
+  }
+  if (operator?.password === undefined) return undefined;
+  return { role: operator.role, seesAddresses, credentialDigest: sha256(operator.password) };
+}
+
+/** Ends sessions of people who are not, or are not the same, in the configuration. */
+async function endForeign({ store, clock }: EntranceDeps, people: People): Promise<void> {
   const now = clock.now();
   await store.transaction(async (tx) => {
     await dropOldSessions(tx, now - KEPT_MS);
     const open = await tx
       .selectFrom('console_session')
-      .select(['session_id', 'name', 'role', 'sees_addresses'])
-      .where('way', '=', 'password')
+      .select(['session_id', 'name', 'role', 'way', 'sees_addresses', 'credential_digest'])
+      .where('way', 'in', ['password', 'proxy'])
       .where('ended_at', 'is', null)
       .execute();
-    const isConfigured = (row: (typeof open)[number]) =>
-      operators.some(({ name, role, sees }) => {
-        const seesAddresses = sees.includes('addresses') === (row.sees_addresses === 1);
-        return name === row.name && role === row.role && seesAddresses;
-      });
     for (const row of open) {
-      if (isConfigured(row)) continue;
-      await endSessions(tx, { sessionId: row.session_id }, 'configuration', now);
+      const way = row.way === 'proxy' ? 'proxy' : 'password';
+      const standing = standingOf(people, row.name, way);
+      const isSame =
+        standing?.role === row.role &&
+        standing.seesAddresses === (row.sees_addresses === 1) &&
+        (standing.credentialDigest ?? null) === row.credential_digest;
+      if (!isSame) await endSessions(tx, { sessionId: row.session_id }, 'configuration', now);
     }
   });
+}
+
+/** Gives each name a single session, which each request of the proxy finds again. */
+async function proxySession(
+  { store, clock, random, sessionMs, sessionIdleMs }: EntranceDeps,
+  people: People,
+  name: string,
+  address: string | null,
+): Promise<Session> {
+  const standing = standingOf(people, name, 'proxy');
+  if (!standing) {
+    const hint = 'name the person under console.operators, or set console.proxy.role';
+    throw new RefusedError('console.proxy', 'the console does not know this name', { hint });
+  }
+  const now = clock.now();
+  return store.transaction(async (tx) => {
+    const found = await findSession(tx, { proxied: name }, { now, idleMs: sessionIdleMs });
+    if (found) return found;
+    // Nobody gets its key: only the proxy's word leads to it.
+    const given = { name, way: 'proxy', address, ...standing, expiresAt: now + sessionMs } as const;
+    const { sessionId } = await openSession(tx, given, { random, now });
+    await auditSignIn(tx, { ...given, sessionId }, now);
+    const { role, seesAddresses } = standing;
+    return { sessionId, name, role, way: 'proxy', seesAddresses, seenAt: now };
+  });
+}
+
+async function auditSignIn(
+  tx: Tx,
+  { name, role, way, address, sessionId }: NewSession & { readonly sessionId: number },
+  now: number,
+): Promise<void> {
+  const session = `${way}:${sessionId}`;
+  const by = { actor: name, reason: '', via: { session, address } };
+  await auditSession(tx, 'console.sign_in', by, session, { role }, now);
 }
 
 /** A password costs 32 MiB and 80 ms: one after the other, and few may wait. */
@@ -175,7 +251,8 @@ function createQueue(): <T>(work: () => Promise<T>) => Promise<T> {
 }
 
 export function createEntrance(deps: EntranceDeps): Entrance {
-  const { store, clock, random, operators, sessionMs } = deps;
+  const { store, clock, random, sessionMs } = deps;
+  let { people } = deps;
   const links = new Map<string, Link>();
   const brake = createBrake(clock);
   const inTurn = createQueue();
@@ -184,10 +261,7 @@ export function createEntrance(deps: EntranceDeps): Entrance {
     const expiresAt = now + sessionMs;
     return store.transaction(async (tx) => {
       const opened = await openSession(tx, { ...given, expiresAt }, { random, now });
-      const session = `${given.way}:${opened.sessionId}`;
-      const via = { session, address: given.address };
-      const by = { actor: given.name, reason: '', via };
-      await auditSession(tx, 'console.sign_in', by, session, { role: given.role }, now);
+      await auditSignIn(tx, { ...given, expiresAt, sessionId: opened.sessionId }, now);
       return { ...opened, expiresAt };
     });
   };
@@ -208,16 +282,23 @@ export function createEntrance(deps: EntranceDeps): Entrance {
     },
     async byPassword(name, password, address) {
       brake(name);
-      const operator = operators.find((one) => one.name === name);
-      const isRight = await inTurn(() => isPassword(password, operator?.password));
-      if (!isRight || !operator) {
+      const hash = people.operators.find((one) => one.name === name)?.password;
+      const isRight = await inTurn(() => isPassword(password, hash));
+      // Looked up only now: meanwhile the configuration may have been read again.
+      const standing = standingOf(people, name, 'password');
+      const isStill = hash !== undefined && standing?.credentialDigest === sha256(hash);
+      if (!isRight || !isStill) {
         throw new RefusedError('console.password', 'the name or the password is wrong');
       }
-      const seesAddresses = operator.sees.includes('addresses');
-      return open({ name, role: operator.role, way: 'password', seesAddresses, address });
+      return open({ name, way: 'password', ...standing, address });
     },
+    byProxy: (name, address) => proxySession(deps, people, name, address),
+    hasPasswords: () => people.operators.some(({ password }) => password !== undefined),
     createToken: (token, by) => createToken(deps, token, by),
     revokeTokens: (name, by) => revokeTokens(deps, name, by),
-    endForeign: () => endForeign(deps),
+    async takePeople(given) {
+      people = given;
+      await endForeign(deps, people);
+    },
   };
 }

@@ -8,7 +8,7 @@ import { type Actor, type Via, writeAudit } from '../../store/audit.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Role } from './roles.ts';
 
-export type Way = 'link' | 'password' | 'token';
+export type Way = 'link' | 'password' | 'proxy' | 'token';
 
 /** Somebody who is signed in. */
 export interface Session {
@@ -27,6 +27,8 @@ export interface NewSession {
   readonly seesAddresses: boolean;
   readonly address: string | null;
   readonly expiresAt: number;
+  /** Digest of what it signs in by, such as a password's hash. */
+  readonly credentialDigest?: string | undefined;
 }
 
 const KEY_BYTES = 32;
@@ -56,6 +58,7 @@ export async function openSession(
       ...{ name, role, way, address },
       key_hash: sha256(key),
       sees_addresses: given.seesAddresses ? 1 : 0,
+      credential_digest: given.credentialDigest ?? null,
       created_at: now,
       seen_at: now,
       expires_at: expiresAt,
@@ -65,22 +68,29 @@ export async function openSession(
   return { key, sessionId };
 }
 
-/** An open session by its key or id. One that idled too long is over; a token may idle. */
+/** How a session is found: by its key, its id, or the name that a proxy gives. */
+type Sought =
+  | { readonly key: string }
+  | { readonly sessionId: number }
+  | { readonly proxied: string };
+
+/** An open session. One that idled too long is over; a token may idle. */
 export async function findSession(
-  db: Db,
-  which: { readonly key: string } | { readonly sessionId: number },
+  db: Db | Tx,
+  which: Sought,
   { now, idleMs }: { readonly now: number; readonly idleMs: number },
 ): Promise<Session | undefined> {
   const row = await db
     .selectFrom('console_session')
     .selectAll()
-    .where((eb) =>
-      'key' in which
-        ? eb('key_hash', '=', sha256(which.key))
-        : eb('session_id', '=', which.sessionId),
-    )
+    .where((eb) => {
+      if ('key' in which) return eb('key_hash', '=', sha256(which.key));
+      if ('sessionId' in which) return eb('session_id', '=', which.sessionId);
+      return eb.and([eb('name', '=', which.proxied), eb('way', '=', 'proxy')]);
+    })
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
+    .orderBy('session_id', 'desc')
     .executeTakeFirst();
   if (!row || (row.way !== 'token' && now - row.seen_at > idleMs)) return undefined;
   const { session_id: sessionId, name, role, way, seen_at: seenAt } = row;

@@ -4,6 +4,7 @@ import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
 import { evidence } from './evidence.ts';
 import { byWhom, span, time } from './format.ts';
+import { withQuery } from './review.ts';
 
 interface Step {
   readonly at: number;
@@ -55,10 +56,15 @@ function pushesPart({ card }: DeliveryView): Html | false {
   )}</ul></section>`;
 }
 
-export function deliveryPage(view: DeliveryView, context: CardContext): Html {
+/** `locale`: language of the reader, for a spreadsheet; empty: not known. */
+export function deliveryPage(view: DeliveryView, context: CardContext, locale: string): Html {
   const { card, tracking } = view;
   const earlier = card.decisions.slice(1);
+  const csv = withQuery(`/deliveries/${card.orderDeliveryId}.csv`, new URLSearchParams(), {
+    locale,
+  });
   return html`<h1>Delivery ${card.deliveryNo ?? String(card.orderDeliveryId)}</h1>
+<p>Its lines: <a href="${csv}">CSV</a></p>
 <div class="columns"><div>${deliveryCardPart(view, context)}</div><div>
 ${timelinePart(view, context.timeZone)}
 ${pushesPart(view)}

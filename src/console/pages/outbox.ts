@@ -17,6 +17,8 @@ export interface OutboxListView {
   readonly query: URLSearchParams;
   readonly kinds: readonly string[];
   readonly states: readonly string[];
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
   readonly now: number;
 }
 
@@ -54,7 +56,7 @@ ${choice('kind', 'Kind', view.kinds, query)}${choice('state', 'State', view.stat
   }> not ended</label></div>
 <div class="buttons"><button>Filter</button> <a class="button" href="/outbox">Clear</a></div></form>
 <p>${plural(rows.length, 'push', 'pushes')} on this page ·
-<a href="${withQuery('/outbox.csv', query, { before: '' })}">CSV</a></p>
+<a href="${withQuery('/outbox.csv', query, { before: '', locale: view.locale })}">CSV</a></p>
 ${
   rows.length === 0
     ? html`<p class="empty">Nothing fits.</p>`

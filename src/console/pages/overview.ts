@@ -33,7 +33,7 @@ function stockTile({ data }: OverviewView): Tile {
     value: age === null ? 'never read' : `${span(age)} old`,
     detail: stock?.stale === true ? 'older than it may be' : 'fresh enough',
     state: age === null || stock?.stale === true ? 'bad' : 'good',
-    href: '/index.json',
+    href: '#streams',
   };
 }
 
@@ -71,21 +71,21 @@ function tilesOf(view: OverviewView): Tile[] {
       value: lag === null ? 'none yet' : `${span(lag)} ago`,
       detail: late > 0 ? `${late} missed` : 'none missed',
       state: late > 0 ? 'look' : 'good',
-      href: '/index.json',
+      href: '#events',
     },
     {
       name: 'Incidents',
       value: whole(status.openIncidents),
       detail: Object.keys(status.incidents).join(', ') || 'nothing is wrong',
       state: status.openIncidents > 0 ? 'look' : 'good',
-      href: '/index.json',
+      href: '#incidents',
     },
     {
       name: 'Rules',
       value: rules.hash?.slice(0, 8) ?? 'none',
       detail: `${plural(rules.titles.size, 'rule')} in force`,
       state: rules.titles.size > 0 ? 'good' : 'bad',
-      href: '/index.json',
+      href: '#rules',
     },
   ];
 }
@@ -118,6 +118,40 @@ function streamsPart({ data }: OverviewView): Html {
     )}</tbody></table></div>`;
 }
 
+function eventsPart({ data }: OverviewView): Html {
+  const { events, relay, foreignEvents } = data.status;
+  const foreign = Object.values(foreignEvents).reduce((sum, count) => sum + count, 0);
+  const last = events.lastAgeMs === null ? 'none yet' : `the last ${span(events.lastAgeMs)} ago`;
+  return html`<p>${plural(events.count, 'event')} received, ${last}. ${
+    relay !== null &&
+    html`Of the newest ${plural(relay.deliveries, 'delivery', 'deliveries')}, ${whole(relay.missed)}
+came without an event in time.`
+  } ${foreign > 0 && `${plural(foreign, 'event')} of other accounts came too.`}</p>`;
+}
+
+function incidentsPart({ data, timeZone }: OverviewView): Html {
+  const { incidents, causes, failingWorkers } = data.status;
+  const kinds = Object.entries(incidents);
+  if (kinds.length === 0) return html`<p class="empty">Nothing is wrong.</p>`;
+  return html`<ul>${kinds.map(
+    ([kind, count]) => html`<li><code>${kind}</code>: ${whole(count)}</li>`,
+  )}</ul>
+${causes.map(({ says, advice }) => html`<p>${says} <span class="soft">${advice}</span></p>`)}
+${failingWorkers.map(
+  ({ worker, since, error }) =>
+    html`<p><b>${worker}</b> fails since ${time(since, timeZone)}: ${error}</p>`,
+)}`;
+}
+
+function rulesPart({ rules }: OverviewView): Html {
+  if (rules.titles.size === 0) return html`<p class="empty">No rule is in force.</p>`;
+  return html`<ul>${[...rules.titles].map(
+    ([id, title]) =>
+      html`<li><a href="/review?${String(new URLSearchParams({ rule: id }))}">${title}</a>
+<code>${id}</code></li>`,
+  )}</ul>`;
+}
+
 export function overviewPage(view: OverviewView): Html {
   const tile = ({ name, value, detail, state, href }: Tile): Html =>
     html`<a class="tile t-${state}" href="${href}"><span>${name}</span><b>${value}</b>
@@ -126,5 +160,8 @@ export function overviewPage(view: OverviewView): Html {
 <div class="tiles">${tilesOf(view).map(tile)}</div>
 <h2>Needs you</h2>${needsPart(view)}
 <h2>Decisions of the last 24 hours</h2>${decisionsChart(view.data.hours, view.now, view.timeZone)}
-<h2>Streams</h2>${streamsPart(view)}`;
+<h2 id="streams">Streams</h2>${streamsPart(view)}
+<h2 id="events">Events</h2>${eventsPart(view)}
+<h2 id="incidents">Incidents</h2>${incidentsPart(view)}
+<h2 id="rules">Rules</h2>${rulesPart(view)}`;
 }

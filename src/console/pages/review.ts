@@ -23,6 +23,8 @@ export interface ReviewView {
   readonly sort: Sort;
   readonly descending: boolean;
   readonly role: Role;
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
   readonly now: number;
   /** All that fit, for a bulk act; undefined: nobody asked for one, or there are too many. */
   readonly selection: ReviewSelection | undefined;
@@ -65,6 +67,9 @@ function facetSelect(
   )}</select></div>`;
 }
 
+/** Members of the address that are no filter. */
+const PLACE = new Set(['open', 'after', 'sort', 'descending']);
+
 function filters({ facets, query, rules }: ReviewView): Html {
   const shown = query.get('shown') ?? 'held';
   const owner = query.get('owner') ?? '';
@@ -74,8 +79,11 @@ function filters({ facets, query, rules }: ReviewView): Html {
 <input id="f-${name}" name="${name}" type="${type}" value="${query.get(name) ?? ''}"${
       type === 'number' && html` min="0" step="any"`
     }></div>`;
-  return html`<form class="filters" method="get" action="/review" role="search"
-aria-label="Filter deliveries">
+  const set = [...query].filter(
+    ([name, value]) => !PLACE.has(name) && !(name === 'shown' && value === 'held'),
+  ).length;
+  return html`<details class="fold"><summary>Filter${set > 0 && ` (${set} set)`}</summary>
+<form class="filters" method="get" action="/review" role="search" aria-label="Filter deliveries">
 <div><label for="f-shown">Show</label><select id="f-shown" name="shown">${SHOWN.map(
     (one) => html`<option${one === shown && html` selected`}>${one}</option>`,
   )}</select></div>
@@ -93,7 +101,7 @@ ${input('q', 'Customer or number', 'search')}
 <input type="hidden" name="customer" value="${query.get('customer') ?? ''}">
 <input type="hidden" name="sort" value="${query.get('sort') ?? ''}">
 <div class="buttons"><button>Filter</button>
-<a class="button" href="/review">Clear</a></div></form>`;
+<a class="button" href="/review">Clear</a></div></form></details>`;
 }
 
 const COLUMNS: readonly (readonly [sort: Sort | undefined, title: string, kind: string])[] = [
@@ -160,8 +168,7 @@ function bulkForm(view: ReviewView): Html | false {
 <form method="post" action="/review/bulk" data-act="bulk">
 ${[...query].map(
   ([name, value]) =>
-    !['open', 'after', 'sort', 'descending'].includes(name) &&
-    html`<input type="hidden" name="filter.${name}" value="${value}">`,
+    !PLACE.has(name) && html`<input type="hidden" name="filter.${name}" value="${value}">`,
 )}
 <input type="hidden" name="count" value="${count}">
 <input type="hidden" name="digest" value="${digest}">
@@ -199,13 +206,14 @@ ${
 }
 
 export function reviewPage(view: ReviewView): Html {
-  const { facets, page, open } = view;
+  const { facets, page, open, locale } = view;
+  const csv = withQuery('/review.csv', view.query, { open: '', after: '', locale });
   return html`<h1>Review</h1>
 ${filters(view)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys
-<a href="${withQuery('/review.csv', view.query, { open: '', after: '' })}">CSV</a></p>
+<a href="${csv}">CSV</a></p>
 ${bulkForm(view)}
 <div class="columns"><div id="list">${list(view)}</div>
 <div id="detail">${open ?? html`<p class="empty">Choose a delivery.</p>`}</div></div>`;

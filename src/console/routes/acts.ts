@@ -7,13 +7,12 @@ import { z } from 'zod';
 import { selectExpected } from '../../decisions/review/bulk.ts';
 import {
   type Asker,
-  bulkAct,
+  bulkRequest,
   confirmAct,
   noteAct,
   outboxAct,
   pauseAct,
   reviewAct,
-  reviewQuery,
   undoAct,
   type Wish,
 } from '../acts.ts';
@@ -21,11 +20,11 @@ import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { filterOf } from '../filter.ts';
 import type { ReadRules } from '../rules.ts';
-import { isForPeople } from '../show.ts';
+import { isForPeople, isoTimes } from '../show.ts';
 import { addressOf, forgetCookie } from './signing.ts';
 
-const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
-const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
+export const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
+export const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
 
 const deliveryParams = z.object({ id: z.coerce.number().int().min(1) });
 const formBack = z.object({ back: z.string().max(2_000).optional() });
@@ -56,10 +55,6 @@ function bulkBody(body: unknown): unknown {
   return { ...rest, select: { filter: Object.fromEntries(filter), expect } };
 }
 
-const bulkRequest = bulkAct.omit({ expect: true }).extend({
-  select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
-});
-
 /** How a route hears who asks, has the daemon act, and answers. */
 interface Acting {
   askerOf(request: FastifyRequest): Asker;
@@ -72,7 +67,7 @@ function answer(
   value: unknown,
   back: string,
 ): FastifyReply {
-  if (!isForPeople(request)) return reply.send(value);
+  if (!isForPeople(request)) return reply.send(isoTimes(value));
   return reply.code(303).header('location', back).send();
 }
 
@@ -131,7 +126,8 @@ function installBulkAct(
     const { expect } = select;
     const { owners } = await rulesShown();
     const now = clock.now();
-    const found = await selectExpected(db, filterOf(select.filter, now, owners), expect, now);
+    const filter = filterOf(select.filter, now, owners, signedIn(request));
+    const found = await selectExpected(db, filter, expect, now);
     const wish = { do: 'bulk', act: { ...rest, expect }, deliveries: found.deliveries } as const;
     const value = await act(request, wish);
     return answer(request, reply, value, backTo('/review', bulkText(value, rest.action)));

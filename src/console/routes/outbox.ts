@@ -3,14 +3,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { listOutbox, showOutbox } from '../../outbox/review/listing.ts';
+import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/listing.ts';
+import type { Db } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
+import type { Session } from '../access/sessions.ts';
+import { outboxCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
+import { maskPrivate } from '../mask.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
-import { isoTime, isoTimes, sendCsv } from '../show.ts';
+import { documentsOf, privateOfOrders } from '../read/private.ts';
+import { isoTime, isoTimes, localeOf, sendCsv } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
-const outboxQuery = z.object({
+export const outboxQuery = z.object({
   kind: z
     .enum(['', ...OUTBOX_KINDS])
     .optional()
@@ -31,6 +36,30 @@ const outboxQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(100),
 });
 
+/** The rows as this session may see them. */
+async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly OutboxRow[]) {
+  if (seesAddresses) return rows;
+  const documents = await documentsOf(
+    db,
+    rows.map(({ outboxId }) => outboxId),
+  );
+  const orders = await privateOfOrders(
+    db,
+    rows.flatMap(({ orderId }) => orderId ?? []),
+  );
+  return rows.map((row) =>
+    maskPrivate(row, [documents.get(row.outboxId), orders.get(row.orderId ?? 0)]),
+  );
+}
+
+async function cardFor({ seesAddresses }: Session, db: Db, outboxId: number) {
+  const card = await showOutbox(db, outboxId);
+  if (!card || seesAddresses) return card;
+  const orderIds = card.candidates.map(({ orderId }) => orderId);
+  const orders = await privateOfOrders(db, [...orderIds, card.orderId ?? 0]);
+  return maskPrivate(card, [...orders.values()]);
+}
+
 export function installOutbox(app: FastifyInstance, context: PageContext): void {
   const { deps, zoneOf, show } = context;
   const { db, clock } = deps;
@@ -41,13 +70,13 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
       open: open === '1' || undefined,
     };
     const found = await listOutbox(db, { ...query, ...flags, limit: limit + 1 });
-    const rows = found.slice(0, limit);
+    const rows = await rowsFor(signedIn(request), db, found.slice(0, limit));
     const last = found.length > limit ? rows.at(-1) : undefined;
     return { rows, next: last ? String(last.outboxId) : null };
   };
   app.get('/outbox.json', async (request) => {
     const { rows, next } = await outboxOf(request);
-    return { rows: rows.map(isoTimes), next };
+    return { rows: isoTimes(rows), next };
   });
   app.get('/outbox.csv', async (request, reply) => {
     const { rows } = await outboxOf(request);
@@ -61,7 +90,7 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
       'needs',
       'error',
     ];
-    return sendCsv(reply, 'outbox', {
+    return sendCsv(request, reply, 'outbox', {
       columns,
       rows: rows.map((row) => [
         ...[row.outboxId, row.kind, row.reference, row.state, isoTime(row.createdAt)],
@@ -71,15 +100,18 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   });
   app.get('/outbox', async (request, reply) => {
     const page = await outboxOf(request);
-    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES };
-    const view = { ...page, ...lists, query: parametersOf(request), now: clock.now() };
-    const head = { title: 'Outbox', tab: '/outbox', cli: 'selvedge outbox list' } as const;
+    const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES, locale: localeOf(request) };
+    const query = parametersOf(request);
+    const view = { ...page, ...lists, query, now: clock.now() };
+    const head = { title: 'Outbox', tab: '/outbox', cli: outboxCommand(query) } as const;
     return show(request, reply, head, outboxPage(view));
   });
   app.get('/outbox/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
-    const card = /^\d{1,15}$/.test(name) ? await showOutbox(db, Number(name)) : undefined;
+    const card = /^\d{1,15}$/.test(name)
+      ? await cardFor(signedIn(request), db, Number(name))
+      : undefined;
     if (!card) {
       const hint = 'the list of pushes is at /outbox';
       throw new RefusedError('outbox.unknown', `there is no push ${name}`, { hint });

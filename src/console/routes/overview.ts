@@ -1,9 +1,10 @@
 /** The first screen and its twins. */
-import type { FastifyInstance } from 'fastify';
-import { LIVE_PATH } from '../context.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { LIVE_PATH, signedIn } from '../context.ts';
+import { maskPrivate } from '../mask.ts';
 import { overviewPage } from '../pages/overview.ts';
 import { type OverviewData, readOverview } from '../read/overview.ts';
-import { isoTime, sendCsv, type Table } from '../show.ts';
+import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import type { PageContext } from './page-context.ts';
 
 function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData): Table {
@@ -23,25 +24,26 @@ function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData
 export function installOverview(app: FastifyInstance, context: PageContext): void {
   const { deps, rulesShown, zoneOf, show, live } = context;
   const { db, clock, settings } = deps;
+  const overview = async (request: FastifyRequest) => {
+    const data = await readOverview(db, clock.now(), settings.freshnessMs);
+    return signedIn(request).seesAddresses ? data : maskPrivate(data);
+  };
   app.get('/', async (request, reply) => {
     const now = clock.now();
-    const data = await readOverview(db, now, settings.freshnessMs);
+    const data = await overview(request);
     const view = { data, now, rules: await rulesShown(), timeZone: await zoneOf() };
     const page = { title: 'Overview', tab: '/', cli: 'selvedge status' } as const;
     return show(request, reply, page, overviewPage(view));
   });
-  const overview = () => readOverview(db, clock.now(), settings.freshnessMs);
-  app.get('/index.json', async () => {
-    const { held, underWay, needs, ...rest } = await overview();
-    return {
+  app.get('/index.json', async (request) => {
+    const { hours, ...rest } = await overview(request);
+    return isoTimes({
       ...rest,
-      held: { count: held.count, oldestAt: isoTime(held.oldestAt) },
-      underWay: { count: underWay.count, oldestAt: isoTime(underWay.oldestAt) },
-      needs: needs.map(({ newestAt, ...need }) => ({ ...need, newestAt: isoTime(newestAt) })),
-    };
+      hours: hours.map(({ hour, ...of }) => ({ hour: isoTime(hour), ...of })),
+    });
   });
-  app.get('/index.csv', async (_request, reply) =>
-    sendCsv(reply, 'overview', overviewTable(await overview())),
+  app.get('/index.csv', async (request, reply) =>
+    sendCsv(request, reply, 'overview', overviewTable(await overview(request))),
   );
 
   app.get(LIVE_PATH, () => live());

@@ -5,6 +5,7 @@ import type { Html } from '../../lib/html.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { type ConsoleDeps, signedIn } from '../context.ts';
 import { doneText } from '../done.ts';
+import { maskPrivate } from '../mask.ts';
 import type { CardContext } from '../pages/card.ts';
 import { framed, type Tab } from '../pages/frame.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
@@ -69,14 +70,15 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     async show(request, reply, head, body) {
       const { held, attention, decisionId } = await live();
       const { instance, version } = settings;
+      const session = signedIn(request);
       const frame = {
         ...head,
         instance,
         version,
         decisionId,
         counts: { '/review': held, '/outbox': attention },
-        warnings: await warnings(),
-        session: signedIn(request),
+        warnings: session.seesAddresses ? await warnings() : maskPrivate(await warnings()),
+        session,
         timeZone: await zoneOf(),
         done: doneText(request),
       };

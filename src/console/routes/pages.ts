@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';
+import { installDescription } from './description.ts';
 import { installOutbox } from './outbox.ts';
 import { installOverview } from './overview.ts';
 import { createPageContext } from './page-context.ts';
@@ -12,4 +13,5 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   installOverview(app, context);
   installReview(app, context);
   installOutbox(app, context);
+  installDescription(app);
 }

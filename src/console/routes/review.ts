@@ -7,16 +7,20 @@ import {
   reviewFacets,
   selectForReview,
 } from '../../decisions/review/listing.ts';
+import type { Db } from '../../store/store.ts';
 import { mayDo } from '../access/roles.ts';
 import type { Session } from '../access/sessions.ts';
 import { LIST_MAX } from '../acts.ts';
+import { reviewCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
+import { maskPrivate } from '../mask.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
 import { readReviewList } from '../read/list.ts';
-import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
+import { privateOfOrders } from '../read/private.ts';
+import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
 function reviewJson(row: ReviewRow) {
@@ -44,25 +48,41 @@ function reviewTable({ rows }: ReviewPage): Table {
   };
 }
 
-/** Fields of people stay with those who may see them. */
-function masked(view: DeliveryView, { seesAddresses }: Session) {
-  const { card } = view;
-  return seesAddresses
-    ? view
-    : { ...view, card: { ...card, order: { ...card.order, comment: null } } };
+/** A value about an order as this session may see it. */
+async function maskFor<T>(
+  { deps: { db } }: { readonly deps: { readonly db: Db } },
+  request: FastifyRequest,
+  orderId: number,
+  value: T,
+): Promise<T> {
+  if (signedIn(request).seesAddresses) return value;
+  return maskPrivate(value, [...(await privateOfOrders(db, [orderId])).values()]);
 }
 
 async function viewFor(
-  { deps }: PageContext,
+  { deps: { db, clock } }: PageContext,
   request: FastifyRequest,
   named: string,
 ): Promise<DeliveryView> {
-  return masked(await deliveryView(deps.db, named, deps.clock.now()), signedIn(request));
+  const view = await deliveryView(db, named, clock.now());
+  return maskFor({ deps: { db } }, request, view.card.order.orderId, view);
 }
 
-function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
+/** The rows as this session may see them. */
+async function rowsFor({ seesAddresses }: Session, db: Db, page: ReviewPage): Promise<ReviewPage> {
+  if (seesAddresses) return page;
+  const of = await privateOfOrders(
+    db,
+    page.rows.map(({ orderId }) => orderId),
+  );
+  return { ...page, rows: page.rows.map((row) => maskPrivate(row, [of.get(row.orderId)])) };
+}
+
+async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
   const query = { ...whole, ...Object(request.query) };
-  return readReviewList(deps.db, rulesShown, deps.clock.now(), query);
+  const session = signedIn(request);
+  const list = await readReviewList(deps.db, rulesShown, deps.clock.now(), query, session);
+  return { ...list, page: await rowsFor(session, deps.db, list.page) };
 }
 
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -83,8 +103,10 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
           await viewFor(context, request, `id:${opened}`),
           await cardContext(request, request.url),
         );
-  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open };
-  const head = { title: 'Review', tab: '/review', cli: 'selvedge deliveries list --held' } as const;
+  const locale = localeOf(request);
+  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open, locale };
+  const cli = reviewCommand(query, filter.shown);
+  const head = { title: 'Review', tab: '/review', cli } as const;
   return show(request, reply, head, reviewPage({ ...view, now: clock.now() }));
 }
 
@@ -95,13 +117,22 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   const { orderDeliveryId, deliveryNo } = view.card;
   if (twin === 'json') {
     const counterfactuals = await counterfactualsIn(context.deps.db, view);
-    return reply.send(isoTimes({ ...view, counterfactuals }));
+    const { orderId } = view.card.order;
+    const whole = { ...view, counterfactuals };
+    return reply.send(isoTimes(await maskFor(context, request, orderId, whole)));
   }
-  if (twin === 'csv') return sendCsv(reply, `delivery-${orderDeliveryId}`, linesTable(view));
+  if (twin === 'csv')
+    return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);
+  const locale = localeOf(request);
   const cli = `selvedge deliveries explain ${orderDeliveryId}`;
   const title = `Delivery ${deliveryNo ?? orderDeliveryId}`;
-  return context.show(request, reply, { title, tab: '/review', cli }, deliveryPage(view, card));
+  return context.show(
+    request,
+    reply,
+    { title, tab: '/review', cli },
+    deliveryPage(view, card, locale),
+  );
 }
 
 function linesTable({ grid }: DeliveryView): Table {
@@ -121,6 +152,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
   });
   app.get('/review.csv', async (request, reply) =>
     sendCsv(
+      request,
       reply,
       'deliveries',
       reviewTable((await listOf(context, request, { limit: LIST_MAX })).page),

@@ -50,6 +50,7 @@ export function forgetCookie(reply: FastifyReply, publicUrl: string | null): Fas
   return reply.header('set-cookie', cookieHeader(publicUrl, '', 0));
 }
 
+const ways = z.object({ hasPasswords: z.boolean() });
 const linkQuery = z.object({ key: z.string().max(200).optional() });
 const linkBody = z.object({ key: z.string().min(1).max(200) });
 const passwordBody = z.object({
@@ -66,9 +67,10 @@ export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
     return reply.header('set-cookie', cookie).code(303).header('location', '/').send();
   };
   // A link preview only reads: the link is spent by the button.
-  app.get('/sign-in', (request, reply) => {
+  app.get('/sign-in', async (request, reply) => {
     const { key } = linkQuery.parse(request.query);
-    return sendPage(reply, signInPage({ key, hasPasswords: settings.hasPasswords }));
+    const { hasPasswords } = ways.parse(await askFor(deps, { ask: 'ways' }));
+    return sendPage(reply, signInPage({ key, hasPasswords }));
   });
   app.post('/sign-in/link', async (request, reply) => {
     const { key } = linkBody.parse(request.body);
@@ -84,7 +86,7 @@ export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
       if (!(error instanceof RefusedHere)) throw error;
       const { status, message, hint } = error.refusal;
       const problem = [message, hint].filter(Boolean).join(': ');
-      const page = { key: undefined, hasPasswords: settings.hasPasswords, name, problem };
+      const page = { key: undefined, hasPasswords: true, name, problem };
       return sendPage(reply.code(status), signInPage(page));
     }
   });

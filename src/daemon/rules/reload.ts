@@ -1,8 +1,8 @@
 /**
  * Reload, at SIGHUP and `selvedge rules reload`: reads the configuration and the rules again and
  * checks both as a whole. A mistake in either changes nothing and opens an incident, because a
- * signal has no answer. Rules, their folder and their mode take effect at once; changes of other
- * settings are reported as "needs a restart".
+ * signal has no answer. Rules, their folder and their mode take effect at once, and so do the
+ * people of the console; changes of other settings are reported as "needs a restart".
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
@@ -55,13 +55,15 @@ export interface RulesInForce {
   preview(): Promise<RulesReloaded>;
   /** @param agreed what a person saw before; a reload that would do something else is refused. */
   reload(who: Actor, agreed?: Agreed): Promise<RulesReloaded>;
+  /** Calls `task` with the configuration of each reload, before the reload is answered. */
+  onReloaded(task: (fresh: Config) => Promise<void>): void;
 }
 
 /** A list that the ERP changed counts after this long at the most. */
 const LISTS_EVERY_MS = 60_000;
 
 /** Settings that need no restart. */
-const AT_ONCE = ['rules.directory', 'rules.mode'];
+const AT_ONCE = ['rules.directory', 'rules.mode', 'console.operators', 'console.proxy.role'];
 
 const INCIDENT = { kind: 'config_invalid', entity: 'configuration', key: 'file' } as const;
 
@@ -106,10 +108,12 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
     mode: { from: mode(), to: fresh.rules.mode },
     directory: { from: rules.directory, to: fresh.rules.directory },
   });
+  const tasks: ((fresh: Config) => Promise<void>)[] = [];
   const restartFor = (fresh: Config) =>
     changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
   return {
     current: keeper.current,
+    onReloaded: (task) => void tasks.push(task),
     listReader: (onChanged) => ({
       name: 'rule lists',
       async run(signal) {
@@ -149,6 +153,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       if (isChange(directories)) log.info(directories, 'the rules are read from another folder');
       const restart = restartFor(fresh);
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
+      for (const task of tasks) await task(fresh);
       const unread = tellUnread(log, directory);
       return { ...reloaded, ...changed, restart, unread };
     },

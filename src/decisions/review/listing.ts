@@ -45,6 +45,8 @@ export interface ReviewFilter {
   readonly overdue?: boolean | undefined;
   /** A part of the delivery's, the order's or the customer's number or name, or its reference. */
   readonly q?: string | undefined;
+  /** The reader does not see names: nothing is found or sorted by them. */
+  readonly isMasked?: boolean | undefined;
 }
 
 export interface Page {
@@ -128,6 +130,8 @@ const SORT_BY: Readonly<Record<Sort, RawBuilder<string | number | null>>> = {
   number: sql`d.order_delivery_id`,
 };
 
+const BY_ACCOUNT = sql<string>`coalesce(o.account_no, '')`;
+
 const WHERE_SHOWN: Readonly<Record<Shown, RawBuilder<boolean>>> = {
   held: sql`d.status = 'pending' and n.outcome = 'hold'`,
   undecided: sql`d.status = 'pending' and coalesce(n.outcome, 'no_rule') <> 'hold'`,
@@ -156,9 +160,10 @@ function decidedBy(rules: readonly string[]) {
     where r.value in (${sql.join(rules.length > 0 ? rules : [''])}))`;
 }
 
-function searched(q: string) {
+function searched(q: string, isMasked: boolean) {
   const like = (column: string) => sql`${sql.ref(column)} like ${containing(q)} escape '\\'`;
-  const columns = ['d.delivery_no', 'o.company', 'o.account_no', 'd.reference', 'd.order_no'];
+  const numbers = ['d.delivery_no', 'o.account_no', 'd.reference', 'd.order_no'];
+  const columns = isMasked ? numbers : [...numbers, 'o.company'];
   const texts = sql.join(columns.map(like), sql` or `);
   return sql<boolean>`(d.order_delivery_id = ${Number(/^\d{1,15}$/.exec(q)?.[0] ?? -1)}
     or ${texts})`;
@@ -175,7 +180,7 @@ function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
   if (min !== undefined) all.push(sql`${VALUE} >= ${Math.round(min * 10_000)}`);
   if (max !== undefined) all.push(sql`${VALUE} <= ${Math.round(max * 10_000)}`);
   if (packedBefore !== undefined) all.push(sql`${PACKED_AT} < ${packedBefore}`);
-  if (q !== undefined && q !== '') all.push(searched(q));
+  if (q !== undefined && q !== '') all.push(searched(q, filter.isMasked === true));
   return all;
 }
 
@@ -212,7 +217,8 @@ interface Found {
 
 /** Ids of one page, and one more when there are more. */
 async function idsOf(db: Db, filter: ReviewFilter, page: Page): Promise<readonly Found[]> {
-  const by = SORT_BY[page.sort];
+  const isByAccount = page.sort === 'customer' && filter.isMasked === true;
+  const by = isByAccount ? BY_ACCOUNT : SORT_BY[page.sort];
   const place = page.after === undefined ? undefined : placeOf(page.after);
   if (page.after !== undefined && !place) {
     const hint = 'take "next" of the page before, or leave "after" out';

@@ -261,8 +261,9 @@ interface ConsoleSessionTable {
   key_hash: string;
   name: string;
   role: ConsoleRole;
-  way: 'link' | 'password' | 'token';
+  way: 'link' | 'password' | 'proxy' | 'token';
   sees_addresses: number;
+  credential_digest: string | null;
   address: string | null;
   created_at: number;
   seen_at: number;

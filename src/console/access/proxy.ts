@@ -1,0 +1,55 @@
+/**
+ * People whom an authenticating proxy names in a header. Anybody who reaches the port can send that
+ * header, so that it counts only beside another one that has the secret of the proxy.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The proxy as the configuration has it, without its secret. */
+export interface ProxySettings {
+  /** Header with the person's name; small letters. */
+  readonly userHeader: string;
+  /** Header with the secret; small letters. */
+  readonly secretHeader: string;
+  /** SHA-256 of the secret, in hexadecimal digits. */
+  readonly secretDigest: string;
+}
+
+export type Proxied =
+  /** No such header: the request did not come through the proxy's sign-in. */
+  | { readonly is: 'absent' }
+  | { readonly is: 'named'; readonly name: string }
+  /** The header without the secret, or with a name that nobody can have. */
+  | { readonly is: 'refused'; readonly why: string };
+
+/** Short names and e-mail addresses; two headers with a comma between are none. */
+const NAME = /^[\p{L}\p{N}][\p{L}\p{N} .@_+-]{0,99}$/u;
+
+function digestOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+export function secretDigestOf(secret: string): string {
+  return digestOf(secret).toString('hex');
+}
+
+function isSecret(given: string | string[] | undefined, secretDigest: string): boolean {
+  // Digests have one length, so that the comparison takes as long for each guess.
+  const found = digestOf(typeof given === 'string' ? given : '');
+  return timingSafeEqual(found, Buffer.from(secretDigest, 'hex'));
+}
+
+export function proxiedBy(
+  { userHeader, secretHeader, secretDigest }: ProxySettings,
+  headers: IncomingHttpHeaders,
+): Proxied {
+  const given = headers[userHeader];
+  if (given === undefined || given === '') return { is: 'absent' };
+  if (!isSecret(headers[secretHeader], secretDigest)) {
+    return { is: 'refused', why: 'without the secret of the proxy' };
+  }
+  // Node reads headers as Latin-1.
+  const name = Buffer.from(String(given), 'latin1').toString('utf8').trim();
+  if (!NAME.test(name)) return { is: 'refused', why: 'with what is no name' };
+  return { is: 'named', name };
+}

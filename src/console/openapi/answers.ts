@@ -1,0 +1,527 @@
+/**
+ * Answers of the console to programs. Each is strict, so that a test that parses the real answers
+ * finds what is not described.
+ */
+import { z } from 'zod';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_STATES } from '../../store/tables.ts';
+
+const time = z.string().meta({ format: 'date-time', description: 'UTC' });
+const textOrNull = z.string().nullable();
+const id = z.int();
+const idOrNull = z.int().nullable();
+const numberOrNull = z.number().nullable();
+const anyObject = z.record(z.string(), z.unknown());
+const counts = z.record(z.string(), z.int());
+
+export const problemSchema = z
+  .strictObject({
+    code: z.string().meta({ description: 'Stable; for programs', example: 'review.changed' }),
+    message: z.string().meta({ description: 'For people' }),
+    hint: z.string().optional().meta({ description: 'A next step, for people' }),
+  })
+  .meta({ id: 'Problem', description: 'A refusal: nothing was changed.' });
+
+export const nothingSchema = z.strictObject({});
+
+export const liveSchema = z
+  .strictObject({
+    held: z.int(),
+    attention: z.int().meta({ description: 'Pushes that need a person' }),
+    decisionId: z.int().meta({ description: 'The latest one: lists changed when it did' }),
+  })
+  .meta({ id: 'Changes' });
+
+const amount = z.strictObject({ count: z.int(), oldestAt: time.nullable() });
+
+const pauseMembers = {
+  target: z.enum(['pushes', 'decisions', 'stream', 'all']),
+  name: z.string().meta({ description: 'A kind of push, or a stream; empty: all of the target' }),
+  actor: z.string(),
+  reason: z.string(),
+  at: time,
+};
+
+export const pauseSchema = z
+  .strictObject({
+    ...pauseMembers,
+    via: z.strictObject({ session: textOrNull, address: textOrNull }).optional(),
+  })
+  .meta({ id: 'Pause' });
+
+const streamSchema = z
+  .strictObject({
+    stream: z.string(),
+    ageMs: z.number().nullable().meta({ description: 'Of the last complete run; null: none yet' }),
+    rows: idOrNull,
+    running: z.boolean(),
+    paused: z.boolean(),
+    off: z.boolean().meta({ description: 'Switched off' }),
+    notAtLevel: textOrNull.meta({ description: 'The level of the account, which lacks it' }),
+    dueInMs: z.number(),
+    stale: z.boolean(),
+    lastError: textOrNull,
+  })
+  .meta({ id: 'Stream' });
+
+const statusSchema = z
+  .strictObject({
+    daemon: z.strictObject({
+      running: z.boolean(),
+      holder: textOrNull,
+      leaseEndsAt: time.nullable(),
+    }),
+    schema: z.int(),
+    streams: z.array(streamSchema),
+    deliveries: counts.meta({ description: 'By status' }),
+    pending: counts.meta({ description: 'Pending deliveries by their latest outcome' }),
+    outbox: counts.meta({ description: 'By state' }),
+    events: z.strictObject({ count: z.int(), lastAgeMs: numberOrNull }),
+    foreignEvents: counts,
+    relay: z
+      .strictObject({
+        state: z.enum(['healthy', 'degraded', 'silent']),
+        deliveries: z.int(),
+        missed: z.int(),
+      })
+      .nullable(),
+    pace: z
+      .strictObject({
+        at: time,
+        perSecond: z.number(),
+        perSecondMax: z.number(),
+        busy: z.number().meta({ description: '0 to 1' }),
+        waiting: z.number(),
+      })
+      .nullable(),
+    refreshWaiting: z.int(),
+    quarantined: z.int(),
+    openIncidents: z.int(),
+    incidents: counts.meta({ description: 'Open ones by kind' }),
+    causes: z.array(z.strictObject({ says: z.string(), advice: z.string() })),
+    failingWorkers: z.array(z.strictObject({ worker: z.string(), since: time, error: z.string() })),
+    holdsOverdue: z.int(),
+    rejectsWaiting: z.int(),
+    paused: z.array(z.strictObject(pauseMembers)),
+    accountHold: textOrNull,
+  })
+  .meta({ id: 'Status', description: 'As `selvedge status --json` tells it.' });
+
+export const overviewSchema = z
+  .strictObject({
+    held: amount,
+    underWay: amount.meta({ description: 'Pushes that have not ended' }),
+    unknownOutcomes: z.int(),
+    needs: z.array(
+      z.strictObject({
+        what: z.string().meta({ description: 'The id of a rule, or a kind of push and its state' }),
+        count: z.int(),
+        newestAt: time.nullable(),
+        href: z.string().meta({ description: 'The page with the rows' }),
+      }),
+    ),
+    hours: z.array(z.strictObject({ hour: time, outcome: z.string(), count: z.int() })),
+    status: statusSchema,
+  })
+  .meta({ id: 'Overview' });
+
+const reviewRowSchema = z
+  .strictObject({
+    orderDeliveryId: id,
+    deliveryNo: textOrNull,
+    orderId: id,
+    orderNo: textOrNull,
+    reference: textOrNull,
+    status: z.string(),
+    accountNo: textOrNull,
+    customer: textOrNull,
+    country: textOrNull,
+    season: textOrNull,
+    currency: textOrNull,
+    pieces: numberOrNull,
+    value: numberOrNull.meta({ description: 'Null where a line has no price' }),
+    packedAt: time,
+    outcome: textOrNull,
+    reason: textOrNull,
+    rules: z.array(z.string()),
+    decidedBy: textOrNull.meta({ description: '`daemon`, `external` or `person:<name>`' }),
+    decidedAt: time.nullable(),
+    deadline: time.nullable().meta({ description: 'When its hold ends by itself' }),
+    overdue: z.boolean(),
+    note: textOrNull,
+    push: z.enum(OUTBOX_STATES).nullable().meta({ description: 'State of its push' }),
+    refusal: textOrNull.meta({ description: 'Why the service did not take the push' }),
+    decisionId: idOrNull,
+    contentHash: z.string(),
+  })
+  .meta({ id: 'ReviewRow' });
+
+const next = textOrNull.meta({ description: 'The beginning of the next page; null: the last one' });
+
+export const reviewListSchema = z
+  .strictObject({ rows: z.array(reviewRowSchema), next })
+  .meta({ id: 'ReviewList' });
+
+export const selectionSchema = z
+  .strictObject({
+    count: z.int(),
+    digest: z.string(),
+    asOf: z.int().meta({ description: 'By which a refusal can name what came and went' }),
+    sums: z.array(z.strictObject({ currency: textOrNull, value: numberOrNull })),
+    customers: z.int(),
+    ids: z.array(id),
+  })
+  .meta({ id: 'Selection', description: 'All that fit a filter: what a bulk act expects.' });
+
+const truth = z.union([z.boolean(), z.literal('unknown')]);
+const operandSchema = z
+  .union([
+    z.strictObject({ text: z.string(), value: z.unknown() }),
+    z.strictObject({ text: z.string(), missing: z.string() }),
+    z.strictObject({
+      text: z.string(),
+      which: z.enum(['fail', 'match']),
+      of: z.int(),
+      count: z.int(),
+      unknown: z.int(),
+      items: z.array(z.unknown()),
+    }),
+  ])
+  .meta({ id: 'Operand', description: 'A value behind a condition.' });
+
+const outcomeSchema = z
+  .strictObject({
+    kind: z.enum(['accept', 'hold', 'reject', 'no_rule']),
+    code: z.string(),
+    rules: z.array(z.string()),
+    reason: z.string(),
+    missing: z.array(z.string()),
+  })
+  .meta({ id: 'Outcome' });
+
+const ruleResultSchema = z
+  .strictObject({
+    id: z.string(),
+    title: z.string(),
+    action: z.enum(['accept', 'hold', 'reject']),
+    owner: z.string().optional(),
+    hash: z.string(),
+    mode: z.enum(['shadow', 'live']),
+    armed: z.boolean().optional(),
+    lapsed: z.enum(['accept', 'release']).optional(),
+    value: truth,
+    missing: z.array(z.string()),
+    clauses: z.array(
+      z.strictObject({
+        text: z.string(),
+        line: z.int(),
+        negated: z.boolean(),
+        value: truth,
+        missing: z.string().optional(),
+        operands: z.array(operandSchema),
+      }),
+    ),
+    message: z.string().optional(),
+    record: anyObject.optional(),
+  })
+  .meta({ id: 'RuleResult' });
+
+const decisionSchema = z
+  .strictObject({
+    decisionId: id,
+    at: time,
+    trigger: z.string(),
+    actor: z.string(),
+    mode: z.string(),
+    outcome: z.string(),
+    reason: z.string(),
+    ruleSetHash: z.string(),
+    evaluation: z.strictObject({
+      delivery: z.string(),
+      setHash: z.string(),
+      rules: z.array(ruleResultSchema),
+      live: outcomeSchema,
+      shadow: outcomeSchema,
+      forgotten: anyObject.optional().meta({ description: 'Its texts were forgotten' }),
+    }),
+    push: z
+      .strictObject({ outboxId: id, state: z.enum(OUTBOX_STATES), error: textOrNull })
+      .nullable(),
+  })
+  .meta({ id: 'Decision' });
+
+const cardSchema = z
+  .strictObject({
+    orderDeliveryId: id,
+    deliveryNo: textOrNull,
+    status: z.string(),
+    since: time,
+    changedAt: time,
+    order: z.strictObject({
+      orderId: id,
+      orderNo: textOrNull,
+      reference: textOrNull,
+      comment: textOrNull,
+    }),
+    season: textOrNull,
+    customer: z.strictObject({
+      accountNo: textOrNull,
+      company: textOrNull,
+      country: textOrNull,
+    }),
+    currency: textOrNull,
+    lines: z.array(
+      z.strictObject({
+        barcode: textOrNull,
+        style: textOrNull,
+        quantity: numberOrNull,
+        price: numberOrNull,
+        stock: numberOrNull,
+      }),
+    ),
+    review: z
+      .strictObject({
+        action: z.string(),
+        at: time,
+        actor: z.string(),
+        reason: z.string(),
+        why: textOrNull,
+      })
+      .nullable()
+      .meta({ description: 'What a person decided' }),
+    rejects: z.array(
+      z.strictObject({
+        rule: z.string(),
+        state: z.string(),
+        queuedAt: time,
+        dueAt: time,
+        safeguard: textOrNull,
+        detail: textOrNull,
+        endedAt: time.nullable(),
+        endedBy: textOrNull,
+      }),
+    ),
+    holds: z.array(
+      z.strictObject({
+        rule: z.string(),
+        since: time,
+        untilAt: time.nullable(),
+        expiresAt: time.nullable(),
+        afterwards: z.string(),
+        lapsedAt: time.nullable(),
+      }),
+    ),
+    decisions: z.array(decisionSchema).meta({ description: 'The latest first' }),
+  })
+  .meta({ id: 'DeliveryCard' });
+
+export const deliverySchema = z
+  .strictObject({
+    card: cardSchema,
+    value: numberOrNull,
+    pieces: numberOrNull,
+    grid: z.array(
+      z.strictObject({
+        barcode: textOrNull,
+        style: textOrNull,
+        styleName: textOrNull,
+        color: textOrNull,
+        size: textOrNull,
+        packed: numberOrNull,
+        price: numberOrNull,
+        stock: numberOrNull.meta({ description: 'Null where the stock does not list it' }),
+      }),
+    ),
+    history: z
+      .strictObject({ accepted: z.int(), rejected: z.int(), held: z.int() })
+      .nullable()
+      .meta({ description: 'Deliveries of the account in 90 days' }),
+    siblings: z.array(
+      z.strictObject({ orderDeliveryId: id, deliveryNo: textOrNull, status: z.string() }),
+    ),
+    note: z.strictObject({ text: z.string(), author: z.string(), at: time }).nullable(),
+    missedBy: z.array(z.string()),
+    attempts: z.array(
+      z.strictObject({
+        outboxId: id,
+        attempt: z.int(),
+        startedAt: time,
+        endedAt: time.nullable(),
+        class: textOrNull,
+        httpStatus: idOrNull,
+      }),
+    ),
+    events: z.array(z.strictObject({ type: textOrNull, receivedAt: time })),
+    latestDecisionId: idOrNull,
+    contentHash: z.string(),
+    openPush: z.boolean().meta({ description: 'Nothing else can be decided now' }),
+    tracking: z.array(z.string()),
+    counterfactuals: z
+      .record(
+        z.string(),
+        z.array(
+          z.strictObject({
+            rule: z.string(),
+            line: z.int(),
+            condition: z.string(),
+            text: z.string(),
+            change: z.string(),
+            was: z.number().optional(),
+            limit: z.number().optional(),
+          }),
+        ),
+      )
+      .meta({ description: 'By decision: limits that would have let it pass' }),
+  })
+  .meta({ id: 'Delivery' });
+
+const lostSchema = z
+  .strictObject({
+    orderId: id,
+    since: time,
+    instead: z.strictObject({ reference: textOrNull, orderNo: textOrNull }).nullable(),
+  })
+  .nullable();
+
+const outboxMembers = {
+  outboxId: id,
+  kind: z.enum(OUTBOX_KINDS),
+  reference: z.string(),
+  state: z.enum(OUTBOX_STATES),
+  createdAt: time,
+  endedAt: time.nullable(),
+  dueAt: time,
+  attempts: z.int(),
+  orderId: idOrNull,
+  orderNo: textOrNull,
+  pendingRefundId: idOrNull,
+  blockedReason: textOrNull.meta({ description: 'Why it needs a person' }),
+  lastError: textOrNull,
+  lost: lostSchema,
+};
+
+export const outboxListSchema = z
+  .strictObject({
+    rows: z.array(z.strictObject(outboxMembers).meta({ id: 'Push' })),
+    next,
+  })
+  .meta({ id: 'PushList' });
+
+const candidateSchema = z
+  .strictObject({
+    orderId: id,
+    orderNo: textOrNull,
+    reference: textOrNull,
+    createdAt: time.nullable(),
+    currency: textOrNull,
+    lines: z.array(
+      z.strictObject({
+        barcode: textOrNull,
+        quantity: numberOrNull,
+        price: numberOrNull,
+        deliveryName: textOrNull,
+      }),
+    ),
+    seasonName: textOrNull,
+    shippingAddress: anyObject,
+    differences: z.array(z.string()),
+  })
+  .meta({ id: 'Candidate', description: 'An order of the service that it may have become.' });
+
+export const pushSchema = z
+  .strictObject({
+    ...outboxMembers,
+    ended: z.boolean(),
+    deliveries: z.array(
+      z.strictObject({ orderDeliveryId: id, deliveryNo: textOrNull, status: textOrNull }),
+    ),
+    orderRefundId: idOrNull,
+    styleId: textOrNull,
+    problems: z.array(
+      z.strictObject({
+        path: z.string(),
+        message: z.string(),
+        severity: z.enum(['error', 'warning']),
+      }),
+    ),
+    nextAction: z.string(),
+    cause: z.string(),
+    orderingKey: z.string(),
+    inDoubtSince: time.nullable(),
+    document: anyObject,
+    attemptLog: z.array(
+      z.strictObject({
+        attempt: z.int(),
+        startedAt: time,
+        endedAt: time.nullable(),
+        class: textOrNull,
+        answer: textOrNull,
+        httpStatus: idOrNull,
+        errorCode: textOrNull,
+        maxOrderIdBefore: idOrNull,
+        countBefore: idOrNull,
+      }),
+    ),
+    evidence: z.array(
+      z.strictObject({
+        at: time,
+        source: z.string(),
+        outcome: z.string(),
+        complete: z.boolean(),
+        detail: z.unknown(),
+      }),
+    ),
+    candidates: z.array(candidateSchema),
+    revisions: z.array(
+      z.strictObject({
+        revision: z.int(),
+        document: anyObject,
+        cause: z.string(),
+        submittedAt: time,
+        state: z.string(),
+        lastError: textOrNull,
+        replacedAt: time,
+      }),
+    ),
+  })
+  .meta({ id: 'PushDetail' });
+
+const reviewedMembers = {
+  orderDeliveryId: id,
+  deliveryNo: z.string(),
+  decisionId: id,
+  outboxId: idOrNull.meta({ description: 'The push; null where the service need not hear of it' }),
+  doubt: z.string().optional().meta({ description: 'Why the service may refuse it all the same' }),
+};
+
+export const decidedSchema = z.strictObject(reviewedMembers).meta({ id: 'Decided' });
+
+export const bulkSchema = z
+  .strictObject({
+    answers: z.array(
+      z.union([
+        z.strictObject({ delivery: z.string(), ok: z.literal(true), ...reviewedMembers }),
+        z.strictObject({
+          delivery: z.string(),
+          ok: z.literal(false),
+          code: z.string(),
+          message: z.string(),
+          hint: z.string().optional(),
+        }),
+      ]),
+    ),
+  })
+  .meta({ id: 'BulkDecided', description: 'The answer for each delivery.' });
+
+export const movedSchema = z
+  .strictObject({
+    rows: z.int(),
+    left: z.array(
+      z.strictObject({ outboxId: id, reference: z.string(), state: z.enum(OUTBOX_STATES) }),
+    ),
+  })
+  .meta({ id: 'Moved', description: '`left`: somebody moved it meanwhile.' });
+
+export const resolvedSchema = z
+  .strictObject({ outboxId: id, state: z.enum(OUTBOX_STATES) })
+  .meta({ id: 'Resolved' });

@@ -1,0 +1,340 @@
+/**
+ * The description of the console for programs: made from the schemas that requests are checked by,
+ * and from those of the answers, which a test parses every real answer by.
+ */
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiOperationObject } from 'zod-openapi';
+import {
+  bulkRequest,
+  confirmAct,
+  noteAct,
+  outboxAct,
+  pauseAct,
+  reviewAct,
+  reviewListQuery,
+  reviewQuery,
+  undoAct,
+} from '../acts.ts';
+import { OUTBOX_ACTIONS, REVIEW_ACTIONS } from '../routes/acts.ts';
+import { outboxQuery } from '../routes/outbox.ts';
+import { csvQuery } from '../show.ts';
+import {
+  bulkSchema,
+  decidedSchema,
+  deliverySchema,
+  liveSchema,
+  movedSchema,
+  nothingSchema,
+  outboxListSchema,
+  overviewSchema,
+  pauseSchema,
+  problemSchema,
+  pushSchema,
+  resolvedSchema,
+  reviewListSchema,
+  selectionSchema,
+} from './answers.ts';
+
+const JSON_TYPE = 'application/json';
+
+function answer(description: string, schema: z.ZodType) {
+  return { description, content: { [JSON_TYPE]: { schema } } };
+}
+
+function problem(description: string) {
+  return answer(description, problemSchema);
+}
+
+const READ_PROBLEMS = {
+  400: problem('The request cannot be read; the message names the member'),
+  401: problem('The token or the session is missing, over or revoked'),
+  403: problem('The proxy named a person who may not come in'),
+  421: { description: 'The host name does not lead here; a line of text' },
+};
+
+const NO_SUCH = { 404: problem('There is no such thing') };
+const PLACE = { 409: problem('There is no such place in the list: begin again without it') };
+
+const WRITE_PROBLEMS = {
+  ...READ_PROBLEMS,
+  403: {
+    description: 'The role may not do this; or a line of text, to a page of another site',
+    content: {
+      [JSON_TYPE]: { schema: problemSchema },
+      'text/plain': { schema: z.string() },
+    },
+  },
+  ...NO_SUCH,
+  409: problem('Not as things are now: read again, then decide'),
+  429: problem('More than 120 changes in a minute'),
+};
+
+const SECURED = [{ token: [] }, { cookie: [] }];
+
+const idOfDelivery = z.object({
+  id: z.string().meta({
+    description: 'Its id or its number; `id:500044` is an id whatever numbers there are',
+    example: '500044',
+  }),
+});
+const idParams = z.object({ id: z.int().min(1) });
+
+interface Reading {
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly path?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  /** Beside those of every read. */
+  readonly problems?: ZodOpenApiOperationObject['responses'];
+}
+
+function reading(of: Reading, done: object) {
+  return {
+    get: {
+      operationId: of.id,
+      summary: of.summary,
+      tags: [of.tag],
+      security: SECURED,
+      requestParams: { ...(of.path && { path: of.path }), ...(of.query && { query: of.query }) },
+      responses: { 200: done, ...READ_PROBLEMS, ...of.problems },
+    },
+  };
+}
+
+function jsonOf(of: Reading, schema: z.ZodType) {
+  return reading(of, answer('The rows', schema));
+}
+
+function csvOf({ query, ...of }: Reading) {
+  const wanted = query ? query.extend(csvQuery.shape) : csvQuery;
+  const description =
+    'RFC 4180 with a header; with `locale` as spreadsheets there read it, such as `;` and `1,5`. ' +
+    "A text that a spreadsheet would run has a `'` before it.";
+  const schema = z.string();
+  return reading({ ...of, query: wanted }, { description, content: { 'text/csv': { schema } } });
+}
+
+interface Writing {
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** The least role. */
+  readonly role: 'operator' | 'approver';
+  readonly path?: z.ZodObject;
+  readonly body: z.ZodType;
+  readonly done: z.ZodType;
+}
+
+function writing(of: Writing) {
+  return {
+    post: {
+      operationId: of.id,
+      summary: of.summary,
+      description: `Needs the role ${of.role}.`,
+      tags: [of.tag],
+      security: SECURED,
+      requestParams: { ...(of.path && { path: of.path }) },
+      requestBody: { required: true, content: { [JSON_TYPE]: { schema: of.body } } },
+      responses: { 200: answer('Done', of.done), ...WRITE_PROBLEMS },
+    },
+  };
+}
+
+const REVIEW_PATHS = {
+  '/review.json': jsonOf(
+    {
+      ...{ id: 'listDeliveries', tag: 'review', summary: 'Deliveries that fit a filter' },
+      ...{ query: reviewListQuery, problems: PLACE },
+    },
+    reviewListSchema,
+  ),
+  '/review.csv': csvOf({
+    ...{ id: 'listDeliveriesCsv', tag: 'review', summary: 'The same, up to 10,000 at once' },
+    ...{ query: reviewListQuery, problems: PLACE },
+  }),
+  '/review/selection.json': jsonOf(
+    {
+      ...{ id: 'selectDeliveries', tag: 'review', query: reviewQuery },
+      summary: 'What a bulk act must expect of a filter',
+    },
+    selectionSchema,
+  ),
+  '/deliveries/{id}.json': jsonOf(
+    {
+      ...{ id: 'getDelivery', tag: 'review', path: idOfDelivery },
+      ...{ summary: 'A delivery with all that a decision needs', problems: NO_SUCH },
+    },
+    deliverySchema,
+  ),
+  '/deliveries/{id}.csv': csvOf({
+    ...{ id: 'getDeliveryCsv', tag: 'review', summary: 'Its lines' },
+    ...{ path: idOfDelivery, problems: NO_SUCH },
+  }),
+};
+
+const OUTBOX_PATHS = {
+  '/outbox.json': jsonOf(
+    { id: 'listPushes', tag: 'outbox', summary: 'Pushes, the newest first', query: outboxQuery },
+    outboxListSchema,
+  ),
+  '/outbox.csv': csvOf({
+    ...{ id: 'listPushesCsv', tag: 'outbox', summary: 'The same, up to 100 at once' },
+    query: outboxQuery,
+  }),
+  '/outbox/{id}.json': jsonOf(
+    {
+      ...{ id: 'getPush', tag: 'outbox', path: idParams, problems: NO_SUCH },
+      summary: 'A push with its attempts, evidence, and what the service has',
+    },
+    pushSchema,
+  ),
+};
+
+const REVIEW_SUMMARIES = {
+  accept: 'Accept a delivery',
+  hold: 'Hold a delivery, or take an accepted one back',
+  release: 'Give a held delivery to the rules',
+  reject: 'Reject a delivery for good; `confirmed` is its number',
+} as const;
+
+const OUTBOX_SUMMARIES = {
+  retry: 'Try a push again at once',
+  cancel: 'Never send a push',
+  absent: 'Say that the service does not have it: it is sent again',
+  noted: 'Say that a difference is known',
+} as const;
+
+const DECISION_PATHS = Object.fromEntries(
+  REVIEW_ACTIONS.map((action) => [
+    `/deliveries/{id}/${action}`,
+    writing({
+      ...{ id: `${action}Delivery`, tag: 'review', summary: REVIEW_SUMMARIES[action] },
+      role: action === 'reject' ? 'approver' : 'operator',
+      ...{ path: idParams, body: reviewAct, done: decidedSchema },
+    }),
+  ]),
+);
+
+const PUSH_PATHS = Object.fromEntries(
+  OUTBOX_ACTIONS.map((action) => [
+    `/outbox/{id}/${action}`,
+    writing({
+      ...{ id: `${action}Push`, tag: 'outbox', summary: OUTBOX_SUMMARIES[action] },
+      role: action === 'absent' ? 'approver' : 'operator',
+      ...{ path: idParams, body: outboxAct },
+      done: action === 'retry' || action === 'cancel' ? movedSchema : resolvedSchema,
+    }),
+  ]),
+);
+
+const ACT_PATHS = {
+  ...DECISION_PATHS,
+  '/deliveries/{id}/undo': writing({
+    ...{ id: 'undoDecision', tag: 'review', summary: 'Undo the latest decision, which is yours' },
+    ...{ role: 'operator', path: idParams, body: undoAct, done: decidedSchema },
+  }),
+  '/deliveries/{id}/note': writing({
+    ...{ id: 'noteDelivery', tag: 'review', summary: 'Write the note; an empty one takes it away' },
+    ...{ role: 'operator', path: idParams, body: noteAct, done: nothingSchema },
+  }),
+  '/review/bulk': writing({
+    ...{ id: 'decideMany', tag: 'review', role: 'operator', body: bulkRequest, done: bulkSchema },
+    summary: 'Decide all that fit a filter, if they are those that were seen',
+  }),
+  ...PUSH_PATHS,
+  '/outbox/{id}/confirmed': writing({
+    ...{ id: 'confirmPush', tag: 'outbox', role: 'approver', path: idParams, body: confirmAct },
+    ...{ summary: 'Say what it made at the service', done: resolvedSchema },
+  }),
+  '/pause': writing({
+    ...{ id: 'pause', tag: 'operation', summary: 'Pause pushes, decisions, a stream, or all' },
+    ...{ role: 'operator', body: pauseAct, done: pauseSchema },
+  }),
+  '/resume': writing({
+    ...{ id: 'resume', tag: 'operation', summary: 'End a pause' },
+    ...{ role: 'approver', body: pauseAct, done: pauseSchema },
+  }),
+};
+
+function signingOut(operationId: string, summary: string) {
+  return {
+    post: {
+      ...{ operationId, summary, tags: ['session'], security: SECURED },
+      responses: {
+        200: answer('Signed out', nothingSchema),
+        401: READ_PROBLEMS[401],
+        403: WRITE_PROBLEMS[403],
+        421: READ_PROBLEMS[421],
+      },
+    },
+  };
+}
+
+const SESSION_PATHS = {
+  '/sign-out': signingOut('signOut', 'End this session or token'),
+  '/sign-out/everywhere': signingOut('signOutEverywhere', 'End all sessions of this name'),
+};
+
+const OPERATION_PATHS = {
+  '/index.json': jsonOf(
+    {
+      id: 'getOverview',
+      tag: 'operation',
+      summary: 'Whether all is well, and what needs a person',
+    },
+    overviewSchema,
+  ),
+  '/index.csv': csvOf({ id: 'getOverviewCsv', tag: 'operation', summary: 'Its numbers' }),
+  '/changes.json': jsonOf(
+    { id: 'getChanges', tag: 'operation', summary: 'Three numbers to ask for again and again' },
+    liveSchema,
+  ),
+  '/openapi.json': jsonOf(
+    { id: 'getDescription', tag: 'operation', summary: 'This description' },
+    z.looseObject({ openapi: z.string() }),
+  ),
+};
+
+const DESCRIPTION = `What the pages of the console show and do, for programs.
+
+Points in time are ISO 8601 in UTC; amounts are decimals. A list gives a page of rows with \`next\`:
+for deliveries it is the \`after\` of the next page, for pushes the \`before\`; null ends it.
+A session that may not see names and addresses of customers gets \`•••\` in their place; a token is
+one. Each change names its reason and is written to the audit.`;
+
+export function consoleDocument() {
+  return createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Selvedge, console',
+      version: '0.1.0',
+      license: { name: 'MIT', identifier: 'MIT' },
+      description: DESCRIPTION,
+    },
+    servers: [{ url: 'http://127.0.0.1:8793', description: 'setting `console`, as shipped' }],
+    tags: [
+      { name: 'review', description: 'Deliveries, and what people decide about them' },
+      { name: 'outbox', description: 'Pushes on their way to the service' },
+      { name: 'operation', description: 'Health, and pauses' },
+      { name: 'session', description: 'Its end' },
+    ],
+    paths: { ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS, ...SESSION_PATHS },
+    components: {
+      securitySchemes: {
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A token of `selvedge console token`.',
+        },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-selvedge',
+          description:
+            'The session of a person, set by signing in; without https its name is `selvedge`.',
+        },
+      },
+    },
+  });
+}

@@ -1,0 +1,35 @@
+/** Texts about people that belong to rows, so that they can be masked in what quotes them. */
+import { tryParseJson } from '../../lib/json.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+
+/** Private members of orders, by order id. */
+export async function privateOfOrders(
+  db: Db,
+  orderIds: readonly number[],
+): Promise<ReadonlyMap<number, object>> {
+  const rows = await db
+    .selectFrom('sales_order')
+    .select(['order_id', 'company', 'comment', 'shipping_address'])
+    .where(inKeys('order_id', [...new Set(orderIds)]))
+    .execute();
+  return new Map(
+    rows.map(({ order_id: orderId, company, comment, shipping_address: address }) => [
+      orderId,
+      { company, comment, shippingAddress: tryParseJson(address) },
+    ]),
+  );
+}
+
+/** Documents of pushes, by push. */
+export async function documentsOf(
+  db: Db,
+  outboxIds: readonly number[],
+): Promise<ReadonlyMap<number, unknown>> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'body'])
+    .where(inKeys('outbox_id', outboxIds))
+    .execute();
+  return new Map(rows.map(({ outbox_id: outboxId, body }) => [outboxId, tryParseJson(body)]));
+}

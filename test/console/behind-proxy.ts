@@ -1,0 +1,53 @@
+/** The console's server in this process, behind a public address; the daemon's side beside it. */
+import { createEntrance, type People } from '../../src/console/access/entrance.ts';
+import { type ProxySettings, secretDigestOf } from '../../src/console/access/proxy.ts';
+import { createAnswers } from '../../src/console/answers.ts';
+import { createConsoleApp } from '../../src/console/server.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import { temporaryStore } from '../support/store.ts';
+
+export const PROXY_SECRET = 'a-secret-of-the-proxy-alone';
+
+/** Headers of a proxy that signs people in. */
+export const PROXY: ProxySettings = {
+  userHeader: 'x-forwarded-email',
+  secretHeader: 'x-selvedge-proxy-secret',
+  secretDigest: secretDigestOf(PROXY_SECRET),
+};
+
+const NOBODY: People = { operators: [], proxyRole: null };
+const IDLE_MS = 7_200_000;
+
+export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | null = null) {
+  const store = await temporaryStore();
+  const clock = manualClock();
+  const lasts = { sessionMs: 9e6, sessionIdleMs: IDLE_MS };
+  const entrance = createEntrance({ store, clock, random: seededRandom(1), people, ...lasts });
+  const logged: string[] = [];
+  const scrubber = createScrubber();
+  const write = (line: string): void => void logged.push(line);
+  const log = createLogger({ level: 'warn', format: 'json', scrubber, write });
+  const nobody = () => Promise.reject(new Error('not asked'));
+  const review = { act: nobody, actOnAll: nobody };
+  const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
+  const pauses = { list: () => [], pause: nobody, resume: nobody };
+  const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
+  const answer = createAnswers({ ...parts, review, outbox, pauses });
+  const settings = {
+    ...{ instance: 'main', version: '0.0.0', publicUrl: 'https://selvedge.example.com' },
+    ...{ timeZone: 'UTC', sessionIdleMs: IDLE_MS, proxy, freshnessMs: {} },
+  };
+  const deps = { db: store.db, clock, log, settings, ask: answer };
+  const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
+  const call = (path: string, headers: Record<string, string>, payload?: string) =>
+    app.inject({
+      method: payload === undefined ? 'GET' : 'POST',
+      url: path,
+      headers: { host: 'selvedge.example.com', ...headers },
+      ...(payload !== undefined && { payload }),
+    });
+  return { store, clock, entrance, call, logged };
+}

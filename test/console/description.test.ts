@@ -1,0 +1,225 @@
+/** The description of the console: served, valid, of every route, and true of each answer. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { isJsonObject } from '../../src/lib/json.ts';
+import { lintOpenApi } from '../support/openapi-lint.ts';
+import { temporaryFolder } from '../support/store.ts';
+import { MARK, type PlantedHouse, startPlanted } from './planted.ts';
+import { consoleRoutes } from './routes.ts';
+import { type Caller, holdMore, program, seenRows, sharedEnd, signIn } from './support.ts';
+
+const operation = z.looseObject({
+  responses: z.record(
+    z.string(),
+    z.looseObject({
+      content: z.record(z.string(), z.looseObject({ schema: z.unknown() })).optional(),
+    }),
+  ),
+});
+const documentSchema = z.looseObject({
+  openapi: z.literal('3.1.0'),
+  paths: z.record(z.string(), z.record(z.string(), operation)),
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+});
+
+const { atEnd, end } = sharedEnd();
+let house: PlantedHouse;
+let anna: Caller;
+let text: string;
+let described: z.output<typeof documentSchema>;
+
+beforeAll(async () => {
+  house = await startPlanted(atEnd);
+  anna = await signIn(house, 'anna', 'approver');
+  text = (await anna.get('/openapi.json')).text;
+  described = documentSchema.parse(JSON.parse(text));
+});
+
+afterAll(end);
+
+/** A schema of the document with what it refers to in its place. */
+function whole(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(whole);
+  if (!isJsonObject(schema)) return schema;
+  const { $ref, ...rest } = schema;
+  if (typeof $ref === 'string') {
+    const name = $ref.replace('#/components/schemas/', '');
+    return whole(described.components.schemas[name]);
+  }
+  return Object.fromEntries(Object.entries(rest).map(([name, of]) => [name, whole(of)]));
+}
+
+const seen = new Set<string>();
+
+/** Asks, and holds the answer against what the document says of this status. */
+async function ask(
+  who: Caller,
+  [method, path]: readonly ['get' | 'post', string],
+  address: string,
+  body?: unknown,
+): Promise<Record<string, unknown>> {
+  const answer = method === 'get' ? await who.get(address) : await who.json(address, body);
+  const known = described.paths[path]?.[method]?.responses[answer.status];
+  expect([address, answer.status, known]).toEqual([address, answer.status, expect.anything()]);
+  const type = (answer.headers.get('content-type') ?? '').split(';')[0] ?? '';
+  const schema = known?.content?.[type]?.schema;
+  expect([address, answer.status, type, schema]).toEqual([
+    ...[address, answer.status, type],
+    expect.anything(),
+  ]);
+  if (answer.status === 200) seen.add(`${method} ${path}`);
+  if (type !== 'application/json') return {};
+  const found = z.fromJSONSchema(z.record(z.string(), z.any()).parse(whole(schema)));
+  const parsed = found.safeParse(answer.json);
+  const problem = parsed.success ? '' : z.prettifyError(parsed.error);
+  expect(`${address}: ${problem}`).toBe(`${address}: `);
+  return isJsonObject(answer.json) ? answer.json : {};
+}
+
+async function readAll(who: Caller): Promise<void> {
+  const { delivery, push } = house;
+  for (const path of Object.keys(described.paths)) {
+    const id = path.startsWith('/deliveries') ? delivery : push;
+    const address = path.replace('{id}', String(id));
+    if (described.paths[path]?.get) await ask(who, ['get', path], address);
+  }
+  await ask(who, ['get', '/review.json'], '/review.json?shown=accepted');
+  await ask(who, ['get', '/review.json'], '/review.json?sort=color');
+  await ask(who, ['get', '/review.json'], '/review.json?after=nowhere');
+  await ask(who, ['get', '/review.csv'], '/review.csv?locale=da-DK');
+  await ask(who, ['get', '/deliveries/{id}.json'], '/deliveries/4711.json');
+  await ask(who, ['get', '/outbox/{id}.json'], '/outbox/4711.json');
+}
+
+async function decideAll(): Promise<void> {
+  await holdMore(house, 5);
+  const rows = (await seenRows(anna, '?rule=hold-all')).filter(
+    ({ orderDeliveryId }) => orderDeliveryId !== house.delivery,
+  );
+  const [held, accepted, released, rejected] = rows;
+  if (!held || !accepted || !released || !rejected) throw new Error('too few are held');
+  const decide = (action: string, row: typeof held, more = {}) => {
+    const { decisionId, contentHash, orderDeliveryId } = row;
+    const path = `/deliveries/{id}/${action}`;
+    const body = { decisionId, contentHash, reason: 'described', ...more };
+    return ask(anna, ['post', path], path.replace('{id}', String(orderDeliveryId)), body);
+  };
+  const { decisionId } = await decide('hold', held);
+  await decide('hold', held);
+  await decide('undo', held, { decisionId });
+  await decide('accept', accepted);
+  await decide('release', released);
+  await decide('reject', rejected);
+  await decide('reject', rejected, { confirmed: rejected.deliveryNo });
+  await decide('note', held, { text: 'described' });
+  const filter = { rule: 'hold-named' };
+  const address = '/review/selection.json?rule=hold-named';
+  const expected = await ask(anna, ['get', '/review/selection.json'], address);
+  const select = { filter, expect: { count: expected.count, digest: expected.digest } };
+  const bulk = { action: 'hold', reason: 'described', select };
+  await ask(anna, ['post', '/review/bulk'], '/review/bulk', bulk);
+  await ask(anna, ['post', '/review/bulk'], '/review/bulk', bulk);
+}
+
+/** Rows of the outbox in the state that an act wants. */
+async function pushIn(reference: string, more: object): Promise<number> {
+  const body = JSON.stringify({ lines: [{ barcode: '1', quantity: 1, price: '1.00' }] });
+  const { outbox_id: push } = await house.daemon.store.db
+    .insertInto('outbox')
+    .values({
+      ...{ kind: 'order', ordering_key: reference, reference, body, body_hash: '' },
+      ...{ due_at: 4e12, created_at: 1, cause: 'test', attempts: 1, ...more },
+    })
+    .returning('outbox_id')
+    .executeTakeFirstOrThrow();
+  return push;
+}
+
+async function actOnPushes(): Promise<void> {
+  const doubt = { state: 'in_doubt', in_doubt_since: 1, blocked_reason: 'two of them' } as const;
+  const differs = await pushIn('D', { state: 'confirmed', ended_at: 1 });
+  const incident = { kind: 'push_differs', entity: 'outbox', key: String(differs), detail: '{}' };
+  await house.daemon.store.db
+    .insertInto('incident')
+    .values({ at: 1, ...incident })
+    .execute();
+  const pushes = {
+    retry: await pushIn('A', doubt),
+    cancel: await pushIn('B', { state: 'dead', ended_at: 1 }),
+    absent: await pushIn('C', doubt),
+    noted: differs,
+  };
+  const { order_id: orderId, reference } = await house.daemon.store.db
+    .selectFrom('sales_order')
+    .select(['order_id', 'reference'])
+    .where('reference', 'not like', `${MARK}%`)
+    .executeTakeFirstOrThrow();
+  const found = { id: String(orderId), reason: 'described' };
+  const confirmed = `/outbox/${await pushIn(reference ?? '', doubt)}/confirmed`;
+  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, { ...found, id: '4711' });
+  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, found);
+  for (const [action, push] of Object.entries(pushes)) {
+    const path = `/outbox/{id}/${action}`;
+    const reason = { reason: 'described' };
+    await ask(anna, ['post', path], path.replace('{id}', String(push)), reason);
+    await ask(anna, ['post', path], path.replace('{id}', '4711'), reason);
+    await ask(anna, ['post', path], path.replace('{id}', String(push)), {});
+  }
+}
+
+it('is valid for an independent linter', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'console.json'), text);
+  expect(await lintOpenApi(folder, ['console.json'])).toContain('is valid');
+});
+
+/** For people: pages, which have twins, and forms that make a session. */
+const FOR_PEOPLE = [
+  ...['get /', 'get /review', 'get /review/card/:id', 'get /outbox', 'get /assets/:tag/:name'],
+  ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
+];
+
+/** Routes whose twins are told by the end of their last part. */
+const TWINS: Readonly<Record<string, readonly string[]>> = {
+  '/deliveries/:id': ['.json', '.csv'],
+  '/outbox/:id': ['.json'],
+};
+
+it('has every route that the server registers, and no other', async () => {
+  const routes = await consoleRoutes(house.daemon.store.db);
+  expect(routes.length).toBeGreaterThan(30);
+  const forPrograms = routes
+    .filter(({ method, path }) => !FOR_PEOPLE.includes(`${method} ${path}`))
+    .flatMap(({ method, path }) =>
+      (TWINS[path] && method === 'get' ? TWINS[path] : ['']).map(
+        (twin) => `${method} ${path.replace(':id', '{id}')}${twin}`,
+      ),
+    );
+  const known = Object.entries(described.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method} ${path}`),
+  );
+  expect(known.sort()).toEqual(forPrograms.sort());
+});
+
+it('is true of every answer, to people and to programs', async () => {
+  await readAll(anna);
+  await readAll(await program(house, 'viewer'));
+  await decideAll();
+  await actOnPushes();
+  const pause = { target: 'pushes', reason: 'described' };
+  await ask(anna, ['post', '/pause'], '/pause', pause);
+  await ask(anna, ['post', '/pause'], '/pause', pause);
+  await readAll(anna);
+  await ask(anna, ['post', '/resume'], '/resume', pause);
+  const viewer = await program(house, 'viewer');
+  await ask(viewer, ['post', '/pause'], '/pause', pause);
+  await ask(viewer, ['post', '/sign-out'], '/sign-out', {});
+  await ask(viewer, ['get', '/index.json'], '/index.json');
+  await ask(anna, ['post', '/sign-out/everywhere'], '/sign-out/everywhere', {});
+  const operations = Object.entries(described.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method} ${path}`),
+  );
+  expect([...seen].sort()).toEqual(operations.sort());
+});

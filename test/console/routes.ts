@@ -1,0 +1,77 @@
+/** Every route that the console registers, read from the server itself. */
+import { createConsoleApp } from '../../src/console/server.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import type { Db } from '../../src/store/store.ts';
+
+export interface Route {
+  readonly method: 'get' | 'post';
+  /** With `:name` for its parts. */
+  readonly path: string;
+}
+
+const DEPTH_CHARS = 4;
+
+/** A line is a route, with the part of its path that its parents do not have. */
+function routesIn(tree: string): Route[] {
+  const parents: string[] = [];
+  return tree.split('\n').flatMap((line) => {
+    const [, indent = '', part = '', methods = ''] =
+      /^([│├└─ ]*)(\S+) \(([A-Z, ]+)\)$/.exec(line) ?? [];
+    if (part === '') return [];
+    const depth = indent.length / DEPTH_CHARS - 1;
+    const path = `${parents.slice(0, depth).join('')}${part}`;
+    parents.splice(depth, parents.length, part);
+    const known = methods.split(', ').map((method) => method.toLowerCase());
+    return known.flatMap((method) =>
+      method === 'get' || method === 'post' ? [{ method, path }] : [],
+    );
+  });
+}
+
+/** `db` is not read. */
+export async function consoleRoutes(db: Db): Promise<Route[]> {
+  const clock = manualClock();
+  const app = createConsoleApp({
+    db,
+    clock,
+    log: silentLogger(),
+    settings: {
+      ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
+      ...{ sessionIdleMs: 1, freshnessMs: {} },
+    },
+    ask: () => Promise.reject(new Error('not asked')),
+    daemonSeenAt: () => clock.now(),
+  });
+  await app.ready();
+  return routesIn(app.printRoutes({ commonPrefix: false }));
+}
+
+/** Parts of paths that stand for something in the house. */
+export interface Things {
+  readonly delivery: number;
+  readonly push: number;
+}
+
+/** Twins that share a route with their page. */
+const TWINS: Readonly<Record<string, readonly string[]>> = {
+  '/deliveries/:id': ['', '.json', '.csv'],
+  '/outbox/:id': ['', '.json'],
+};
+
+/** Addresses of all reads but of assets; throws for a route that it cannot fill. */
+export function readAddresses(routes: readonly Route[], { delivery, push }: Things): string[] {
+  const ids: Readonly<Record<string, number>> = {
+    '/deliveries/:id': delivery,
+    '/review/card/:id': delivery,
+    '/outbox/:id': push,
+  };
+  return routes
+    .filter(({ method, path }) => method === 'get' && !path.startsWith('/assets/'))
+    .flatMap(({ path }) => {
+      const id = ids[path];
+      if (path.includes(':') && id === undefined) throw new Error(`say what ${path} stands for`);
+      const address = path.replace(':id', String(id));
+      return (TWINS[path] ?? ['']).map((twin) => `${address}${twin}`);
+    });
+}
