@@ -26,6 +26,7 @@ import {
   viaOf,
 } from './access/sessions.ts';
 import type { Asker, BulkAct, Question, Refusal, Reply, Wish } from './acts.ts';
+import { lookUp, type OperationDeps, operate } from './operations/operate.ts';
 import { undoLatest } from './undo.ts';
 
 export interface AnswerDeps {
@@ -36,6 +37,7 @@ export interface AnswerDeps {
   readonly review: Review;
   readonly outbox: OutboxReview;
   readonly pauses: Pick<Pauses, 'pause' | 'resume'>;
+  readonly operations: OperationDeps;
   readonly sessionIdleMs: number;
 }
 
@@ -160,8 +162,11 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
       const { outboxId, id, reason } = wish;
       return outbox.resolve(outboxId, { as: 'confirmed', id }, actor(reason));
     }
-    default:
+    case 'pause':
+    case 'resume':
       return pauses[wish.do]({ target: wish.target, name: wish.name }, actor(wish.reason));
+    default:
+      return operate(deps.operations, wish, actor(wish.reason));
   }
 }
 
@@ -190,6 +195,9 @@ const STATUSES: Readonly<Record<string, number>> = {
   'console.rate': 429,
   'deliveries.unknown': 404,
   'outbox.unknown': 404,
+  'events.unknown': 404,
+  'sync.unknown_stream': 404,
+  'sync.unknown_run': 404,
 };
 
 function refusalOf(error: SelvedgeError): Refusal {
@@ -220,11 +228,13 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         await signOut(deps, session, question.by, question.everywhere);
         return {};
       }
-      default: {
+      case 'act': {
         const session = await sessionOf(deps, question.by);
         countWrite(session.sessionId);
         return act(deps, session, question.by, question.wish);
       }
+      default:
+        return lookUp(deps.operations, question);
     }
   };
   return async (question) => {

@@ -75,15 +75,17 @@ ${rows.map((row) => line(row, heat))}</tbody>${
   }</table></div>`;
 }
 
-/** A chart of too much is left out: the table still has everything. */
-export function chartPart({
-  report,
-  given,
-  manner,
-}: Pick<ReportDocument, 'report' | 'given' | 'manner'>): Html | undefined {
+/**
+ * A chart of too much is left out: the table still has everything. With
+ * `table`, its points stand below it.
+ */
+export function chartPart(
+  { report, given, manner }: Pick<ReportDocument, 'report' | 'given' | 'manner'>,
+  { table }: { readonly table: boolean },
+): Html | undefined {
   if (!report.chart || given.rows.length === 0) return undefined;
   try {
-    return chartFigure(chartOf(report, given, manner), { table: false });
+    return chartFigure(chartOf(report, given, manner), { table });
   } catch (thrown) {
     if (!(thrown instanceof RefusedError)) throw thrown;
     return html`<p class="note">No chart: ${thrown.message}.</p>`;
@@ -100,7 +102,7 @@ export function pageOf(document: ReportDocument): string {
 <style>${CHART_STYLE}${STYLE}</style></head><body>
 <h1>${title}</h1>${about !== undefined && html`<p>${about}</p>`}
 <p class="run">${visible(describeRun(document))}</p>
-${chartPart(document)}
+${chartPart(document, { table: false })}
 ${tablePart(document)}
 ${table.notes.map((note) => html`<p class="note">${note}</p>`)}
 </body></html>

@@ -17,11 +17,22 @@ const NEEDED = {
   'outbox.absent': 'approver',
   'outbox.noted': 'operator',
   'outbox.confirmed': 'approver',
+  'pull.run': 'operator',
+  'pull.retry': 'operator',
+  'pull.release': 'approver',
+  'events.replay': 'operator',
+  'portal.open': 'approver',
+  'session.end': 'approver',
   pause: 'operator',
   resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;
 
 export type Act = keyof typeof NEEDED;
+
+/** The least role that may do it. */
+export function neededFor(act: Act): Role {
+  return NEEDED[act];
+}
 
 export function mayDo(role: Role, act: Act): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(NEEDED[act]);
