@@ -59,7 +59,7 @@ export function stockPage({ rows, next, query, locale }: StylesView): Html {
   return html`<h1>Stock</h1>
 <form class="filters" method="get" action="/stock" role="search" aria-label="Find a style">
 <div><label for="f-q">Style, name, brand or barcode</label>
-<input id="f-q" name="q" type="search" value="${q}" maxlength="200" data-search></div>
+<input id="f-q" name="q" type="search" value="${q}" maxlength="200"></div>
 <div class="buttons"><button>Find</button> <a class="button" href="/stock">All</a>
 <a class="button" href="${withQuery('/stock.csv', query, { after: '', locale })}">CSV</a></div></form>
 ${table}

@@ -275,7 +275,7 @@ export interface SeasonLeft {
 
 export async function readSeasonsOf(db: Db, style: string): Promise<SeasonLeft[]> {
   const { rows } = await sql<SeasonLeft>`select season_name season, delivery_name "window",
-      sum(quantity) pieces, sum(to_pack) "toPack", sum(ats) left
+      sum(quantity) pieces, sum(to_pack) "toPack", sum(ats) "left"
     from v_ats where style_no = ${style} and season_name is not null
     group by season_name, delivery_name order by season_name, delivery_name`.execute(db);
   return rows;
