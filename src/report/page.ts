@@ -22,6 +22,7 @@ h1{margin:0;font-size:1.4rem}
 p{margin:.3rem 0}
 .run,.note,.empty{color:var(--faint)}
 figure{margin:1rem 0;max-width:60rem}
+.plot{overflow-x:auto}
 .chart{width:100%;height:auto}
 .key{margin-right:1em}.key i{font-style:normal}
 .table{overflow-x:auto}

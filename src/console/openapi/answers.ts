@@ -120,7 +120,19 @@ export const overviewSchema = z
         href: z.string().meta({ description: 'The page with the rows' }),
       }),
     ),
-    hours: z.array(z.strictObject({ hour: time, outcome: z.string(), count: z.int() })),
+    hours: z
+      .array(z.strictObject({ hour: time, outcome: z.string(), count: z.int() }))
+      .meta({ description: 'Decisions of each hour of the last 7 days' }),
+    charts: z
+      .strictObject({
+        hours: z.array(time).meta({ description: 'Begin of each of the last 24 hours' }),
+        ages: z
+          .array(z.strictObject({ stream: z.string(), percents: z.array(idOrNull) }))
+          .meta({ description: 'Oldest age in each hour, in percent of what it may be' }),
+        queue: z.strictObject({ depths: z.array(z.int()), oldestMs: z.array(z.int()) }),
+        lag: z.strictObject({ medianMs: z.array(idOrNull), longestMs: z.array(idOrNull) }),
+      })
+      .meta({ description: 'What the charts of the page show, an entry an hour' }),
     status: statusSchema,
   })
   .meta({ id: 'Overview' });

@@ -227,7 +227,7 @@ function historyPart(view: StyleView): Html {
   return html`<section><h2>Through time</h2><nav class="parts" aria-label="Lines of the chart">${link(
     'size',
     'by size',
-  )} · ${link('color', 'by colour')}</nav>
+  )} ${link('color', 'by colour')}</nav>
 ${chartFigure(data, { table: true })}
 <p class="soft">Days are those of UTC.</p></section>`;
 }

@@ -51,8 +51,8 @@ async function make(
 ): Promise<Made & { readonly manner: MadeReport['manner'] }> {
   const { settings, clock } = deps;
   const { locale: wanted } = csvQuery.parse(request.query);
-  const own = format === 'page' ? localeOf(request) || undefined : wanted;
-  const locale = own ?? (format === 'page' ? (settings.reports.locale ?? undefined) : undefined);
+  // A page is in the words of all others; a file goes to a spreadsheet of the reader's place.
+  const locale = format === 'page' ? (settings.reports.locale ?? undefined) : wanted;
   const manner = { locale, timeZone: await zoneOf() };
   const order = {
     ...{ report, manner, values: valuesOf(report, given, clock), timeMaxMs: TIME_MS_MAX },
