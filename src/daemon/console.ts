@@ -149,6 +149,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     pulled: pulledStreams(config),
     notAtLevel: streamsNotAtLevel(config),
     reports: reportsOf(config),
+    rulesMode: config.rules.mode,
     machine: machineOf(config, parts.written),
   };
   const data = { store: storeOptions(config), listen: { host, port }, settings };

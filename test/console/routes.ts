@@ -35,6 +35,7 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
   const clock = manualClock();
   const app = createConsoleApp({
     db,
+    snapshot: () => Promise.reject(new Error('not asked')),
     clock,
     log: silentLogger(),
     settings: CONSOLE_SETTINGS,

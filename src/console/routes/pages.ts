@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';
+import { installDeliveryParts } from './delivery-parts.ts';
 import { installDescription } from './description.ts';
 import { installEvents } from './events.ts';
 import { installOutbox } from './outbox.ts';
@@ -17,6 +18,7 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   const context = createPageContext(deps, rulesShown);
   installOverview(app, context);
   installReview(app, context);
+  installDeliveryParts(app, context);
   installOutbox(app, context);
   installStock(app, context);
   installReports(app, context);

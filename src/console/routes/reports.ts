@@ -22,7 +22,7 @@ const PAGE_ROWS = 1_000;
 const FILE_ROWS = 10_000;
 const TIME_MS_MAX = 30_000;
 
-const reportParams = z.object({ name: z.string().min(1).max(100) });
+const reportParams = z.object({ id: z.string().min(1).max(100) });
 
 interface Asked {
   readonly report: Report;
@@ -138,7 +138,7 @@ function argument(text: string): string {
 
 async function showReport(context: Runs, request: FastifyRequest, reply: FastifyReply) {
   const { deps, zoneOf, show } = context;
-  const { name: param } = reportParams.parse(request.params);
+  const { id: param } = reportParams.parse(request.params);
   const [, name = param, twin] = /^(.*)\.(json|csv|xlsx|html)$/.exec(param) ?? [];
   const query = parametersOf(request);
   const asked = { report: namedReport(deps.settings.reports, name), given: givenIn(query) };
@@ -186,5 +186,5 @@ export function installReports(app: FastifyInstance, page: PageContext): void {
       ]),
     }),
   );
-  app.get('/reports/:name', (request, reply) => showReport(context, request, reply));
+  app.get('/reports/:id', (request, reply) => showReport(context, request, reply));
 }

@@ -44,7 +44,7 @@ export const styleQuery = z.object({
   by: z.enum(['size', 'color']).catch('size').default('size'),
 });
 
-const styleParams = z.object({ style: z.string().min(1).max(200) });
+const styleParams = z.object({ id: z.string().min(1).max(200) });
 
 const LOCAL = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?(?::\d\d(?:\.\d+)?)?$/;
 
@@ -138,7 +138,7 @@ async function stockOf(
 
 async function showStyle(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { deps, zoneOf, show } = context;
-  const { style: param } = styleParams.parse(request.params);
+  const { id: param } = styleParams.parse(request.params);
   const [, named = param, twin] = /^(.*)\.(json|csv)$/.exec(param) ?? [];
   const style = await requireStyle(context, named);
   if (twin === undefined && style.style !== named) {
@@ -188,9 +188,9 @@ export function installStock(app: FastifyInstance, context: PageContext): void {
       ]),
     });
   });
-  app.get('/stock/:style', (request, reply) => showStyle(context, request, reply));
-  app.get('/stock/:style/orders.csv', async (request, reply) => {
-    const { style: named } = styleParams.parse(request.params);
+  app.get('/stock/:id', (request, reply) => showStyle(context, request, reply));
+  app.get('/stock/:id/orders.csv', async (request, reply) => {
+    const { id: named } = styleParams.parse(request.params);
     const { style } = await requireStyle(context, named);
     const rows = await wantedFor(context, request, style, CSV_ROWS);
     return sendCsv(request, reply, fileName('open-orders', named), wantedTable(rows));
