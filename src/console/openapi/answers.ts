@@ -11,7 +11,7 @@ export const textOrNull = z.string().nullable();
 const id = z.int();
 export const idOrNull = z.int().nullable();
 export const numberOrNull = z.number().nullable();
-const anyObject = z.record(z.string(), z.unknown());
+export const anyObject = z.record(z.string(), z.unknown());
 export const counts = z.record(z.string(), z.int());
 
 export const problemSchema = z
@@ -248,6 +248,27 @@ const ruleResultSchema = z
   })
   .meta({ id: 'RuleResult' });
 
+export const evaluationSchema = z.strictObject({
+  delivery: z.string(),
+  setHash: z.string(),
+  rules: z.array(ruleResultSchema),
+  live: outcomeSchema,
+  shadow: outcomeSchema,
+  forgotten: anyObject.optional().meta({ description: 'Its texts were forgotten' }),
+});
+
+export const counterfactualsSchema = z.array(
+  z.strictObject({
+    rule: z.string(),
+    line: z.int(),
+    condition: z.string(),
+    text: z.string(),
+    change: z.string(),
+    was: z.number().optional(),
+    limit: z.number().optional(),
+  }),
+);
+
 const decisionSchema = z
   .strictObject({
     decisionId: id,
@@ -258,14 +279,7 @@ const decisionSchema = z
     outcome: z.string(),
     reason: z.string(),
     ruleSetHash: z.string(),
-    evaluation: z.strictObject({
-      delivery: z.string(),
-      setHash: z.string(),
-      rules: z.array(ruleResultSchema),
-      live: outcomeSchema,
-      shadow: outcomeSchema,
-      forgotten: anyObject.optional().meta({ description: 'Its texts were forgotten' }),
-    }),
+    evaluation: evaluationSchema,
     push: z
       .strictObject({ outboxId: id, state: z.enum(OUTBOX_STATES), error: textOrNull })
       .nullable(),
@@ -381,17 +395,7 @@ export const deliverySchema = z
     counterfactuals: z
       .record(
         z.string(),
-        z.array(
-          z.strictObject({
-            rule: z.string(),
-            line: z.int(),
-            condition: z.string(),
-            text: z.string(),
-            change: z.string(),
-            was: z.number().optional(),
-            limit: z.number().optional(),
-          }),
-        ),
+        counterfactualsSchema,
       )
       .meta({ description: 'By decision: limits that would have let it pass' }),
   })
