@@ -55,7 +55,11 @@ function shown(column: string, value: SqlValue | undefined, { currency }: SqlRow
 
 const COLUMNS = ['barcode', 'style_no', 'color_name', 'size', 'quantity', 'price', 'wsp_price'];
 
-function printStates(output: Output, variants: readonly StockVariant[], at: number | undefined): void {
+function printStates(
+  output: Output,
+  variants: readonly StockVariant[],
+  at: number | undefined,
+): void {
   output.table(
     COLUMNS.map((column) => column.toUpperCase()),
     variants.map((variant) => {

@@ -13,7 +13,15 @@ const parameterSchema = z.strictObject({
  * Kinds of columns: `amount` has two decimals, `count` is whole, `percent` is 12.5 for 12.5 %,
  * `heat` is a number on a ground that is the stronger the larger it is.
  */
-export const COLUMN_KINDS = ['amount', 'count', 'percent', 'number', 'heat', 'date', 'text'] as const;
+export const COLUMN_KINDS = [
+  'amount',
+  'count',
+  'percent',
+  'number',
+  'heat',
+  'date',
+  'text',
+] as const;
 export type ColumnKind = (typeof COLUMN_KINDS)[number];
 
 const column = z.string().min(1);

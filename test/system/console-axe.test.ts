@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { SHIRT, seedGoods } from '../console/goods.ts';
 import { heldIds, startConsole } from '../console/support.ts';
 import { launchBrowser } from '../support/chromium.ts';
 
@@ -51,7 +52,15 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   await look(link);
   await page.getByRole('button', { name: 'Sign in with this link' }).click();
   await page.waitForURL(`${house.url}/`);
-  for (const path of ['/', '/review', `/review?open=${id}`, `/deliveries/${id}`, '/outbox']) {
+  await seedGoods(house.daemon.store, Date.now());
+  const style = `/stock/${encodeURIComponent(SHIRT)}`;
+  const parts = ['', '/now', '/facts', '/changes', '/raw'].map((part) => `/deliveries/${id}${part}`);
+  for (const path of [
+    ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
+    ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
+    `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
+    ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
+  ]) {
     await look(path);
   }
   await look('/nowhere');

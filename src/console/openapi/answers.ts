@@ -393,10 +393,7 @@ export const deliverySchema = z
     openPush: z.boolean().meta({ description: 'Nothing else can be decided now' }),
     tracking: z.array(z.string()),
     counterfactuals: z
-      .record(
-        z.string(),
-        counterfactualsSchema,
-      )
+      .record(z.string(), counterfactualsSchema)
       .meta({ description: 'By decision: limits that would have let it pass' }),
   })
   .meta({ id: 'Delivery' });

@@ -16,7 +16,9 @@ import {
 import { answer, csvOf, jsonOf, NO_SUCH, problem, reading } from './route.ts';
 
 const style = z.object({
-  id: z.string().meta({ description: 'Number of the style, or a barcode of it', example: '100017' }),
+  id: z
+    .string()
+    .meta({ description: 'Number of the style, or a barcode of it', example: '100017' }),
 });
 const asOf = styleQuery.pick({ asOf: true });
 const PAST = { ...NO_SUCH, 409: problem('Nothing is known of that time') };

@@ -14,7 +14,9 @@ function lastText({ last, retryAt }: ScheduleRow, timeZone: string): HtmlValue {
     return html`${time(last.at, timeZone)}: ${plural(last.rows ?? 0, 'row')}, ${last.says}`;
   }
   const then =
-    retryAt === null ? 'given up until it is due again' : html`tried again ${time(retryAt, timeZone)}`;
+    retryAt === null
+      ? 'given up until it is due again'
+      : html`tried again ${time(retryAt, timeZone)}`;
   return html`<b class="state s-overdue">failed</b> ${time(last.at, timeZone)}, ${then}:
 ${last.says}`;
 }

@@ -137,15 +137,16 @@ function measureRows(
 ): Html {
   const bySize = (size: string) => cells.filter((cell) => sizeOf(cell) === size);
   const hasCover = stock.asOf === null;
-  const row = ({ name: title, of, isHeat }: Measure, index: number): Html => html`<tr>${
-    index === 0 &&
-    html`<th scope="rowgroup" rowspan="${measures.length + Number(hasCover)}">${name}</th>`
-  }<th scope="row">${title}</th>${stock.sizes.map((size) => {
-    const found = bySize(size);
-    if (found.length === 0) return html`<td></td>`;
-    const value = sumOf(found, of);
-    return numberCell(value, isHeat === true ? heatLevel(value, most) : 0, false);
-  })}${numberCell(sumOf(cells, of), 0, true)}</tr>`;
+  const row = ({ name: title, of, isHeat }: Measure, index: number): Html =>
+    html`<tr>${
+      index === 0 &&
+      html`<th scope="rowgroup" rowspan="${measures.length + Number(hasCover)}">${name}</th>`
+    }<th scope="row">${title}</th>${stock.sizes.map((size) => {
+      const found = bySize(size);
+      if (found.length === 0) return html`<td></td>`;
+      const value = sumOf(found, of);
+      return numberCell(value, isHeat === true ? heatLevel(value, most) : 0, false);
+    })}${numberCell(sumOf(cells, of), 0, true)}</tr>`;
   const cover = html`<tr><th scope="row">Cover</th>${stock.sizes.map(
     (size) => html`<td class="number">${coverText(bySize(size))}</td>`,
   )}<td class="number sum">${coverText(cells)}</td></tr>`;

@@ -1,6 +1,10 @@
 /** A delivery from inside: its rows as they are mirrored, what changed in them, and its facts. */
 import { sql } from 'kysely';
-import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../../decisions/review/deliveries.ts';
+import {
+  type DecisionRecord,
+  decisionsOf,
+  deliveryIdOf,
+} from '../../decisions/review/deliveries.ts';
 import { currentSubject } from '../../decisions/simulation/current.ts';
 import { type ExplainedNow, explainNow } from '../../decisions/simulation/explain-now.ts';
 import { type Replay, replayDecision } from '../../decisions/simulation/replay.ts';

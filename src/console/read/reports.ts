@@ -1,6 +1,7 @@
 /** Reports for pages: those there are, with their schedules, and the values for one. */
-import { UsageError } from '../../lib/errors.ts';
+
 import type { Clock } from '../../lib/clock.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { bindParameters, type ParameterValues } from '../../report/parameters.ts';
 import { findReport, type Report, readReports } from '../../report/report-file.ts';
 import { nextDue } from '../../report/schedules/due.ts';

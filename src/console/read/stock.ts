@@ -2,11 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { RefusedError } from '../../lib/errors.ts';
 import { sortSizes } from '../../lib/sizes.ts';
-import {
-  readStockVariants,
-  requireStockKnown,
-  stockStateAt,
-} from '../../mirror/stock-past.ts';
+import { readStockVariants, requireStockKnown, stockStateAt } from '../../mirror/stock-past.ts';
 import type { SqlRow } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 
@@ -346,11 +342,7 @@ function dayOf(at: number): string {
 }
 
 /** The style at the end of the last 90 days, as far as the change feed is kept. */
-export async function readStockHistory(
-  db: Db,
-  style: string,
-  now: number,
-): Promise<StockHistory> {
+export async function readStockHistory(db: Db, style: string, now: number): Promise<StockHistory> {
   const since = dayOf(now - (HISTORY_DAYS - 1) * DAY_MS);
   const { rows } = await sql<StockDay>`
     select day, color_name color, size, sum(quantity) pieces

@@ -16,9 +16,9 @@ const FREE = new Set([
 ]);
 
 function memberName(column: string): string {
-  return column.toLowerCase().replaceAll(/_([a-z0-9])/g, (_all, letter: string) =>
-    letter.toUpperCase(),
-  );
+  return column
+    .toLowerCase()
+    .replaceAll(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
 }
 
 /**

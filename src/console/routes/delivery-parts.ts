@@ -76,7 +76,10 @@ function installChanges(app: FastifyInstance, context: PageContext): void {
   });
   app.get('/deliveries/:id/changes.json', async (request) => {
     const { page } = await changesOf(request);
-    return { rows: page.rows.map(({ at, ...row }) => ({ ...row, at: isoTime(at) })), next: page.next };
+    return {
+      rows: page.rows.map(({ at, ...row }) => ({ ...row, at: isoTime(at) })),
+      next: page.next,
+    };
   });
   app.get('/deliveries/:id/changes.csv', async (request, reply) => {
     const { ids, page } = await changesOf(request, { limit: CSV_ROWS });

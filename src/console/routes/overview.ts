@@ -33,7 +33,13 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
   app.get('/', async (request, reply) => {
     const now = clock.now();
     const data = await overview(request);
-    const view = { data, charts: await charts(), now, rules: await rulesShown(), timeZone: await zoneOf() };
+    const view = {
+      data,
+      charts: await charts(),
+      now,
+      rules: await rulesShown(),
+      timeZone: await zoneOf(),
+    };
     const page = { title: 'Overview', tab: '/', cli: 'selvedge status' } as const;
     return show(request, reply, page, overviewPage(view));
   });

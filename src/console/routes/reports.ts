@@ -7,7 +7,13 @@ import type { Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
 import { RefusedHere, signedIn } from '../context.ts';
 import { type MadeReport, PARAMETER, reportPage, reportsPage } from '../pages/reports.ts';
-import { missingOf, namedReport, readReportList, readSchedules, valuesOf } from '../read/reports.ts';
+import {
+  missingOf,
+  namedReport,
+  readReportList,
+  readSchedules,
+  valuesOf,
+} from '../read/reports.ts';
 import {
   type ConsoleFormat,
   createReportRuns,
@@ -164,8 +170,7 @@ export function installReports(app: FastifyInstance, page: PageContext): void {
   const runs = createReportRuns();
   app.addHook('preClose', async () => runs.end());
   const context = { ...page, runs };
-  const list = async () =>
-    readReportList(db, settings.reports, await zoneOf(), clock.now());
+  const list = async () => readReportList(db, settings.reports, await zoneOf(), clock.now());
   app.get('/reports', async (request, reply) => {
     const timeZone = await zoneOf();
     const schedules = await readSchedules(db, settings.reports, timeZone, clock.now());

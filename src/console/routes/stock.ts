@@ -150,9 +150,7 @@ async function showStyle(context: PageContext, request: FastifyRequest, reply: F
   if (twin !== undefined && problem) throw problem;
   if (twin === 'csv') return sendCsv(request, reply, fileName('stock', named), styleTable(stock));
   const isNow = stock.asOf === null && problem === undefined;
-  const wanted = isNow
-    ? await wantedFor(context, request, style.style, WANTED_SHOWN)
-    : undefined;
+  const wanted = isNow ? await wantedFor(context, request, style.style, WANTED_SHOWN) : undefined;
   const seasons = isNow ? await readSeasonsOf(deps.db, style.style) : [];
   if (twin === 'json') {
     const { asOf: at, ...rest } = stock;

@@ -77,7 +77,6 @@ export async function explainNow(
     ...{ evaluation, facts, delivery, by },
     inWay: isPending ? inWay : undefined,
     asked: isPending ? undefined : askedNow(delivery, by),
-    counterfactuals:
-      isPending && left === undefined ? counterfactualsOf(judged, evaluation) : [],
+    counterfactuals: isPending && left === undefined ? counterfactualsOf(judged, evaluation) : [],
   };
 }
