@@ -232,6 +232,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       show: async () => (await import('./sync/show.ts')).syncShow,
       run: async () => (await import('./sync/act.ts')).syncRun,
       release: async () => (await import('./sync/act.ts')).syncRelease,
+      'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
     },
   },
   {

@@ -175,7 +175,7 @@ async function plantEvent({ daemon }: ConsoleHouse): Promise<string> {
   return daemon.store.transaction(async (tx) => {
     await tx.updateTable('webhook_event').set({ body }).execute();
     const act = { actor: MARK, action: 'planted', subject: MARK, reason: ABOUT_NO_ORDER };
-    const detail = JSON.stringify({ company: PRIVATE.company, said: QUOTE });
+    const detail = JSON.stringify({ company: PRIVATE.company, said: CALL });
     await tx
       .insertInto('audit')
       .values({ ...act, at: Date.now(), detail, session: MARK, address: MARK })

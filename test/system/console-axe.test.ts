@@ -55,14 +55,23 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   await seedGoods(house.daemon.store, Date.now());
   const style = `/stock/${encodeURIComponent(SHIRT)}`;
   const parts = ['', '/now', '/facts', '/changes', '/raw'].map((part) => `/deliveries/${id}${part}`);
-  for (const path of [
+  const [run, event] = await Promise.all([
+    house.daemon.store.db.selectFrom('sync_run').select('run_id as id').executeTakeFirstOrThrow(),
+    house.daemon.store.db.selectFrom('webhook_event').select('event_id').executeTakeFirstOrThrow(),
+  ]);
+  const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
+  await house.daemon.store.db.updateTable('sync_run').set(suspicious).execute();
+  const screens = [
     ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
     ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
     `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
     ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
-  ]) {
-    await look(path);
-  }
+    ...['/pulls', '/pulls/brands', `/pulls/runs/${run.id}`],
+    ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
+    ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
+    ...['/system/audit', '/system/people'],
+  ];
+  for (const path of screens) await look(path);
   await look('/nowhere');
   await context.close();
   expect(found).toEqual([]);
