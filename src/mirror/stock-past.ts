@@ -1,4 +1,4 @@
-/** The stock of a barcode or a style, now or at some time of the past, as commands and pages show it. */
+/** The stock of a barcode or a style, now or in the past, as commands and pages show it. */
 import { RefusedError } from '../lib/errors.ts';
 import { type SqlRow, selectByKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';

@@ -67,10 +67,10 @@ export function tablePart({
       return cell(column, value, shade(index, value));
     })}</tr>
 `;
-  return html`<div class="table" tabindex="0" role="group" aria-label="${report.title}"><table><thead><tr>
-${columns.map(
-  (column) => html`<th scope="col" class="${classOf(column, 0)}">${headOf(column)}</th>`,
-)}</tr></thead><tbody>
+  return html`<div class="table" tabindex="0" role="group" aria-label="${report.title}"><table>
+<thead><tr>${columns.map(
+    (column) => html`<th scope="col" class="${classOf(column, 0)}">${headOf(column)}</th>`,
+  )}</tr></thead><tbody>
 ${rows.map((row) => line(row, heat))}</tbody>${
     totals.length > 0 && html`<tfoot>${totals.map((row) => line(row, () => 0))}</tfoot>`
   }</table></div>`;

@@ -34,7 +34,7 @@ async function picture(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1_300, height: 900 });
 }
 
-it('somebody finds a style, its past and its orders, and takes a report home as a workbook', async () => {
+it('somebody finds a style, its past and its orders, and takes home a workbook', async () => {
   const house = await startConsole({ held: 1 });
   await seedGoods(house.daemon.store, Date.now());
   const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });

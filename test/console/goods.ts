@@ -46,7 +46,7 @@ const WANTED = [
 
 const HOUR_MS = 3_600_000;
 
-/** What the feed has by now is taken for older: a daemon has just begun, and these were days ago. */
+/** The feed of a daemon that has just begun is taken for older than what was days ago. */
 async function beginHour(tx: Tx, at: number): Promise<void> {
   const hour = Math.floor(at / HOUR_MS);
   await tx.deleteFrom('change_hour').where('hour', '>=', hour).execute();

@@ -68,7 +68,7 @@ describe('a report', () => {
     expect(text).toContain(`selvedge report run stock-grid --param &#39;style=${SHIRT}&#39;`);
   });
 
-  it('has its chart with a summary and a table, and runs at once where it needs nothing', async () => {
+  it('has a chart with a table, and runs at once where it needs nothing', async () => {
     const { text } = await vera.get('/reports/own-orders');
     expect(text).toMatch(/role="img"\s+aria-label="Orders: bars of order_no SO-990001/);
     expect(text).toContain('<summary>As a table</summary>');
@@ -106,7 +106,7 @@ describe('a report', () => {
     });
   });
 
-  it('says in words what is wrong with it, with what was asked, or that it has no rows', async () => {
+  it('says in words what is wrong with it or what was asked, or that it has no rows', async () => {
     const wrong = await vera.get('/reports/own-wrong');
     expect(wrong.status).toBe(409);
     expect(wrong.text).toContain('own-wrong.sql: no such table: nowhere');

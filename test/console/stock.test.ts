@@ -78,7 +78,7 @@ describe('a style', () => {
   const read = async (who: Caller, query = '') =>
     style.parse((await who.get(`${path}.json${query}`)).json);
 
-  it('tells of each colour and size what is on hand, packed, free, wanted and covered', async () => {
+  it('tells of each colour and size what is on hand, packed, free and wanted', async () => {
     const { cells, sizes, asOf } = await read(anna);
     expect([asOf, sizes]).toEqual([null, ['XS', 'S', 'M', 'XL', '3XL']]);
     expect(cells.map(({ color, size, onHand }) => [color, size, onHand])).toEqual([

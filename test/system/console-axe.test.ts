@@ -54,7 +54,8 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   await page.waitForURL(`${house.url}/`);
   await seedGoods(house.daemon.store, Date.now());
   const style = `/stock/${encodeURIComponent(SHIRT)}`;
-  const parts = ['', '/now', '/facts', '/changes', '/raw'].map((part) => `/deliveries/${id}${part}`);
+  const of = ['', '/now', '/facts', '/changes', '/raw'];
+  const parts = of.map((part) => `/deliveries/${id}${part}`);
   const [run, event] = await Promise.all([
     house.daemon.store.db.selectFrom('sync_run').select('run_id as id').executeTakeFirstOrThrow(),
     house.daemon.store.db.selectFrom('webhook_event').select('event_id').executeTakeFirstOrThrow(),

@@ -23,7 +23,8 @@ type Shown = Pick<ChartData, 'title' | 'kind' | 'xs' | 'series' | 'empty'> &
 
 function figure(given: Shown, note: Html | false = false): Html {
   const data = { xName: 'hour', isSequence: true, locale: 'en-GB', format: whole, ...given };
-  return html`<section><h3>${given.title}</h3>${chartFigure(data, { table: true })}${note}</section>`;
+  return html`<section><h3>${given.title}</h3>${chartFigure(data, { table: true })}${note}
+</section>`;
 }
 
 function percent(value: number): string {
@@ -37,7 +38,8 @@ function agesChart({ ages }: OverviewCharts, xs: readonly string[]): Html {
     values: percents,
   }));
   const note = html`<p class="soft">The oldest that data got in each hour; more than 100 % is older
-than it may be.${others > 0 && ` ${plural(others, 'stream')} that stayed younger are left out.`}</p>`;
+than it may be.${others > 0 && ` ${plural(others, 'stream')} that stayed younger are left out.`}
+</p>`;
   const empty = 'No stream was read completely yet.';
   const title = 'Age of data, in % of what it may be';
   return figure({ title, kind: 'line', xs, series, empty, format: percent }, note);

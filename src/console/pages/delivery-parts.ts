@@ -38,7 +38,8 @@ export function deliveryParts(
 
 function head(ids: DeliveryIds, shown: DeliveryPart, what: string): Html {
   const { deliveryNo, orderDeliveryId } = ids;
-  return html`<h1>${what} ${deliveryNo ?? String(orderDeliveryId)}</h1>${deliveryParts(ids, shown)}`;
+  return html`<h1>${what} ${deliveryNo ?? String(orderDeliveryId)}</h1>
+${deliveryParts(ids, shown)}`;
 }
 
 function rawPart(title: string, rows: readonly object[], id: string): Html {
@@ -146,8 +147,8 @@ now: every name that a condition may use.</p>${table}`;
 function replayPart({ replay }: NowView, timeZone: string): Html {
   if (!replay) return html`<p class="empty">Nothing was decided about it yet.</p>`;
   const { decisionId, at, outcome, differences } = replay;
-  return html`<p>Decision ${String(decisionId)} of ${time(at, timeZone)}, ${outcome}: its facts under
-the rules of then give ${
+  return html`<p>Decision ${String(decisionId)} of ${time(at, timeZone)}, ${outcome}: its facts
+under the rules of then give ${
     differences.length === 0
       ? html`<b class="state s-accepted">the identical outcome</b>.`
       : html`<b class="state s-overdue">something else</b>:`

@@ -61,7 +61,8 @@ export function stockPage({ rows, next, query, locale }: StylesView): Html {
 <div><label for="f-q">Style, name, brand or barcode</label>
 <input id="f-q" name="q" type="search" value="${q}" maxlength="200"></div>
 <div class="buttons"><button>Find</button> <a class="button" href="/stock">All</a>
-<a class="button" href="${withQuery('/stock.csv', query, { after: '', locale })}">CSV</a></div></form>
+<a class="button" href="${withQuery('/stock.csv', query, { after: '', locale })}">CSV</a></div>
+</form>
 ${table}
 ${
   next !== null &&
@@ -225,7 +226,8 @@ function historyPart(view: StyleView): Html {
     html`<a href="${withQuery(path, query, { by: wanted })}"${
       by === wanted && html` aria-current="true"`
     }>${text}</a>`;
-  return html`<section><h2>Through time</h2><nav class="parts" aria-label="Lines of the chart">${link(
+  return html`<section><h2>Through time</h2>
+<nav class="parts" aria-label="Lines of the chart">${link(
     'size',
     'by size',
   )} ${link('color', 'by colour')}</nav>
@@ -291,7 +293,8 @@ function seasonsPart(seasons: readonly SeasonLeft[]): Html | false {
     '',
   );
   return html`<section><h2>Ordered ahead</h2>${table}
-<p class="soft">What a season's list has, and what pre-orders up to the window still want.</p></section>`;
+<p class="soft">What a season's list has, and what pre-orders up to the window still want.</p>
+</section>`;
 }
 
 function asOfForm({ stock, query, timeZone, problem }: StyleView): Html {
@@ -315,7 +318,8 @@ export function stylePage(view: StyleView): Html {
   const when = asOf === null ? 'now' : html`as of ${time(asOf, timeZone)}`;
   return html`<h1>${style}${styleName !== null && ` ${styleName}`}</h1>
 <p>${brand !== null && html`${brand} · `}${whole(pieces)} pieces on hand, ${when}.
-${asOf !== null && 'What was packed and ordered then is not kept.'} · <a href="/stock">All styles</a></p>
+${asOf !== null && 'What was packed and ordered then is not kept.'} ·
+<a href="/stock">All styles</a></p>
 ${asOfForm(view)}
 ${view.problem === undefined && gridPart(stock)}
 ${historyPart(view)}

@@ -1,4 +1,4 @@
-/** What was, hour by hour, for the charts of the first screen: from runs, decisions, pushes, events. */
+/** Hours of runs, decisions, pushes and events, for the charts of the first screen. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';

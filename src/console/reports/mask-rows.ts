@@ -34,7 +34,7 @@ function requireNamed({ sql, file }: Report, columns: readonly string[]): void {
       !(word === 'company' && names.includes('customer')),
   );
   if (hidden === undefined) return;
-  const message = `${file}: it reads ${hidden}, which you may not see, and shows it by another name`;
+  const message = `${file}: it reads ${hidden}, which you may not see, under another name`;
   throw new RefusedError('report.private', message, {
     hint: 'ask somebody who may see names and addresses',
   });

@@ -1,4 +1,4 @@
-/** Parts of a delivery with their twins: mirrored rows, changes, facts, and what the rules say now. */
+/** Parts of a delivery with their twins: mirrored rows, changes, facts, and the rules now. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { signedIn } from '../context.ts';

@@ -5,6 +5,7 @@ import { SelvedgeError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
+import type { Refusal } from '../acts.ts';
 import { RefusedHere, signedIn } from '../context.ts';
 import { type MadeReport, PARAMETER, reportPage, reportsPage } from '../pages/reports.ts';
 import {
@@ -47,7 +48,7 @@ function givenIn(query: URLSearchParams): Record<string, string> {
   );
 }
 
-/** Makes it for whoever asks, as far as they may see it, until they go away. */
+/** Makes it for the session that asks, as far as it may see it, until its browser goes away. */
 async function make(
   { deps, zoneOf, runs }: Runs,
   request: FastifyRequest,
@@ -112,11 +113,14 @@ interface Shown {
   readonly problem?: string;
 }
 
-function problemOf(thrown: unknown): string {
-  const said = thrown instanceof RefusedHere ? thrown.refusal : thrown;
-  if (!(thrown instanceof RefusedHere || thrown instanceof SelvedgeError)) throw thrown;
-  const { message, hint } = said as { readonly message: string; readonly hint?: string };
+function inWords({ message, hint }: Pick<Refusal, 'message' | 'hint'>): string {
   return [message, hint].filter((part) => part).join(' · ');
+}
+
+function problemOf(thrown: unknown): string {
+  if (thrown instanceof RefusedHere) return inWords(thrown.refusal);
+  if (thrown instanceof SelvedgeError) return inWords(thrown);
+  throw thrown;
 }
 
 /** What a page shows: nothing while it waits for what only a person can say. */
