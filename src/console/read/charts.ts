@@ -9,13 +9,13 @@ const HOUR_MS = 3_600_000;
 const HOURS = 24;
 const DECISION_HOURS = 7 * HOURS;
 
-export interface HourlyDecisions {
+interface HourlyDecisions {
   readonly hour: number;
   readonly outcome: string;
   readonly count: number;
 }
 
-export interface StreamAges {
+interface StreamAges {
   readonly stream: string;
   /** Oldest age in each hour, in percent of what it may be; null: nothing was read yet. */
   readonly percents: readonly (number | null)[];
@@ -156,7 +156,7 @@ async function lagOf(db: Db, hours: readonly number[]) {
   return { medianMs: hours.map(at(0.5)), longestMs: hours.map(at(1)) };
 }
 
-export async function readCharts(
+async function readCharts(
   db: Db,
   now: number,
   freshnessMs: Readonly<Record<string, number>>,
