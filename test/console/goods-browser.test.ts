@@ -71,12 +71,12 @@ it('somebody finds a style, its past and its orders, and takes home a workbook',
   await page.getByRole('link', { name: /^Stock of a style, a row per color/ }).click();
   await page.getByLabel('style', { exact: true }).fill(SHIRT);
   await page.getByRole('button', { name: 'Run' }).click();
-  await page.locator('tfoot').getByText('total').waitFor();
+  await page.getByRole('cell', { name: 'Oxford shirt' }).first().waitFor();
   await picture(page, 'report');
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'XLSX' }).click();
   const rows = await readSheet(readFileSync(await (await download).path()));
-  expect(rows.flat()).toEqual(expect.arrayContaining(['Oxford shirt', 'XS', -3, 'total']));
+  expect(rows.flat()).toEqual(expect.arrayContaining(['Oxford shirt', 'XS', -3]));
 
   const [id] = await heldIds(house.daemon);
   await page.goto(`${house.url}/deliveries/${id}`);

@@ -55,7 +55,7 @@ beforeAll(async () => {
 afterAll(end);
 
 describe('a report', () => {
-  it('asks for what it needs, and shows the table with its heat and totals', async () => {
+  it('asks for what it needs, and shows the table with its heat', async () => {
     const form = await vera.get('/reports/stock-grid');
     expect(form.status).toBe(200);
     expect(form.text).toContain('name="param.style"');
@@ -63,7 +63,6 @@ describe('a report', () => {
     const { text } = await vera.get(GRID);
     expect(text.match(/<h1>/g)).toHaveLength(1);
     expect(text).toMatch(/<td class="number n1">-3<\/td>/);
-    expect(text).toMatch(/<tfoot><tr><td class="">total<\/td>/);
     expect(text).toContain('href="/reports/stock-grid.xlsx?param.style=S-100%2F1"');
     expect(text).toContain(`selvedge report run stock-grid --param &#39;style=${SHIRT}&#39;`);
   });
@@ -72,6 +71,7 @@ describe('a report', () => {
     const { text } = await vera.get('/reports/own-orders');
     expect(text).toMatch(/role="img"\s+aria-label="Orders: bars of order_no SO-990001/);
     expect(text).toContain('<summary>As a table</summary>');
+    expect(text).toMatch(/<tfoot><tr><td class="">total<\/td>/);
     expect(text).toContain(CUSTOMER);
   });
 
@@ -80,7 +80,7 @@ describe('a report', () => {
       headers: { cookie: (await signIn(house, 'vera', 'viewer')).cookie },
     });
     const rows = await readSheet(Buffer.from(await response.arrayBuffer()));
-    expect(rows.flat()).toEqual(expect.arrayContaining(['Navy', 12, -3, 'total']));
+    expect(rows.flat()).toEqual(expect.arrayContaining(['Navy', 12, -3]));
     const csv = await vera.get('/reports/own-orders.csv?locale=da-DK');
     expect(csv.text).toContain(`SO-990001;C-990001;${CUSTOMER};5`);
     const file = await vera.get('/reports/own-orders.html');

@@ -106,6 +106,7 @@ export const reportsSchema = z
           z.strictObject({
             type: z.enum(['text', 'number', 'time']),
             about: z.string(),
+            choices: z.array(z.string()).optional(),
             default: z.string().optional(),
           }),
         ),

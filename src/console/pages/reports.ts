@@ -106,11 +106,19 @@ const TYPES = { text: 'text', number: 'number', time: 'text' } as const;
 function formPart({ report, given }: ReportView): Html | false {
   const fields = Object.entries(report.params);
   if (fields.length === 0) return false;
-  const field = ([name, { type, about, default: preset }]: (typeof fields)[number]): Html => {
+  const field = ([name, parameter]: (typeof fields)[number]): Html => {
+    const { type, about, default: preset, choices } = parameter;
+    const value = given[name] ?? preset ?? '';
+    if (choices) {
+      return html`<div><label for="p-${name}">${name.replaceAll('_', ' ')}</label>
+<select id="p-${name}" name="${PARAMETER}${name}" aria-describedby="a-${name}">${choices.map(
+        (one) => html`<option value="${one}"${one === value && html` selected`}>${one}</option>`,
+      )}</select><p class="soft" id="a-${name}">${about}</p></div>`;
+    }
     const hint = type === 'time' ? '2026-03-31, 2026-03-31T18:00:00Z or 28d ago' : '';
     return html`<div><label for="p-${name}">${name.replaceAll('_', ' ')}</label>
 <input id="p-${name}" name="${PARAMETER}${name}" type="${TYPES[type]}"
-value="${given[name] ?? preset ?? ''}" placeholder="${hint}" aria-describedby="a-${name}"${
+value="${value}" placeholder="${hint}" aria-describedby="a-${name}"${
       preset === undefined && html` required`
     }><p class="soft" id="a-${name}">${about}</p></div>`;
   };

@@ -73,7 +73,7 @@ export async function readStyles(db: Db, { q, after, limit }: StyleFilter): Prom
   const first = nextStyle(sql`${after ?? ''}`);
   const fits = q === undefined ? sql`1` : searched(q);
   const { rows } = await sql<StyleRow>`
-    with recursive s(no) as (
+    with recursive s(no) AS (
       select ${first}
       union all select ${nextStyle(sql`s.no`)} from s where s.no is not null
     )
