@@ -108,6 +108,7 @@ const reader = await openReadOnlyStore(options);
 const ask = () => Promise.resolve({ value: {} });
 const app = createConsoleApp({
   db: reader.db,
+  snapshot: (read) => reader.snapshot(read),
   clock,
   log,
   settings: CONSOLE_SETTINGS,

@@ -49,6 +49,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'rules',
     'decisions',
     'outbox',
+    'report',
     'ops',
   ],
   'local-api': EVERYTHING_BUT_THE_ENDS,

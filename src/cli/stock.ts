@@ -1,19 +1,17 @@
 /** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
 import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
-import { RefusedError, UsageError } from '../lib/errors.ts';
+import { UsageError } from '../lib/errors.ts';
 import { decimalOf, formatAmount } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
+import { changedColumns, stockWords } from '../mirror/point-in-time.ts';
 import {
-  changedColumns,
-  leftStyleSince,
-  type RowChange,
-  rowAsOf,
-  stockKnownSince,
-  stockWords,
-} from '../mirror/point-in-time.ts';
-import { type SqlRow, type SqlValue, selectByKeys } from '../store/bulk.ts';
-import type { Db } from '../store/store.ts';
+  readStockVariants,
+  requireStockKnown,
+  type StockVariant,
+  stockStateAt,
+} from '../mirror/stock-past.ts';
+import type { SqlRow, SqlValue } from '../store/bulk.ts';
 import { type CliContext, examples } from './command.ts';
 import type { Output } from './output.ts';
 import { withMirror } from './reading.ts';
@@ -22,71 +20,6 @@ interface Options {
   readonly asOf?: string;
   readonly history?: boolean;
   readonly json?: boolean;
-}
-
-interface Variant {
-  readonly row: SqlRow;
-  readonly changes: readonly RowChange[];
-}
-
-function stateAt({ row, changes }: Variant, at: number | undefined): SqlRow | undefined {
-  if (at !== undefined) return rowAsOf(row, changes, at);
-  return row.deleted_at === null ? row : undefined;
-}
-
-/** Rows of the style, also those that were of it at the time `at` and are of another one now. */
-async function rowsOfStyle(
-  db: Db,
-  style: string,
-  at: number | undefined,
-): Promise<readonly SqlRow[]> {
-  const rows = await selectByKeys(db, 'stock_variant', 'style_no', [style], 'barcode');
-  if (at === undefined) return rows;
-  const known = new Set(rows.map((row) => row.barcode));
-  const keys = (await leftStyleSince(db, style, at)).filter((key) => !known.has(key));
-  return [...rows, ...(await selectByKeys(db, 'stock_variant', 'barcode', keys, 'barcode'))];
-}
-
-/** A barcode is one row; anything else is taken as a style. */
-async function readVariants(db: Db, wanted: string, at: number | undefined): Promise<Variant[]> {
-  const byBarcode = await selectByKeys(db, 'stock_variant', 'barcode', [wanted]);
-  const rows = byBarcode.length > 0 ? byBarcode : await rowsOfStyle(db, wanted, at);
-  if (rows.length === 0) {
-    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} is known`, {
-      hint: 'selvedge sync list tells whether the stock was read',
-    });
-  }
-  const found: Variant[] = [];
-  for (const row of rows) {
-    const changes = await db
-      .selectFrom('change')
-      .select(['at', 'op', 'diff'])
-      .where('entity', '=', 'stock_variant')
-      .where('key', '=', String(row.barcode))
-      .orderBy('seq')
-      .execute();
-    found.push({ row, changes });
-  }
-  if (byBarcode.length > 0) return found;
-  return found.filter((one) => (stateAt(one, at) ?? one.row).style_no === wanted);
-}
-
-/**
- * Before the first change that is kept, no stock and nothing known would look the same; and of a
- * time to come nobody knows anything.
- */
-async function requireKnown(db: Db, at: number): Promise<void> {
-  if (at > systemClock().now()) {
-    throw new RefusedError('stock.too_late', 'nobody knows the stock of a time to come', {
-      hint: 'without --as-of it is the stock of now',
-    });
-  }
-  const first = await stockKnownSince(db);
-  if (first === undefined || at >= first) return;
-  const since = new Date(first).toISOString();
-  throw new RefusedError('stock.too_early', `nothing is known of the stock before ${since}`, {
-    hint: 'name a later time',
-  });
 }
 
 function timeOf(text: string | undefined): number | undefined {
@@ -122,11 +55,15 @@ function shown(column: string, value: SqlValue | undefined, { currency }: SqlRow
 
 const COLUMNS = ['barcode', 'style_no', 'color_name', 'size', 'quantity', 'price', 'wsp_price'];
 
-function printStates(output: Output, variants: readonly Variant[], at: number | undefined): void {
+function printStates(
+  output: Output,
+  variants: readonly StockVariant[],
+  at: number | undefined,
+): void {
   output.table(
     COLUMNS.map((column) => column.toUpperCase()),
     variants.map((variant) => {
-      const state = stateAt(variant, at);
+      const state = stockStateAt(variant, at);
       const { barcode = null, style_no = null } = variant.row;
       const values: SqlRow = state ?? { barcode, style_no, quantity: 0 };
       return COLUMNS.map((column) => shown(column, values[column], variant.row));
@@ -134,7 +71,7 @@ function printStates(output: Output, variants: readonly Variant[], at: number | 
   );
 }
 
-function historyOf({ row, changes }: Variant) {
+function historyOf({ row, changes }: StockVariant) {
   const words = stockWords(row, changes);
   return changes.map((change, index) => ({
     at: new Date(change.at).toISOString(),
@@ -146,7 +83,7 @@ function historyOf({ row, changes }: Variant) {
 }
 
 /** For programs. */
-function historyJson(variant: Variant) {
+function historyJson(variant: StockVariant) {
   return historyOf(variant).map(({ row: _own, changed, ...entry }) => ({
     ...entry,
     changed: changed.map(({ column, before, after }) => ({
@@ -157,7 +94,7 @@ function historyJson(variant: Variant) {
   }));
 }
 
-function printHistory(output: Output, variants: readonly Variant[]): void {
+function printHistory(output: Output, variants: readonly StockVariant[]): void {
   output.table(
     ['TIME (UTC)', 'BARCODE', 'WHAT', 'FROM → TO'],
     variants.flatMap(historyOf).map(({ at, barcode, what, row, changed }) => [
@@ -196,8 +133,8 @@ export function stock(context: CliContext): Command {
       const at = timeOf(options.asOf);
       const { output } = context;
       const variants = await withMirror(command, context, async (db) => {
-        if (at !== undefined) await requireKnown(db, at);
-        return readVariants(db, wanted, at);
+        if (at !== undefined) await requireStockKnown(db, at, systemClock().now());
+        return readStockVariants(db, wanted, at);
       });
       if (options.history === true) {
         if (options.json === true) output.json(variants.flatMap(historyJson));
@@ -210,7 +147,7 @@ export function stock(context: CliContext): Command {
       }
       const states = variants.map((variant) => ({
         barcode: variant.row.barcode,
-        state: plainRow(stateAt(variant, at)),
+        state: plainRow(stockStateAt(variant, at)),
       }));
       output.json(states);
     });

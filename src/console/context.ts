@@ -4,7 +4,7 @@ import type { SettingRow } from '../config/describe.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Db } from '../store/store.ts';
+import type { Db, Store, StoreOptions } from '../store/store.ts';
 import type { ProxySettings } from './access/proxy.ts';
 import type { Session } from './access/sessions.ts';
 import type { Question, Refusal, Reply } from './acts.ts';
@@ -27,6 +27,19 @@ export interface ConsoleSettings {
   /** Streams that are wanted and do not exist at the account's level, each with it. */
   readonly notAtLevel: Readonly<Record<string, string>>;
   readonly machine: Machine;
+  readonly reports: ReportSettings;
+  /** The most that a rule may do. */
+  readonly rulesMode: Config['rules']['mode'];
+}
+
+/** Reports as the configuration describes them, without the places that they go to. */
+export interface ReportSettings extends Pick<Config['reports'], 'directory' | 'locale'> {
+  readonly schedules: readonly Pick<
+    Config['reports']['schedules'][number],
+    'name' | 'report' | 'every' | 'format'
+  >[];
+  /** The mirror that they read. */
+  readonly store: Pick<StoreOptions, 'path' | 'busyTimeoutMs'>;
 }
 
 /** The host as the configuration describes it. */
@@ -44,6 +57,7 @@ export interface WrittenSettings {
 
 export interface ConsoleDeps {
   readonly db: Db;
+  readonly snapshot: Store['snapshot'];
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: ConsoleSettings;

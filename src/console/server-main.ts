@@ -7,7 +7,7 @@ import { systemClock } from '../lib/clock.ts';
 import { listenOn } from '../lib/http-server.ts';
 import { createLogger } from '../lib/log.ts';
 import { createScrubber } from '../lib/secret.ts';
-import { openReadOnlyStore } from '../store/store.ts';
+import { openReadOnlyStore, type Tx } from '../store/store.ts';
 import type { Question, Reply } from './acts.ts';
 import { createConsoleApp } from './server.ts';
 import type { FromThread, ThreadSettings, ToThread } from './thread.ts';
@@ -69,6 +69,7 @@ const log = createLogger({
 });
 const deps = {
   db: store.db,
+  snapshot: <T>(read: (tx: Tx) => Promise<T>) => store.snapshot(read),
   clock,
   log,
   settings,

@@ -13,6 +13,7 @@ import {
 import { type ProxySettings, secretDigestOf } from '../console/access/proxy.ts';
 import type { Role } from '../console/access/roles.ts';
 import { createAnswers } from '../console/answers.ts';
+import type { ReportSettings } from '../console/context.ts';
 import type { OperationDeps } from '../console/operations/operate.ts';
 import { createConsoleThread } from '../console/thread.ts';
 import type { Review } from '../decisions/review/review.ts';
@@ -93,6 +94,17 @@ function machineOf(config: Config, written: Written | undefined) {
   };
 }
 
+function reportsOf(config: Config): ReportSettings {
+  const { directory, locale, schedules } = config.reports;
+  return {
+    ...{ directory, locale, store: storeOptions(config) },
+    // Where they go is nothing that a page shows, and passwords of mail servers are in it.
+    schedules: schedules.map(({ name, report, every, format }) => ({
+      ...{ name, report, every, format },
+    })),
+  };
+}
+
 /** Without the secret itself: the console's thread only compares it. */
 function proxyOf({ console: { proxy } }: Config): ProxySettings | null {
   const { userHeader, secretHeader, secret } = proxy;
@@ -136,6 +148,8 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),
     notAtLevel: streamsNotAtLevel(config),
+    reports: reportsOf(config),
+    rulesMode: config.rules.mode,
     machine: machineOf(config, parts.written),
   };
   const data = { store: storeOptions(config), listen: { host, port }, settings };

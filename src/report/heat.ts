@@ -8,6 +8,12 @@ const HEAT_MAX = 4;
 /** Strength of a cell; 0: none. */
 export type Heat = (column: number, cell: Cell) => number;
 
+/** Strength of a number where `most` is the largest one, signs aside. */
+export function heatLevel(cell: Cell, most: number): number {
+  if (typeof cell !== 'number' || cell === 0 || most === 0) return 0;
+  return Math.sign(cell) * Math.ceil((HEAT_MAX * Math.abs(cell)) / most);
+}
+
 /** Columns of a pivot share one scale; any other column has its own. */
 export function createHeat({ columns, rows }: Pick<ReportTable, 'columns' | 'rows'>): Heat {
   const largest = columns.map(({ kind }, index) => {
@@ -20,8 +26,6 @@ export function createHeat({ columns, rows }: Pick<ReportTable, 'columns' | 'row
   const shared = Math.max(0, ...largest.filter((_, index) => columns[index]?.isPivoted));
   return (column, cell) => {
     const most = columns[column]?.isPivoted ? shared : (largest[column] ?? 0);
-    if (typeof cell !== 'number' || cell === 0 || most === 0 || (largest[column] ?? 0) === 0)
-      return 0;
-    return Math.sign(cell) * Math.ceil((HEAT_MAX * Math.abs(cell)) / most);
+    return (largest[column] ?? 0) === 0 ? 0 : heatLevel(cell, most);
   };
 }

@@ -10,7 +10,7 @@ import type { ParameterValues } from './parameters.ts';
 import { type Query, runQuery } from './query.ts';
 import { chartOf } from './report-chart.ts';
 import type { Report } from './report-file.ts';
-import { createCollector, requireColumns, shapeTable } from './table.ts';
+import { createCollector, type Rows, requireColumns, shapeTable } from './table.ts';
 import { workbookOf } from './xlsx.ts';
 
 export interface Order {
@@ -27,10 +27,18 @@ export function queryOf({ report, values, rowsMax, store }: Order): Query {
   return { path, busyTimeoutMs, sql: report.sql, file: report.file, values, rowsMax };
 }
 
-/** Runs the report and keeps its rows; throws what runQuery and shapeTable throw. */
+function asGiven(given: Rows): Rows {
+  return given;
+}
+
+/**
+ * Runs the report and keeps its rows; throws what runQuery and shapeTable throw. `seen` gives the
+ * rows as their reader may see them, before anything is made of them.
+ */
 export async function runReport(
   order: Order,
   clock: Clock,
+  seen: (given: Rows) => Rows = asGiven,
 ): Promise<ReportDocument & { readonly isCut: boolean }> {
   const { report, values, manner, timeMaxMs } = order;
   const collector = createCollector();
@@ -44,7 +52,7 @@ export async function runReport(
     },
   };
   const { isCut } = await runQuery(queryOf(order), timeMaxMs, clock, sink);
-  const given = collector.collected();
+  const given = seen(collector.collected());
   const table = shapeTable(report, given, isCut);
   return { report, given, table, values, manner, at, isCut };
 }

@@ -4,7 +4,7 @@ import { CHART_STYLE } from '../lib/chart/style.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { type Html, html, renderHtml } from '../lib/html.ts';
 import { visible } from '../lib/strings.ts';
-import { type CellFormat, createCellFormat, LOCALE } from './cells.ts';
+import { createCellFormat, LOCALE } from './cells.ts';
 import { describeRun, type ReportDocument } from './document.ts';
 import { createHeat, type Heat } from './heat.ts';
 import { chartOf } from './report-chart.ts';
@@ -22,6 +22,7 @@ h1{margin:0;font-size:1.4rem}
 p{margin:.3rem 0}
 .run,.note,.empty{color:var(--faint)}
 figure{margin:1rem 0;max-width:60rem}
+.plot{overflow-x:auto}
 .chart{width:100%;height:auto}
 .key{margin-right:1em}.key i{font-style:normal}
 .table{overflow-x:auto}
@@ -49,8 +50,14 @@ function headOf({ name, isPivoted }: TableColumn): string {
   return visible(isPivoted ? name : name.replaceAll('_', ' '));
 }
 
-function tablePart({ report, table }: ReportDocument, format: CellFormat, heat: Heat): Html {
+/** The table, or what stands in the place of one without rows. */
+export function tablePart({
+  report,
+  table,
+  manner,
+}: Pick<ReportDocument, 'report' | 'table' | 'manner'>): Html {
   const { columns, rows, totals } = table;
+  const [format, heat] = [createCellFormat(manner), createHeat(table)];
   if (rows.length === 0) return html`<p class="empty">${report.empty ?? 'There are no rows.'}</p>`;
   const cell = (column: TableColumn, value: string | number | null, level: number): Html =>
     html`<td class="${classOf(column, level)}">${visible(format(column.kind, value))}</td>`;
@@ -60,7 +67,8 @@ function tablePart({ report, table }: ReportDocument, format: CellFormat, heat: 
       return cell(column, value, shade(index, value));
     })}</tr>
 `;
-  return html`<div class="table"><table><thead><tr>${columns.map(
+  return html`<div class="table" tabindex="0" role="group" aria-label="${report.title}"><table>
+<thead><tr>${columns.map(
     (column) => html`<th scope="col" class="${classOf(column, 0)}">${headOf(column)}</th>`,
   )}</tr></thead><tbody>
 ${rows.map((row) => line(row, heat))}</tbody>${
@@ -68,11 +76,17 @@ ${rows.map((row) => line(row, heat))}</tbody>${
   }</table></div>`;
 }
 
-/** A chart of too much is left out: the table still has everything. */
-function chartPart({ report, given, manner }: ReportDocument): Html | undefined {
+/**
+ * A chart of too much is left out: the table still has everything. With
+ * `table`, its points stand below it.
+ */
+export function chartPart(
+  { report, given, manner }: Pick<ReportDocument, 'report' | 'given' | 'manner'>,
+  { table }: { readonly table: boolean },
+): Html | undefined {
   if (!report.chart || given.rows.length === 0) return undefined;
   try {
-    return chartFigure(chartOf(report, given, manner), { table: false });
+    return chartFigure(chartOf(report, given, manner), { table });
   } catch (thrown) {
     if (!(thrown instanceof RefusedError)) throw thrown;
     return html`<p class="note">No chart: ${thrown.message}.</p>`;
@@ -89,8 +103,8 @@ export function pageOf(document: ReportDocument): string {
 <style>${CHART_STYLE}${STYLE}</style></head><body>
 <h1>${title}</h1>${about !== undefined && html`<p>${about}</p>`}
 <p class="run">${visible(describeRun(document))}</p>
-${chartPart(document)}
-${tablePart(document, createCellFormat(manner), createHeat(table))}
+${chartPart(document, { table: false })}
+${tablePart(document)}
 ${table.notes.map((note) => html`<p class="note">${note}</p>`)}
 </body></html>
 `;

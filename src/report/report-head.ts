@@ -28,7 +28,15 @@ export function isChoice(choices: readonly string[] | undefined, text: string): 
  * Kinds of columns: `amount` has two decimals, `count` is whole, `percent` is 12.5 for 12.5 %,
  * `heat` is a number on a ground that is the stronger the larger it is.
  */
-const COLUMN_KINDS = ['amount', 'count', 'percent', 'number', 'heat', 'date', 'text'] as const;
+export const COLUMN_KINDS = [
+  'amount',
+  'count',
+  'percent',
+  'number',
+  'heat',
+  'date',
+  'text',
+] as const;
 export type ColumnKind = (typeof COLUMN_KINDS)[number];
 
 const column = z.string().min(1);

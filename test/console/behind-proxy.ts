@@ -7,6 +7,7 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import type { Store } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { CONSOLE_SETTINGS, NO_OPERATIONS } from './made-up.ts';
 
@@ -42,7 +43,8 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
     ...CONSOLE_SETTINGS,
     ...{ publicUrl: 'https://selvedge.example.com', sessionIdleMs: IDLE_MS, proxy },
   };
-  const deps = { db: store.db, clock, log, settings, ask: answer, beats: () => [] };
+  const snapshot: Store['snapshot'] = (read) => store.snapshot(read);
+  const deps = { db: store.db, snapshot, clock, log, settings, ask: answer, beats: () => [] };
   const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
   const call = (path: string, headers: Record<string, string>, payload?: string) =>
     app.inject({

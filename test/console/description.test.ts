@@ -86,6 +86,11 @@ async function readAll(who: Caller): Promise<void> {
     const address = `${path.replace('{id}', String(id))}${query}`;
     if (described.paths[path]?.get) await ask(who, ['get', path], address);
   }
+  await ask(who, ['get', '/stock/{id}.json'], '/stock/nowhere.json');
+  const past = `/stock/${encodeURIComponent(house.style)}.json?asOf=2020-01-01T00:00`;
+  await ask(who, ['get', '/stock/{id}.json'], past);
+  await ask(who, ['get', '/reports/{id}.json'], '/reports/nowhere.json');
+  await ask(who, ['get', '/reports/{id}.json'], '/reports/stock-grid.json');
   await ask(who, ['get', '/pulls/{id}.json'], '/pulls/nowhere.json');
   await ask(who, ['get', '/pulls/{id}.csv'], '/pulls/seasons.csv?outcome=complete&limit=1');
   await ask(who, ['get', '/pulls/runs/{id}.json'], '/pulls/runs/4711.json');
@@ -217,6 +222,8 @@ it('is valid for an independent linter', async () => {
 /** For people: pages, which have twins, and forms that make a session. */
 const FOR_PEOPLE = [
   ...['get /', 'get /review', 'get /review/card/:id', 'get /outbox', 'get /assets/:tag/:name'],
+  ...['get /stock', 'get /reports', 'get /deliveries/:id/raw', 'get /deliveries/:id/changes'],
+  ...['get /deliveries/:id/facts', 'get /deliveries/:id/now'],
   ...['get /pulls', 'get /events', 'get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings', 'get /system/audit'],
   ...['get /system/people'],
@@ -227,6 +234,8 @@ const FOR_PEOPLE = [
 const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/deliveries/:id': ['.json', '.csv'],
   '/outbox/:id': ['.json'],
+  '/stock/:id': ['.json', '.csv'],
+  '/reports/:id': ['.json', '.csv', '.html', '.xlsx'],
   '/pulls/:id': ['.json', '.csv'],
   '/pulls/runs/:id': ['.json'],
   '/events/:id': ['.json'],

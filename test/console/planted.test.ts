@@ -99,7 +99,7 @@ it('no string of the service or of a person becomes markup on any page', async (
     expect([address, headers.get('x-content-type-options')]).toEqual([address, 'nosniff']);
     const type = headers.get('content-type') ?? '';
     expect(type).toMatch(
-      /^(?:text\/html|application\/json|text\/csv); charset=utf-8$|^application\/json$/,
+      /^(?:text\/(?:html|csv)|application\/json); charset=utf-8$|^application\/(?:json|vnd\.\S+)$/,
     );
     if (!type.startsWith('text/html')) continue;
     expect([address, text.indexOf('<i data-planted')]).toEqual([address, -1]);

@@ -50,7 +50,10 @@ export interface PlantedHouse extends ConsoleHouse {
   /** A suspicious one. */
   readonly run: number;
   readonly event: string;
+  readonly style: string;
 }
+
+const STYLE = `${MARK} S1`;
 
 /** Everything that people and the service write about it, quoting what is private. */
 const CALL = `ring ${PRIVATE.phone} or ${PRIVATE.email}`;
@@ -190,7 +193,7 @@ async function plantArticles({ daemon }: ConsoleHouse, delivery: number): Promis
     .where('order_delivery_id', '=', delivery)
     .execute();
   const barcodes = new Set(lines.flatMap(({ barcode }) => barcode ?? []));
-  const called = { style_no: `${MARK} S1`, style_name: `${MARK} coat`, size: `${MARK} XL` };
+  const called = { style_no: STYLE, style_name: `${MARK} coat`, size: `${MARK} XL` };
   const own = { extra: '{}', content_hash: '', first_seen_at: 1, changed_at: 1, read_seq: 1 };
   for (const barcode of barcodes) {
     await daemon.store.db
@@ -222,5 +225,5 @@ export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
   await plantWords(house, delivery);
   await plantArticles(house, delivery);
   const run = await plantRun(house);
-  return { ...house, delivery, push, run, event: await plantEvent(house) };
+  return { ...house, delivery, push, run, style: STYLE, event: await plantEvent(house) };
 }

@@ -35,6 +35,7 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
   const clock = manualClock();
   const app = createConsoleApp({
     db,
+    snapshot: () => Promise.reject(new Error('not asked')),
     clock,
     log: silentLogger(),
     settings: CONSOLE_SETTINGS,
@@ -52,17 +53,25 @@ export interface Things {
   readonly push: number;
   readonly run: number;
   readonly event: string;
+  readonly style: string;
 }
 
 /** Stream of the run. */
 export const STREAM = 'brands';
 
 /** Parts of paths by the routes that have them. */
-export function idsOf({ delivery, push, run, event }: Things) {
+export function idsOf({ delivery, push, run, event, style }: Things) {
   return {
     '/deliveries/:id': delivery,
     '/review/card/:id': delivery,
     '/outbox/:id': push,
+    '/deliveries/:id/raw': delivery,
+    '/deliveries/:id/changes': delivery,
+    '/deliveries/:id/facts': delivery,
+    '/deliveries/:id/now': delivery,
+    '/stock/:id': encodeURIComponent(style),
+    '/stock/:id/orders': encodeURIComponent(style),
+    '/reports/:id': 'held-deliveries',
     '/pulls/:id': STREAM,
     '/pulls/runs/:id': run,
     '/events/:id': event,
@@ -79,6 +88,8 @@ const QUERIES: Readonly<Record<string, string>> = {
 const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/deliveries/:id': ['', '.json', '.csv'],
   '/outbox/:id': ['', '.json'],
+  '/stock/:id': ['', '.json', '.csv'],
+  '/reports/:id': ['', '.json', '.csv', '.html', '.xlsx'],
   '/pulls/:id': ['', '.json', '.csv'],
   '/pulls/runs/:id': ['', '.json'],
   '/events/:id': ['', '.json'],
@@ -90,7 +101,7 @@ export function readAddresses(routes: readonly Route[], things: Things): string[
   return routes
     .filter(({ method, path }) => method === 'get' && !path.startsWith('/assets/'))
     .flatMap(({ path }) => {
-      const id = ids[path];
+      const id = ids[path] ?? ids[path.replace(/\.\w+$/, '')];
       if (path.includes(':') && id === undefined) throw new Error(`say what ${path} stands for`);
       const address = path.replace(':id', String(id));
       return (TWINS[path] ?? [QUERIES[path] ?? '']).map((twin) => `${address}${twin}`);

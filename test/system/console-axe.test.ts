@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { SHIRT, seedGoods } from '../console/goods.ts';
 import { heldIds, startConsole } from '../console/support.ts';
 import { launchBrowser } from '../support/chromium.ts';
 
@@ -51,6 +52,10 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   await look(link);
   await page.getByRole('button', { name: 'Sign in with this link' }).click();
   await page.waitForURL(`${house.url}/`);
+  await seedGoods(house.daemon.store, Date.now());
+  const style = `/stock/${encodeURIComponent(SHIRT)}`;
+  const of = ['', '/now', '/facts', '/changes', '/raw'];
+  const parts = of.map((part) => `/deliveries/${id}${part}`);
   const [run, event] = await Promise.all([
     house.daemon.store.db.selectFrom('sync_run').select('run_id as id').executeTakeFirstOrThrow(),
     house.daemon.store.db.selectFrom('webhook_event').select('event_id').executeTakeFirstOrThrow(),
@@ -58,7 +63,10 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
   await house.daemon.store.db.updateTable('sync_run').set(suspicious).execute();
   const screens = [
-    ...['/', '/review', `/review?open=${id}`, `/deliveries/${id}`, '/outbox'],
+    ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
+    ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
+    `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
+    ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
     ...['/pulls', '/pulls/brands', `/pulls/runs/${run.id}`],
     ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],

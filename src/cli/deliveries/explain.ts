@@ -3,28 +3,19 @@
  * say of it now.
  */
 import { Command } from 'commander';
-import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
-import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
-import { armedRuleIds } from '../../decisions/reject/arming.ts';
 import {
   type DecisionRecord,
   decisionsOf,
   deliveryIdOf,
 } from '../../decisions/review/deliveries.ts';
-import { currentSubject, whyLeftToPeople } from '../../decisions/simulation/current.ts';
+import { type ExplainedNow, explainNow } from '../../decisions/simulation/explain-now.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
-import {
-  type Counterfactual,
-  counterfactualsOf,
-  counterfactualText,
-  type Judged,
-} from '../../rules/analysis/counterfactuals.ts';
-import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import { explain, explainFolded } from '../../rules/explain.ts';
-import type { Facts } from '../../rules/facts/plain.ts';
 import type { Db } from '../../store/store.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
@@ -74,35 +65,10 @@ async function decisionsAbout(db: Db, delivery: string): Promise<DecisionRecord[
   return byId.length > 0 ? byId : decisionsOf(db, await deliveryIdOf(db, delivery));
 }
 
-type Delivery = Facts['delivery'];
-
-/** The outcome that leads to a state. */
-const OUTCOMES: Readonly<Record<string, string>> = { accepted: 'accept', rejected: 'reject' };
-
-/** States of a push that may have set the state of its delivery. */
-const MAY_HAVE_SET = ['sending', 'sent', 'in_doubt', 'confirmed'];
-
-/** The decision that set the status: one that was sent, or made at the service. */
-function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
-  return decisions.find(
-    ({ outcome, push, actor }) =>
-      outcome === OUTCOMES[status ?? ''] &&
-      (actor === 'external' || MAY_HAVE_SET.includes(push?.state ?? '')),
-  );
-}
-
-/** Rules that still see a delivery which is no longer pending. */
-function askedNow({ status }: Delivery, by: DecisionRecord | undefined): string {
-  if (status !== 'accepted') return 'no rule is asked about it now';
-  if (by?.actor !== 'daemon') return 'no rule takes it back';
-  return 'only hold rules with "applies_to: [pending, accepted]" are asked about it now';
-}
-
 /** Explains why most rules say nothing about a delivery that is no longer pending. */
-function statusLines(delivery: Delivery, by: DecisionRecord | undefined): string[] {
+function statusLines({ delivery, by, asked }: ExplainedNow): string[] {
   const { id, number, status } = delivery;
-  if (status === 'pending') return [];
-  const asked = askedNow(delivery, by);
+  if (asked === undefined) return [];
   if (!by) return [`${number} is ${status}, by no decision in the journal; ${asked}`];
   const { decisionId, at, actor, evaluation, reason } = by;
   const rules = actor === 'daemon' ? ` (${evaluation.live.rules.join(' ')})` : '';
@@ -113,7 +79,7 @@ function statusLines(delivery: Delivery, by: DecisionRecord | undefined): string
   ];
 }
 
-async function explainNow(
+async function showNow(
   context: CliContext,
   named: string,
   options: Options,
@@ -121,32 +87,12 @@ async function explainNow(
 ): Promise<void> {
   const { directory, mode } = configOf(command, context).config.rules;
   const now = systemClock().now();
-  const { evaluation, delivery, by, inWay, counterfactuals } = await withMirror(
-    command,
-    context,
-    async (db, store) => {
-      const ruleSet = await namedRuleSet(db, options.rules ?? directory);
-      const subject = await currentSubject(store, named, ruleSet, now);
-      const { facts } = subject;
-      const { delivery } = facts;
-      const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
-        armed: await armedRuleIds(tx, ruleSet, now),
-        lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
-        left: await whyLeftToPeople(tx, subject),
-        pause: await pauseOfAccepts(tx, ruleSet.settings, now),
-      }));
-      const most = mode === 'shadow' ? 'shadow' : 'live';
-      const asked = { mode: most, armed, lapsed } as const;
-      const evaluation = evaluate(ruleSet, facts, asked);
-      const isPending = delivery.status === 'pending' && left === undefined;
-      const judged: Judged = { ruleSet, facts, options: asked, which: most };
-      const counterfactuals = isPending ? counterfactualsOf(judged, evaluation) : [];
-      const by = endedBy(delivery, await decisionsOf(db, delivery.id));
-      const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
-      const shown = delivery.status === 'pending' ? inWay : undefined;
-      return { evaluation, delivery, by, inWay: shown, counterfactuals };
-    },
-  );
+  const most = mode === 'shadow' ? 'shadow' : 'live';
+  const found = await withMirror(command, context, async (db, store) => {
+    const ruleSet = await namedRuleSet(db, options.rules ?? directory);
+    return explainNow(store, named, { ruleSet, most }, now);
+  });
+  const { evaluation, delivery, by, inWay, counterfactuals } = found;
   const { output } = context;
   if (options.json === true) {
     const { status } = delivery;
@@ -155,7 +101,7 @@ async function explainNow(
     return;
   }
   if (inWay !== undefined) output.line(`${delivery.number} is pending: ${inWay}`);
-  for (const line of statusLines(delivery, by)) output.line(line);
+  for (const line of statusLines(found)) output.line(line);
   output.line(explained(evaluation, options));
   printCounterfactuals(output, counterfactuals);
 }
@@ -221,7 +167,7 @@ export function deliveriesExplain(context: CliContext): Command {
       const remote = remoteConsoleOf(command, context);
       if (options.now === true || options.rules !== undefined) {
         requireHere(remote, options.now === true ? '--now' : '--rules');
-        await explainNow(context, delivery, options, command);
+        await showNow(context, delivery, options, command);
         return;
       }
       const found = remote

@@ -101,3 +101,8 @@ document.addEventListener('submit', (event) => {
   for (const button of event.target.querySelectorAll('button'))
     button.setAttribute('aria-busy', 'true');
 });
+
+for (const button of document.querySelectorAll('[data-print]')) {
+  button.hidden = false;
+  button.addEventListener('click', () => print());
+}

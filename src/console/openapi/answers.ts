@@ -11,7 +11,7 @@ export const textOrNull = z.string().nullable();
 const id = z.int();
 export const idOrNull = z.int().nullable();
 export const numberOrNull = z.number().nullable();
-const anyObject = z.record(z.string(), z.unknown());
+export const anyObject = z.record(z.string(), z.unknown());
 export const counts = z.record(z.string(), z.int());
 
 export const problemSchema = z
@@ -130,7 +130,19 @@ export const overviewSchema = z
         href: z.string().meta({ description: 'The page with the rows' }),
       }),
     ),
-    hours: z.array(z.strictObject({ hour: time, outcome: z.string(), count: z.int() })),
+    hours: z
+      .array(z.strictObject({ hour: time, outcome: z.string(), count: z.int() }))
+      .meta({ description: 'Decisions of each hour of the last 7 days' }),
+    charts: z
+      .strictObject({
+        hours: z.array(time).meta({ description: 'Begin of each of the last 24 hours' }),
+        ages: z
+          .array(z.strictObject({ stream: z.string(), percents: z.array(idOrNull) }))
+          .meta({ description: 'Oldest age in each hour, in percent of what it may be' }),
+        queue: z.strictObject({ depths: z.array(z.int()), oldestMs: z.array(z.int()) }),
+        lag: z.strictObject({ medianMs: z.array(idOrNull), longestMs: z.array(idOrNull) }),
+      })
+      .meta({ description: 'What the charts of the page show, an entry an hour' }),
     status: statusSchema,
   })
   .meta({ id: 'Overview' });
@@ -236,6 +248,27 @@ const ruleResultSchema = z
   })
   .meta({ id: 'RuleResult' });
 
+export const evaluationSchema = z.strictObject({
+  delivery: z.string(),
+  setHash: z.string(),
+  rules: z.array(ruleResultSchema),
+  live: outcomeSchema,
+  shadow: outcomeSchema,
+  forgotten: anyObject.optional().meta({ description: 'Its texts were forgotten' }),
+});
+
+export const counterfactualsSchema = z.array(
+  z.strictObject({
+    rule: z.string(),
+    line: z.int(),
+    condition: z.string(),
+    text: z.string(),
+    change: z.string(),
+    was: z.number().optional(),
+    limit: z.number().optional(),
+  }),
+);
+
 const decisionSchema = z
   .strictObject({
     decisionId: id,
@@ -246,14 +279,7 @@ const decisionSchema = z
     outcome: z.string(),
     reason: z.string(),
     ruleSetHash: z.string(),
-    evaluation: z.strictObject({
-      delivery: z.string(),
-      setHash: z.string(),
-      rules: z.array(ruleResultSchema),
-      live: outcomeSchema,
-      shadow: outcomeSchema,
-      forgotten: anyObject.optional().meta({ description: 'Its texts were forgotten' }),
-    }),
+    evaluation: evaluationSchema,
     push: z
       .strictObject({ outboxId: id, state: z.enum(OUTBOX_STATES), error: textOrNull })
       .nullable(),
@@ -367,20 +393,7 @@ export const deliverySchema = z
     openPush: z.boolean().meta({ description: 'Nothing else can be decided now' }),
     tracking: z.array(z.string()),
     counterfactuals: z
-      .record(
-        z.string(),
-        z.array(
-          z.strictObject({
-            rule: z.string(),
-            line: z.int(),
-            condition: z.string(),
-            text: z.string(),
-            change: z.string(),
-            was: z.number().optional(),
-            limit: z.number().optional(),
-          }),
-        ),
-      )
+      .record(z.string(), counterfactualsSchema)
       .meta({ description: 'By decision: limits that would have let it pass' }),
   })
   .meta({ id: 'Delivery' });

@@ -32,6 +32,7 @@ import {
   reviewListSchema,
   selectionSchema,
 } from './answers.ts';
+import { GOODS_PATHS } from './goods-paths.ts';
 import { OPERATION_PATHS as PULL_PATHS } from './operation-paths.ts';
 import {
   answer,
@@ -229,6 +230,8 @@ export function consoleDocument() {
       { name: 'review', description: 'Deliveries, and what people decide about them' },
       { name: 'outbox', description: 'Pushes on their way to the service' },
       { name: 'operation', description: 'Health, and pauses' },
+      { name: 'stock', description: 'Styles by color and size, now and before' },
+      { name: 'reports', description: 'Named questions to the mirror, as tables and files' },
       { name: 'pulls', description: 'Streams, their runs, and what a run held back' },
       { name: 'events', description: 'What the relay sent, and its replay' },
       { name: 'system', description: 'Host, doctor, settings, audit, and who is signed in' },
@@ -236,7 +239,7 @@ export function consoleDocument() {
     ],
     paths: {
       ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
-      ...{ ...PULL_PATHS, ...SESSION_PATHS },
+      ...{ ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
     },
     components: {
       securitySchemes: {

@@ -10,7 +10,7 @@ export function answer(description: string, schema: z.ZodType) {
   return { description, content: { [JSON_TYPE]: { schema } } };
 }
 
-function problem(description: string) {
+export function problem(description: string) {
   return answer(description, problemSchema);
 }
 
@@ -50,7 +50,7 @@ interface Reading {
   readonly problems?: ZodOpenApiOperationObject['responses'];
 }
 
-function reading(of: Reading, done: object) {
+export function reading(of: Reading, done: object) {
   return {
     get: {
       operationId: of.id,

@@ -2,6 +2,7 @@
 import { type Html, html } from '../../lib/html.ts';
 import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
+import { deliveryParts } from './delivery-parts.ts';
 import { evidence } from './evidence.ts';
 import { byWhom, span, time } from './format.ts';
 import { withQuery } from './review.ts';
@@ -64,6 +65,7 @@ export function deliveryPage(view: DeliveryView, context: CardContext, locale: s
     locale,
   });
   return html`<h1>Delivery ${card.deliveryNo ?? String(card.orderDeliveryId)}</h1>
+${deliveryParts({ orderDeliveryId: card.orderDeliveryId, orderId: card.order.orderId }, '')}
 <p>Its lines: <a href="${csv}">CSV</a></p>
 <div class="columns"><div>${deliveryCardPart(view, context)}</div><div>
 ${timelinePart(view, context.timeZone)}

@@ -3,6 +3,7 @@
 import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
 import { byWhom, plural, time } from './format.ts';
 
@@ -30,16 +31,19 @@ ${rule.message !== undefined && html`<p>${rule.message}</p>`}
 }
 
 /** The rules that decided first; the others behind a fold. */
-export function evidence(decision: DecisionRecord, timeZone: string): Html {
-  const { live, rules } = decision.evaluation;
+export function evidenceOf({ live, rules }: Evaluation): Html {
   const decided = rules.filter(({ id }) => live.rules.includes(id));
   const others = rules.filter(({ id }) => !live.rules.includes(id));
-  return html`<p><b class="state s-${decision.outcome}">${decision.outcome}</b> by
-${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${decision.reason}</p>
-${decided.map(ruleBlock)}
+  return html`${decided.map(ruleBlock)}
 ${
   others.length > 0 &&
   html`<details><summary>${plural(others.length, 'rule')} that did not decide</summary>
 ${others.map(ruleBlock)}</details>`
 }`;
+}
+
+export function evidence(decision: DecisionRecord, timeZone: string): Html {
+  return html`<p><b class="state s-${decision.outcome}">${decision.outcome}</b> by
+${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${decision.reason}</p>
+${evidenceOf(decision.evaluation)}`;
 }

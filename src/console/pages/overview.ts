@@ -1,13 +1,15 @@
 /** The first screen: healthy, fresh, what needs me, in this order. */
 import { type Html, html } from '../../lib/html.ts';
 import type { StreamStatus } from '../../ops/status.ts';
+import type { OverviewCharts } from '../read/charts.ts';
 import type { OverviewData } from '../read/overview.ts';
 import type { RulesShown } from '../rules.ts';
-import { decisionsChart } from './chart.ts';
+import { chartsPart } from './chart.ts';
 import { plural, span, time, whole } from './format.ts';
 
 export interface OverviewView {
   readonly data: OverviewData;
+  readonly charts: OverviewCharts;
   readonly rules: RulesShown;
   readonly now: number;
   readonly timeZone: string;
@@ -159,7 +161,7 @@ export function overviewPage(view: OverviewView): Html {
   return html`<h1>Overview</h1>
 <div class="tiles">${tilesOf(view).map(tile)}</div>
 <h2>Needs you</h2>${needsPart(view)}
-<h2>Decisions of the last 24 hours</h2>${decisionsChart(view.data.hours, view.now, view.timeZone)}
+<h2>The last hours</h2>${chartsPart(view.charts, view.timeZone)}
 <h2 id="streams">Streams</h2>${streamsPart(view)}
 <h2 id="events">Events</h2>${eventsPart(view)}
 <h2 id="incidents">Incidents</h2>${incidentsPart(view)}

@@ -17,20 +17,12 @@ export interface OverviewData {
   readonly underWay: { readonly count: number; readonly oldestAt: number | null };
   readonly unknownOutcomes: number;
   readonly needs: readonly Need[];
-  /** Decisions of each hour by outcome, the last 24 hours. */
-  readonly hours: readonly {
-    readonly hour: number;
-    readonly outcome: string;
-    readonly count: number;
-  }[];
 }
 
 interface Counted {
   readonly count: number;
   readonly oldest: number | null;
 }
-
-const HOUR_MS = 3_600_000;
 
 async function heldOf(db: Db) {
   const { rows } = await sql<Counted>`select count(*) count,
@@ -75,14 +67,6 @@ async function attentionByKind(db: Db): Promise<Need[]> {
   }));
 }
 
-async function hoursOf(db: Db, now: number) {
-  const since = Math.floor(now / HOUR_MS) * HOUR_MS - 23 * HOUR_MS;
-  const { rows } = await sql<{ hour: number; outcome: string; count: number }>`
-    select at - at % ${sql.lit(HOUR_MS)} hour, outcome, count(*) count from decision
-    where at >= ${since} group by 1, 2 order by 1`.execute(db);
-  return rows.map(({ hour, outcome, count }) => ({ hour, outcome, count: Number(count) }));
-}
-
 export async function readOverview(
   db: Db,
   now: number,
@@ -95,6 +79,5 @@ export async function readOverview(
     underWay: await underWayOf(db),
     unknownOutcomes: status.outbox.in_doubt ?? 0,
     needs: [...(await heldByRule(db)), ...(await attentionByKind(db))],
-    hours: await hoursOf(db, now),
   };
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LIVE_PATH, signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
 import { overviewPage } from '../pages/overview.ts';
+import { createCharts } from '../read/charts.ts';
 import { type OverviewData, readOverview } from '../read/overview.ts';
 import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import type { PageContext } from './page-context.ts';
@@ -24,6 +25,7 @@ function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData
 export function installOverview(app: FastifyInstance, context: PageContext): void {
   const { deps, rulesShown, zoneOf, show, live } = context;
   const { db, clock, settings } = deps;
+  const charts = createCharts(db, clock, settings.freshnessMs);
   const overview = async (request: FastifyRequest) => {
     const data = await readOverview(db, clock.now(), settings.freshnessMs);
     return signedIn(request).seesAddresses ? data : maskPrivate(data);
@@ -31,15 +33,22 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
   app.get('/', async (request, reply) => {
     const now = clock.now();
     const data = await overview(request);
-    const view = { data, now, rules: await rulesShown(), timeZone: await zoneOf() };
+    const view = {
+      data,
+      charts: await charts(),
+      now,
+      rules: await rulesShown(),
+      timeZone: await zoneOf(),
+    };
     const page = { title: 'Overview', tab: '/', cli: 'selvedge status' } as const;
     return show(request, reply, page, overviewPage(view));
   });
   app.get('/index.json', async (request) => {
-    const { hours, ...rest } = await overview(request);
+    const { decisions, hours, ...rest } = await charts();
     return isoTimes({
-      ...rest,
-      hours: hours.map(({ hour, ...of }) => ({ hour: isoTime(hour), ...of })),
+      ...(await overview(request)),
+      charts: { ...rest, hours: hours.map(isoTime) },
+      hours: decisions.map(({ hour, ...of }) => ({ hour: isoTime(hour), ...of })),
     });
   });
   app.get('/index.csv', async (request, reply) =>

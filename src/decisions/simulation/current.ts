@@ -9,7 +9,7 @@ import { hasManualDecision } from '../review/manual-decision.ts';
 
 /** Reads the facts of a delivery at `now`, for commands that only show. */
 export async function currentSubject(
-  store: Store,
+  store: Pick<Store, 'db' | 'snapshot'>,
   delivery: string,
   { settings }: RuleSet,
   now: number,

@@ -152,8 +152,10 @@ export function chartFigure(given: ChartData, { table }: { readonly table: boole
   const data = withOthers(given);
   const layout = layoutOf(data);
   const counted = data.kind !== 'line' && data.series.length > 1;
-  return html`<figure><svg class="chart" viewBox="0 0 ${layout.width} ${layout.height}" role="img"
-aria-label="${chartSummary(given)}">${drawing(data, layout)}</svg>
+  return html`<figure><div class="plot" tabindex="0" role="group" aria-label="${visible(
+    data.title,
+  )}"><svg class="chart" viewBox="0 0 ${layout.width} ${layout.height}" role="img"
+aria-label="${chartSummary(given)}">${drawing(data, layout)}</svg></div>
 <figcaption>${data.series.map(
     (one, index) => html`<span class="key"><i class="${toneOf(one, index)}" aria-hidden="true">■</i>
 ${visible(counted ? sumOf(one, data.format) : one.name)}</span> `,

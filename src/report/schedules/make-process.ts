@@ -50,12 +50,19 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-/** Throws RefusedError with the report's words, or the signal's reason. */
-export async function makeInProcess(job: Job, signal: AbortSignal): Promise<Made> {
+/**
+ * Throws RefusedError with the report's words, or the signal's reason. `program` is another file
+ * that does such a job.
+ */
+export async function makeInProcess(
+  job: Omit<Job, 'format'> & { readonly format: string },
+  signal: AbortSignal,
+  program = entry(),
+): Promise<Made> {
   signal.throwIfAborted();
   // No more of ours: secrets may stand in it.
   const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, entry()], {
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, program], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
     detached: true,

@@ -1,0 +1,328 @@
+/** Stock: styles to choose from, and one style by colour and size, through time, and in orders. */
+import { chartFigure } from '../../lib/chart/chart.ts';
+import type { ChartData, ChartSeries } from '../../lib/chart/data.ts';
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { localClockOf } from '../../lib/local-time.ts';
+import { sortSizes } from '../../lib/sizes.ts';
+import { heatLevel } from '../../report/heat.ts';
+import {
+  NO_SIZE,
+  type SeasonLeft,
+  type StockCell,
+  type StockHistory,
+  type StyleRow,
+  type StyleStock,
+  sizeOf,
+  type WantedLine,
+} from '../read/stock.ts';
+import { plural, time, whole } from './format.ts';
+import { tableOf } from './parts.ts';
+import { withQuery } from './review.ts';
+
+export function stylePath(style: string): string {
+  return `/stock/${encodeURIComponent(style)}`;
+}
+
+export interface StylesView {
+  readonly rows: readonly StyleRow[];
+  readonly next: string | null;
+  readonly query: URLSearchParams;
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
+}
+
+function listState({ variants, inStock, below }: StyleRow): HtmlValue {
+  if (variants === 0) return html`<span class="soft">not listed</span>`;
+  if (below > 0) return html`<b class="state s-overdue">${plural(below, 'size')} below 0</b>`;
+  return inStock === variants ? 'all sizes' : `${inStock} of ${plural(variants, 'size')}`;
+}
+
+export function stockPage({ rows, next, query, locale }: StylesView): Html {
+  const q = query.get('q') ?? '';
+  const table = tableOf<StyleRow>(
+    'Styles',
+    rows,
+    [
+      { title: 'Style', cell: ({ style }) => html`<a href="${stylePath(style)}">${style}</a>` },
+      { title: 'Name', cell: ({ styleName }) => styleName },
+      { title: 'Brand', cell: ({ brand }) => brand },
+      { title: 'Colours', isNumber: true, cell: ({ colors }) => whole(colors) },
+      { title: 'On hand', isNumber: true, cell: ({ pieces }) => whole(pieces) },
+      { title: 'In stock', cell: listState },
+    ],
+    q === ''
+      ? html`No style is known yet: the lists of stock and seasons were not read.
+<code>selvedge sync list</code> tells why.`
+      : html`No number, name or brand of a style has “${q}” in it, and no barcode is that.
+<a href="/stock">All styles</a>`,
+  );
+  return html`<h1>Stock</h1>
+<form class="filters" method="get" action="/stock" role="search" aria-label="Find a style">
+<div><label for="f-q">Style, name, brand or barcode</label>
+<input id="f-q" name="q" type="search" value="${q}" maxlength="200"></div>
+<div class="buttons"><button>Find</button> <a class="button" href="/stock">All</a>
+<a class="button" href="${withQuery('/stock.csv', query, { after: '', locale })}">CSV</a></div>
+</form>
+${table}
+${
+  next !== null &&
+  html`<p><a class="button" href="${withQuery('/stock', query, { after: next })}">Next page</a></p>`
+}`;
+}
+
+export interface StyleView {
+  readonly stock: StyleStock;
+  /** Undefined of a time of the past. */
+  readonly wanted: readonly WantedLine[] | undefined;
+  readonly seasons: readonly SeasonLeft[];
+  readonly days: StockHistory;
+  /** Lines of the chart. */
+  readonly by: 'size' | 'color';
+  readonly query: URLSearchParams;
+  readonly timeZone: string;
+  readonly locale: string;
+  /** Why the time that was asked for tells nothing. */
+  readonly problem: string | undefined;
+}
+
+interface Measure {
+  readonly name: string;
+  readonly of: (cell: StockCell) => number | null;
+  readonly isHeat?: boolean;
+}
+
+const NOW: readonly Measure[] = [
+  { name: 'On hand', of: ({ onHand }) => onHand },
+  { name: 'Packed', of: ({ packed }) => packed },
+  { name: 'Free', of: ({ free }) => free, isHeat: true },
+  { name: 'Open orders', of: ({ toPack }) => toPack },
+];
+const THEN: readonly Measure[] = [{ name: 'On hand', of: ({ onHand }) => onHand, isHeat: true }];
+
+/** Null where one of them is not known. */
+function sumOf(cells: readonly StockCell[], of: Measure['of']): number | null {
+  return cells.reduce<number | null>((sum, cell) => {
+    const value = of(cell);
+    return sum === null || value === null ? null : sum + value;
+  }, 0);
+}
+
+/** Share of what is wanted that is free, size by size: what is left of one fills no other. */
+function coverText(cells: readonly StockCell[]): string {
+  const wanted = cells.filter(({ toPack }) => (toPack ?? 0) > 0);
+  const asked = wanted.reduce((sum, { toPack }) => sum + (toPack ?? 0), 0);
+  if (asked === 0) return '';
+  const covered = wanted.reduce(
+    (sum, { free, toPack }) => sum + Math.min(toPack ?? 0, Math.max(0, free ?? 0)),
+    0,
+  );
+  return `${Math.floor((100 * covered) / asked)} %`;
+}
+
+function numberCell(value: number | null, level: number, isSum: boolean): Html {
+  const heat = level === 0 ? '' : `${level < 0 ? 'n' : 'h'}${Math.abs(level)}`;
+  const below = value !== null && value < 0 ? ' below' : '';
+  return html`<td class="number ${heat}${below}${isSum && ' sum'}">${whole(value)}</td>`;
+}
+
+function colorName({ color, colorCode, barcode }: StockCell): string {
+  const parts = [color, colorCode === color ? null : colorCode].filter((part) => part !== null);
+  return parts.join(' · ') || barcode;
+}
+
+/** Rows of a color, or of all of them together. */
+function measureRows(
+  name: string,
+  cells: readonly StockCell[],
+  { stock, measures, most }: GridContext,
+): Html {
+  const bySize = (size: string) => cells.filter((cell) => sizeOf(cell) === size);
+  const hasCover = stock.asOf === null;
+  const row = ({ name: title, of, isHeat }: Measure, index: number): Html =>
+    html`<tr>${
+      index === 0 &&
+      html`<th scope="rowgroup" rowspan="${measures.length + Number(hasCover)}">${name}</th>`
+    }<th scope="row">${title}</th>${stock.sizes.map((size) => {
+      const found = bySize(size);
+      if (found.length === 0) return html`<td></td>`;
+      const value = sumOf(found, of);
+      return numberCell(value, isHeat === true ? heatLevel(value, most) : 0, false);
+    })}${numberCell(sumOf(cells, of), 0, true)}</tr>`;
+  const cover = html`<tr><th scope="row">Cover</th>${stock.sizes.map(
+    (size) => html`<td class="number">${coverText(bySize(size))}</td>`,
+  )}<td class="number sum">${coverText(cells)}</td></tr>`;
+  return html`<tbody>${measures.map(row)}${hasCover && cover}</tbody>`;
+}
+
+interface GridContext {
+  readonly stock: StyleStock;
+  readonly measures: readonly Measure[];
+  /** The largest number that is shaded. */
+  readonly most: number;
+}
+
+function gridPart(stock: StyleStock): Html {
+  const { cells, sizes, asOf } = stock;
+  if (cells.length === 0) {
+    return asOf === null
+      ? html`<p class="empty">The stock list does not have it now: it is sold out, or only ordered
+ahead.</p>`
+      : html`<p class="empty">The stock list did not have it then.</p>`;
+  }
+  const measures = asOf === null ? NOW : THEN;
+  const shaded = measures.filter(({ isHeat }) => isHeat === true);
+  const values = shaded.flatMap(({ of }) => cells.map((cell) => Math.abs(of(cell) ?? 0)));
+  const context = { stock, measures, most: Math.max(0, ...values) };
+  const colors = [...Map.groupBy(cells, colorName)];
+  return html`<div class="table" tabindex="0" role="group" aria-label="Pieces by colour and size">
+<table class="grid stock"><thead><tr><th scope="col">Colour</th><th scope="col">Pieces</th>
+${sizes.map((size) => html`<th scope="col" class="number">${size}</th>`)}
+<th scope="col" class="number">Total</th></tr></thead>
+${colors.map(([name, of]) => measureRows(name, of, context))}
+${colors.length > 1 && measureRows('All colours', cells, context)}</table></div>
+${
+  asOf === null &&
+  html`<p class="soft">Free: on hand, less what is packed and not shipped. Open orders: what orders
+without a season still want and nothing is packed for. Cover: the share of it that is free.</p>`
+}`;
+}
+
+/** Pieces of each day, carried over days on which nothing changed. */
+function seriesOf({ stock, days: history, by }: StyleView): ChartSeries[] {
+  const { rows, days, told } = history;
+  const groups = Map.groupBy(rows, (row) => row[by] ?? NO_SIZE);
+  const found = [...groups.keys()];
+  const names = by === 'size' ? sortSizes(found, stock.sizes) : found.sort();
+  const [first] = rows;
+  return names.map((name) => {
+    const byDay = Map.groupBy(groups.get(name) ?? [], ({ day }) => day);
+    let pieces: number | null = null;
+    const values = days.map((day) => {
+      if (first === undefined || day < first.day) return null;
+      const of = byDay.get(day);
+      if (of) pieces = of.reduce((sum, one) => sum + (one.pieces ?? 0), 0);
+      else if (told.has(day)) pieces = 0;
+      return pieces;
+    });
+    return { name, values };
+  });
+}
+
+function historyPart(view: StyleView): Html {
+  const { stock, days, query, by } = view;
+  const data: ChartData = {
+    title: `Pieces at the end of each day, by ${by === 'size' ? 'size' : 'colour'}`,
+    kind: 'line',
+    xName: 'day',
+    xs: days.days,
+    isSequence: true,
+    series: seriesOf(view),
+    locale: 'en-GB',
+    format: whole,
+    empty: 'Nothing is known of its days before: the change feed has no change of the stock.',
+  };
+  const path = stylePath(stock.style);
+  const link = (wanted: StyleView['by'], text: string): Html =>
+    html`<a href="${withQuery(path, query, { by: wanted })}"${
+      by === wanted && html` aria-current="true"`
+    }>${text}</a>`;
+  return html`<section><h2>Through time</h2>
+<nav class="parts" aria-label="Lines of the chart">${link(
+    'size',
+    'by size',
+  )} ${link('color', 'by colour')}</nav>
+${chartFigure(data, { table: true })}
+<p class="soft">Days are those of UTC.</p></section>`;
+}
+
+function wantedPart(view: StyleView): Html | false {
+  const { wanted, stock, timeZone, locale } = view;
+  if (!wanted) return false;
+  const csv = withQuery(`${stylePath(stock.style)}/orders.csv`, new URLSearchParams(), { locale });
+  const orders = new Set(wanted.map(({ orderId }) => orderId)).size;
+  const pieces = wanted.reduce((sum, { toPack }) => sum + toPack, 0);
+  const table = tableOf<WantedLine>(
+    'Open orders',
+    wanted,
+    [
+      { title: 'Order', cell: ({ orderNo, orderId }) => orderNo ?? String(orderId) },
+      { title: 'Customer', cell: ({ company, accountNo }) => company ?? accountNo },
+      { title: 'Country', cell: ({ country }) => country },
+      { title: 'Ordered', cell: ({ orderedAt }) => time(orderedAt, timeZone) },
+      {
+        title: 'Season',
+        cell: ({ season, window }) => [season, window].filter((part) => part !== null).join(', '),
+      },
+      { title: 'Colour', cell: ({ color }) => color },
+      { title: 'Size', cell: ({ size }) => size },
+      { title: 'Ordered pieces', isNumber: true, cell: ({ pieces: count }) => whole(count) },
+      { title: 'To pack', isNumber: true, cell: ({ toPack }) => whole(toPack) },
+    ],
+    'No open order still wants any of it.',
+  );
+  return html`<section><h2>In open orders</h2>${
+    wanted.length > 0 &&
+    html`<p>${plural(orders, 'order')} still ${orders === 1 ? 'wants' : 'want'} ${plural(
+      pieces,
+      'piece',
+    )}${wanted.length === WANTED_SHOWN && `, the newest ${WANTED_SHOWN} lines alone`} ·
+<a href="${csv}">CSV of all</a></p>`
+  }${table}</section>`;
+}
+
+/** Lines of open orders on a page; the table has all. */
+export const WANTED_SHOWN = 200;
+
+function seasonsPart(seasons: readonly SeasonLeft[]): Html | false {
+  if (seasons.length === 0) return false;
+  const table = tableOf<SeasonLeft>(
+    'Ordered ahead',
+    seasons,
+    [
+      { title: 'Season', cell: ({ season }) => season },
+      { title: 'Window', cell: ({ window }) => window },
+      { title: 'Pieces', isNumber: true, cell: ({ pieces }) => whole(pieces) },
+      { title: 'Still wanted', isNumber: true, cell: ({ toPack }) => whole(toPack) },
+      {
+        title: 'Left',
+        isNumber: true,
+        cell: ({ left }) =>
+          left !== null && left < 0 ? html`<b class="below">${whole(left)}</b>` : whole(left),
+      },
+    ],
+    '',
+  );
+  return html`<section><h2>Ordered ahead</h2>${table}
+<p class="soft">What a season's list has, and what pre-orders up to the window still want.</p>
+</section>`;
+}
+
+function asOfForm({ stock, query, timeZone, problem }: StyleView): Html {
+  const { style, asOf } = stock;
+  const given = query.get('asOf') ?? '';
+  const local = asOf === null ? undefined : localClockOf(timeZone)(asOf);
+  const shown = local ? `${local.date}T${local.time}` : given;
+  return html`<form class="filters" method="get" action="${stylePath(style)}">
+<div><label for="f-as-of">As it was (${timeZone})</label>
+<input id="f-as-of" name="asOf" type="datetime-local" value="${shown}" required></div>
+${query.has('by') && html`<input type="hidden" name="by" value="${query.get('by')}">`}
+<div class="buttons"><button>Show</button> <a class="button" href="${stylePath(style)}">Now</a>
+<a class="button" href="${withQuery(`${stylePath(style)}.csv`, query, { locale: '' })}">CSV</a>
+</div></form>${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}`;
+}
+
+export function stylePage(view: StyleView): Html {
+  const { stock, timeZone } = view;
+  const { style, styleName, brand, asOf, cells } = stock;
+  const pieces = sumOf(cells, ({ onHand }) => onHand);
+  const when = asOf === null ? 'now' : html`as of ${time(asOf, timeZone)}`;
+  return html`<h1>${style}${styleName !== null && ` ${styleName}`}</h1>
+<p>${brand !== null && html`${brand} · `}${whole(pieces)} pieces on hand, ${when}.
+${asOf !== null && 'What was packed and ordered then is not kept.'} ·
+<a href="/stock">All styles</a></p>
+${asOfForm(view)}
+${view.problem === undefined && gridPart(stock)}
+${historyPart(view)}
+${wantedPart(view)}
+${seasonsPart(view.seasons)}`;
+}

@@ -1,0 +1,196 @@
+/** Hours of runs, decisions, pushes and events, for the charts of the first screen. */
+import { sql } from 'kysely';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Db } from '../../store/store.ts';
+import { OUTBOX_STATES } from '../../store/tables.ts';
+
+const HOUR_MS = 3_600_000;
+const HOURS = 24;
+const DECISION_HOURS = 7 * HOURS;
+
+interface HourlyDecisions {
+  readonly hour: number;
+  readonly outcome: string;
+  readonly count: number;
+}
+
+interface StreamAges {
+  readonly stream: string;
+  /** Oldest age in each hour, in percent of what it may be; null: nothing was read yet. */
+  readonly percents: readonly (number | null)[];
+}
+
+export interface OverviewCharts {
+  /** Begin of each of the last 24 hours, epoch milliseconds. */
+  readonly hours: readonly number[];
+  readonly ages: readonly StreamAges[];
+  /** Of the last 7 days. */
+  readonly decisions: readonly HourlyDecisions[];
+  /** Most pushes under way in each hour, and the age of the oldest at its end, ms. */
+  readonly queue: { readonly depths: readonly number[]; readonly oldestMs: readonly number[] };
+  /** From the relay's time stamp to here, ms; null: no event came. */
+  readonly lag: {
+    readonly medianMs: readonly (number | null)[];
+    readonly longestMs: readonly (number | null)[];
+  };
+}
+
+interface RunTimes {
+  readonly started_at: number;
+  readonly ended_at: number;
+}
+
+/** Complete runs of a stream since then, and the one before. */
+async function runsOf(db: Db, stream: string, since: number): Promise<RunTimes[]> {
+  const { rows } = await sql<RunTimes>`select started_at, ended_at from sync_run
+    where stream = ${stream} and outcome = 'complete' and run_id >= coalesce((
+      select run_id from sync_run
+      where stream = ${stream} and outcome = 'complete' and ended_at < ${since}
+      order by run_id desc limit 1), 0)
+    order by run_id`.execute(db);
+  return rows;
+}
+
+/**
+ * The age of a stream's data is the time since its last complete run began: it is highest when the
+ * next one ends, and at the end of an hour in which none did.
+ */
+function oldestIn(runs: readonly RunTimes[], from: number, to: number): number | null {
+  let oldest: number | null = null;
+  let dataAt: number | undefined;
+  for (const { started_at: startedAt, ended_at: endedAt } of runs) {
+    if (endedAt > to) break;
+    if (endedAt >= from && dataAt !== undefined) oldest = Math.max(oldest ?? 0, endedAt - dataAt);
+    dataAt = startedAt;
+  }
+  return dataAt === undefined ? oldest : Math.max(oldest ?? 0, to - dataAt);
+}
+
+async function agesOf(
+  db: Db,
+  freshnessMs: Readonly<Record<string, number>>,
+  hours: readonly number[],
+  now: number,
+): Promise<StreamAges[]> {
+  const ages: StreamAges[] = [];
+  for (const [stream, freshness] of Object.entries(freshnessMs)) {
+    const runs = await runsOf(db, stream, hours[0] ?? now);
+    if (runs.length === 0) continue;
+    const percents = hours.map((hour) => {
+      const age = oldestIn(runs, hour, Math.min(now, hour + HOUR_MS));
+      return age === null ? null : Math.round((100 * age) / freshness);
+    });
+    ages.push({ stream, percents });
+  }
+  const worst = ({ percents }: StreamAges) => Math.max(...percents.map((one) => one ?? 0));
+  return ages.sort((a, b) => worst(b) - worst(a));
+}
+
+async function decisionsOf(db: Db, since: number): Promise<HourlyDecisions[]> {
+  const { rows } = await sql<HourlyDecisions>`
+    select at - at % ${sql.lit(HOUR_MS)} hour, outcome, count(*) count from decision
+    where at >= ${since} group by 1, 2 order by 1`.execute(db);
+  return rows.map(({ hour, outcome, count }) => ({ hour, outcome, count: Number(count) }));
+}
+
+interface PushTimes {
+  readonly created_at: number;
+  readonly ended_at: number | null;
+}
+
+async function pushesSince(db: Db, since: number): Promise<PushTimes[]> {
+  // Every kind and state by name: that is how the index begins.
+  const { rows } = await sql<PushTimes>`
+    select created_at, ended_at from outbox where ended_at is null
+    union all select created_at, ended_at from outbox
+    where kind in (${sql.join(OUTBOX_KINDS)}) and state in (${sql.join(OUTBOX_STATES)})
+      and ended_at >= ${since}`.execute(db);
+  return rows;
+}
+
+/** Most that were under way at once between the two times. */
+function deepestIn(pushes: readonly PushTimes[], from: number, to: number): number {
+  const steps: { readonly at: number; readonly by: number }[] = [];
+  let depth = 0;
+  for (const { created_at: at, ended_at: end } of pushes) {
+    if (at >= to || (end !== null && end < from)) continue;
+    if (at < from) depth += 1;
+    else steps.push({ at, by: 1 });
+    if (end !== null && end < to) steps.push({ at: end, by: -1 });
+  }
+  steps.sort((a, b) => a.at - b.at || b.by - a.by);
+  let deepest = depth;
+  for (const { by } of steps) {
+    depth += by;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest;
+}
+
+function oldestAt(pushes: readonly PushTimes[], at: number): number {
+  return pushes.reduce((oldest, { created_at: from, ended_at: end }) => {
+    const isOpen = from <= at && (end === null || end > at);
+    return isOpen ? Math.max(oldest, at - from) : oldest;
+  }, 0);
+}
+
+async function queueOf(db: Db, hours: readonly number[], now: number) {
+  const pushes = await pushesSince(db, hours[0] ?? now);
+  return {
+    depths: hours.map((hour) => deepestIn(pushes, hour, hour + HOUR_MS)),
+    oldestMs: hours.map((hour) => oldestAt(pushes, Math.min(now, hour + HOUR_MS))),
+  };
+}
+
+async function lagOf(db: Db, hours: readonly number[]) {
+  const { rows } = await sql<{ hour: number; lag: number }>`
+    select received_at - received_at % ${sql.lit(HOUR_MS)} hour,
+      max(0, received_at - sent_at) lag
+    from webhook_event where received_at >= ${hours[0] ?? 0} order by 1, 2`.execute(db);
+  const byHour = Map.groupBy(rows, ({ hour }) => hour);
+  const at = (share: number) => (hour: number) => {
+    const of = byHour.get(hour) ?? [];
+    return of[Math.min(of.length - 1, Math.floor(of.length * share))]?.lag ?? null;
+  };
+  return { medianMs: hours.map(at(0.5)), longestMs: hours.map(at(1)) };
+}
+
+async function readCharts(
+  db: Db,
+  now: number,
+  freshnessMs: Readonly<Record<string, number>>,
+): Promise<OverviewCharts> {
+  const last = now - (now % HOUR_MS);
+  const hours = Array.from({ length: HOURS }, (_, index) => last - (HOURS - 1 - index) * HOUR_MS);
+  return {
+    hours,
+    ages: await agesOf(db, freshnessMs, hours, now),
+    decisions: await decisionsOf(db, last - (DECISION_HOURS - 1) * HOUR_MS),
+    queue: await queueOf(db, hours, now),
+    lag: await lagOf(db, hours),
+  };
+}
+
+/** Hours change slowly, and a day of a busy account is ten thousand rows. */
+const FRESH_MS = 60_000;
+
+/** Reads them at most once a minute, however many ask. */
+export function createCharts(
+  db: Db,
+  clock: Clock,
+  freshnessMs: Readonly<Record<string, number>>,
+): () => Promise<OverviewCharts> {
+  let known: { readonly at: number; readonly charts: Promise<OverviewCharts> } | undefined;
+  return () => {
+    const at = clock.monotonic();
+    if (!known || at - known.at >= FRESH_MS) {
+      const charts = readCharts(db, clock.now(), freshnessMs);
+      charts.catch(() => {
+        known = undefined;
+      });
+      known = { at, charts };
+    }
+    return known.charts;
+  };
+}

@@ -1,0 +1,177 @@
+/** A delivery from inside: its rows as they are mirrored, what changed in them, and its facts. */
+import { sql } from 'kysely';
+import {
+  type DecisionRecord,
+  decisionsOf,
+  deliveryIdOf,
+} from '../../decisions/review/deliveries.ts';
+import { currentSubject } from '../../decisions/simulation/current.ts';
+import { type ExplainedNow, explainNow } from '../../decisions/simulation/explain-now.ts';
+import { type Replay, replayDecision } from '../../decisions/simulation/replay.ts';
+import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
+import { factRows } from '../../rules/facts/show.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Db } from '../../store/store.ts';
+import type { ConsoleDeps } from '../context.ts';
+
+export interface DeliveryIds {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly orderId: number;
+}
+
+/** By id or number; throws when there is none. */
+export async function deliveryIds(db: Db, named: string): Promise<DeliveryIds> {
+  const orderDeliveryId = await deliveryIdOf(db, named);
+  return db
+    .selectFrom('delivery')
+    .select(['order_delivery_id as orderDeliveryId', 'delivery_no as deliveryNo'])
+    .select('order_id as orderId')
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirstOrThrow();
+}
+
+type RawRow = Readonly<Record<string, unknown>>;
+
+/** Rows of the mirror; columns that hold JSON are parsed. */
+export interface RawDelivery {
+  readonly delivery: RawRow;
+  readonly delivery_lines: readonly RawRow[];
+  /** Null: it is not mirrored. */
+  readonly order: RawRow | null;
+  readonly order_lines: readonly RawRow[];
+}
+
+/** Columns of the mirror that hold JSON. */
+const JSON_COLUMNS = ['extra', 'shipping_address', 'tracking_numbers', 'tracking_links', 'unread'];
+
+function rawRow(row: object): RawRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      const isJson = JSON_COLUMNS.includes(name) && typeof value === 'string';
+      return [name, isJson ? (tryParseJson(value) ?? value) : value];
+    }),
+  );
+}
+
+export async function readRaw(
+  db: Db,
+  { orderDeliveryId, orderId }: DeliveryIds,
+): Promise<RawDelivery> {
+  const delivery = await db
+    .selectFrom('delivery')
+    .selectAll()
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirstOrThrow();
+  const deliveryLines = await db
+    .selectFrom('delivery_line')
+    .selectAll()
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('line_no')
+    .execute();
+  const order = await db
+    .selectFrom('sales_order')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  const orderLines = await db
+    .selectFrom('sales_order_line')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .orderBy('line_no')
+    .execute();
+  return {
+    delivery: rawRow(delivery),
+    delivery_lines: deliveryLines.map(rawRow),
+    order: order ? rawRow(order) : null,
+    order_lines: orderLines.map(rawRow),
+  };
+}
+
+export interface DeliveryChange {
+  readonly seq: number;
+  readonly at: number;
+  readonly entity: string;
+  readonly op: string;
+  /** By column: before and after. */
+  readonly diff: unknown;
+  readonly cause: string;
+}
+
+/** Changes of the delivery and its order in the feed, the latest first. */
+export async function readChanges(
+  db: Db,
+  { orderDeliveryId, orderId }: DeliveryIds,
+  { before, limit }: { readonly before?: number | undefined; readonly limit: number },
+): Promise<{ readonly rows: readonly DeliveryChange[]; readonly next: string | null }> {
+  const end = before ?? Number.MAX_SAFE_INTEGER;
+  const { rows } = await sql<Omit<DeliveryChange, 'diff'> & { readonly diff: string }>`
+    select seq, at, entity, op, diff, cause from change
+    where entity = 'delivery' and key = ${String(orderDeliveryId)} and seq < ${end}
+    union all
+    select seq, at, entity, op, diff, cause from change
+    where entity = 'sales_order' and key = ${String(orderId)} and seq < ${end}
+    order by seq desc limit ${limit + 1}`.execute(db);
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  return {
+    rows: shown.map((row) => ({ ...row, diff: tryParseJson(row.diff) ?? row.diff })),
+    next: last ? String(last.seq) : null,
+  };
+}
+
+/** The rules in force, as the daemon decides by them. */
+async function rulesInForce(db: Db, hash: string | undefined): Promise<RuleSet> {
+  if (hash !== undefined) return storedRuleSet(db, hash);
+  throw new RefusedError('rules.none', 'no rules are in force yet', {
+    hint: 'selvedge rules check tells whether those of the folder can be',
+  });
+}
+
+export interface FactView {
+  /** The path for a condition. */
+  readonly text: string;
+  /** As it is now; null: not known. */
+  readonly value: string | null;
+  readonly about: string;
+}
+
+/** Every fact that a condition may ask for, as it is now. */
+export async function readFacts(
+  deps: Pick<ConsoleDeps, 'db' | 'snapshot'>,
+  named: string,
+  { hash, now }: { readonly hash: string | undefined; readonly now: number },
+): Promise<FactView[]> {
+  const ruleSet = await rulesInForce(deps.db, hash);
+  const { facts } = await currentSubject(deps, named, ruleSet, now);
+  return factRows(facts).map(({ path, value, about }) => ({
+    ...{ text: path, value: value ?? null, about },
+  }));
+}
+
+export interface NowView extends Omit<ExplainedNow, 'facts' | 'delivery'> {
+  readonly status: string | null;
+  /** The latest decision once more: its facts, under the rules of then; null: none. */
+  readonly replay: Pick<Replay, 'decisionId' | 'at' | 'outcome' | 'differences'> | null;
+}
+
+async function replayOf(db: Db, [latest]: readonly DecisionRecord[]): Promise<NowView['replay']> {
+  if (!latest) return null;
+  const { decisionId, at, outcome, differences } = await replayDecision(db, latest.decisionId);
+  return { decisionId, at, outcome, differences };
+}
+
+export async function readNow(
+  deps: Pick<ConsoleDeps, 'db' | 'snapshot' | 'settings'>,
+  named: string,
+  { hash, now }: { readonly hash: string | undefined; readonly now: number },
+): Promise<NowView> {
+  const ruleSet = await rulesInForce(deps.db, hash);
+  const most = deps.settings.rulesMode === 'shadow' ? 'shadow' : 'live';
+  const found = await explainNow(deps, named, { ruleSet, most }, now);
+  const { facts: _facts, delivery, ...rest } = found;
+  const replay = await replayOf(deps.db, await decisionsOf(deps.db, delivery.id));
+  return { ...rest, status: delivery.status ?? null, replay };
+}

@@ -1,0 +1,75 @@
+/**
+ * Makes reports for the console in processes of their own, with the limits of a scheduled one: the
+ * console's thread neither reads their rows nor writes workbooks, and goes on meanwhile.
+ */
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { Format } from '../../report/formats.ts';
+import type { Order } from '../../report/make.ts';
+import { COLUMN_KINDS } from '../../report/report-head.ts';
+import { type Made, makeInProcess } from '../../report/schedules/make-process.ts';
+
+/** `page` is what a page of the console shows: the table, and the rows of its chart. */
+export type ConsoleFormat = Extract<Format, 'csv' | 'json' | 'xlsx' | 'html'> | 'page';
+
+export interface ConsoleJob {
+  readonly order: Order;
+  readonly format: ConsoleFormat;
+  readonly target: null;
+  /** Names and addresses are masked before anything is made of the rows. */
+  readonly isMasked: boolean;
+}
+
+const cell = z.union([z.string(), z.number(), z.null()]);
+const rows = z.array(z.array(cell));
+
+/** Content of the format `page`. */
+export const pageContent = z.object({
+  table: z.object({
+    columns: z.array(
+      z.object({ name: z.string(), kind: z.enum(COLUMN_KINDS), isPivoted: z.boolean() }),
+    ),
+    rows,
+    totals: rows,
+    notes: z.array(z.string()),
+  }),
+  given: z.object({ columns: z.array(z.string()), rows }),
+  at: z.number(),
+});
+
+/** Each takes a core and up to a gigabyte. */
+const RUNS_MAX = 2;
+
+/** `.ts` in a checkout, `.js` in the package. */
+function program(): string {
+  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`./report-main.${suffix}`, import.meta.url));
+}
+
+export interface ReportRuns {
+  /** Throws RetryLaterError while others run, and what the report says of itself. */
+  make(job: ConsoleJob, signal: AbortSignal): Promise<Made>;
+  /** Ends what runs. */
+  end(): void;
+}
+
+export function createReportRuns(): ReportRuns {
+  const ended = new AbortController();
+  let running = 0;
+  return {
+    async make(job, signal) {
+      if (running >= RUNS_MAX) {
+        const message = `${RUNS_MAX} reports are being made already`;
+        throw new RetryLaterError('report.busy', message, { hint: 'try again in a moment' });
+      }
+      running += 1;
+      try {
+        return await makeInProcess(job, AbortSignal.any([signal, ended.signal]), program());
+      } finally {
+        running -= 1;
+      }
+    },
+    end: () => ended.abort(),
+  };
+}

@@ -1,0 +1,199 @@
+/** Reports, made in a process of their own, with their twins and files. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { SelvedgeError } from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
+import type { Report } from '../../report/report-file.ts';
+import type { Made } from '../../report/schedules/make-process.ts';
+import type { Refusal } from '../acts.ts';
+import { RefusedHere, signedIn } from '../context.ts';
+import { type MadeReport, PARAMETER, reportPage, reportsPage } from '../pages/reports.ts';
+import {
+  missingOf,
+  namedReport,
+  readReportList,
+  readSchedules,
+  valuesOf,
+} from '../read/reports.ts';
+import {
+  type ConsoleFormat,
+  createReportRuns,
+  pageContent,
+  type ReportRuns,
+} from '../reports/runs.ts';
+import { csvQuery, isoTimes, localeOf, sendCsv } from '../show.ts';
+import { type PageContext, parametersOf } from './page-context.ts';
+
+/** Rows of a page; files have more. */
+const PAGE_ROWS = 1_000;
+const FILE_ROWS = 10_000;
+const TIME_MS_MAX = 30_000;
+
+const reportParams = z.object({ id: z.string().min(1).max(100) });
+
+interface Asked {
+  readonly report: Report;
+  /** Values as they were given, by parameter. */
+  readonly given: Readonly<Record<string, string>>;
+}
+
+type Runs = PageContext & { readonly runs: ReportRuns };
+
+/** Members of the address that begin so are the report's own: no name of ours is in their way. */
+function givenIn(query: URLSearchParams): Record<string, string> {
+  return Object.fromEntries(
+    [...query].flatMap(([name, value]) =>
+      name.startsWith(PARAMETER) ? [[name.slice(PARAMETER.length), value]] : [],
+    ),
+  );
+}
+
+/** Makes it for the session that asks, as far as it may see it, until its browser goes away. */
+async function make(
+  { deps, zoneOf, runs }: Runs,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { report, given }: Asked,
+  format: ConsoleFormat,
+): Promise<Made & { readonly manner: MadeReport['manner'] }> {
+  const { settings, clock } = deps;
+  const { locale: wanted } = csvQuery.parse(request.query);
+  // A page is in the words of all others; a file goes to a spreadsheet of the reader's place.
+  const locale = format === 'page' ? (settings.reports.locale ?? undefined) : wanted;
+  const manner = { locale, timeZone: await zoneOf() };
+  const order = {
+    ...{ report, manner, values: valuesOf(report, given, clock), timeMaxMs: TIME_MS_MAX },
+    rowsMax: format === 'page' ? PAGE_ROWS : FILE_ROWS,
+    store: settings.reports.store,
+  };
+  const gone = new AbortController();
+  reply.raw.on('close', () => gone.abort());
+  const isMasked = !signedIn(request).seesAddresses;
+  const made = await runs.make({ order, format, target: null, isMasked }, gone.signal);
+  return { ...made, manner };
+}
+
+const FILE_TYPES = {
+  csv: 'text/csv; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+} as const;
+
+async function sendFile(
+  context: Runs,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: Asked,
+  format: keyof typeof FILE_TYPES,
+): Promise<FastifyReply> {
+  const { content } = await make(context, request, reply, asked, format);
+  return reply
+    .type(FILE_TYPES[format])
+    .header('content-disposition', `attachment; filename="${asked.report.name}.${format}"`)
+    .send(content);
+}
+
+/** The rows are JSON already: nothing of them is read here. */
+async function sendRows(
+  context: Runs,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: Asked,
+): Promise<FastifyReply> {
+  const { content, about, notes } = await make(context, request, reply, asked, 'json');
+  const { name, title } = asked.report;
+  const head = JSON.stringify({ name, title, about, notes });
+  return reply
+    .type('application/json; charset=utf-8')
+    .send(`${head.slice(0, -1)},"rows":${content.toString().trimEnd()}}`);
+}
+
+interface Shown {
+  readonly made?: MadeReport;
+  readonly problem?: string;
+}
+
+function inWords({ message, hint }: Pick<Refusal, 'message' | 'hint'>): string {
+  return [message, hint].filter((part) => part).join(' · ');
+}
+
+function problemOf(thrown: unknown): string {
+  if (thrown instanceof RefusedHere) return inWords(thrown.refusal);
+  if (thrown instanceof SelvedgeError) return inWords(thrown);
+  throw thrown;
+}
+
+/** What a page shows: nothing while it waits for what only a person can say. */
+async function shownOf(
+  context: Runs,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: Asked,
+): Promise<Shown> {
+  const isNew = Object.keys(asked.given).length === 0;
+  if (isNew && missingOf(asked.report, asked.given).length > 0) return {};
+  try {
+    const { content, about, manner } = await make(context, request, reply, asked, 'page');
+    const { table, given } = pageContent.parse(tryParseJson(content.toString()));
+    return { made: { table, given, manner, about } };
+  } catch (thrown) {
+    return { problem: problemOf(thrown) };
+  }
+}
+
+/** A word of a person as an argument for a shell. */
+function argument(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+async function showReport(context: Runs, request: FastifyRequest, reply: FastifyReply) {
+  const { deps, zoneOf, show } = context;
+  const { id: param } = reportParams.parse(request.params);
+  const [, name = param, twin] = /^(.*)\.(json|csv|xlsx|html)$/.exec(param) ?? [];
+  const query = parametersOf(request);
+  const asked = { report: namedReport(deps.settings.reports, name), given: givenIn(query) };
+  if (twin === 'json') return sendRows(context, request, reply, asked);
+  if (twin === 'csv' || twin === 'xlsx' || twin === 'html') {
+    return sendFile(context, request, reply, asked, twin);
+  }
+  const shown = await shownOf(context, request, reply, asked);
+  const timeZone = await zoneOf();
+  const all = await readSchedules(deps.db, deps.settings.reports, timeZone, deps.clock.now());
+  const schedules = all.filter(({ report }) => report === name);
+  const { made, problem } = shown;
+  const view = { ...asked, made, problem, schedules, query, timeZone, locale: localeOf(request) };
+  const options = Object.entries(asked.given).map(([key, value]) => argument(`${key}=${value}`));
+  const cli = ['selvedge report run', name, ...options.map((one) => `--param ${one}`)].join(' ');
+  const head = { title: asked.report.title, tab: '/reports', cli } as const;
+  return show(request, reply.code(problem === undefined ? 200 : 409), head, reportPage(view));
+}
+
+export function installReports(app: FastifyInstance, page: PageContext): void {
+  const { deps, zoneOf } = page;
+  const { db, clock, settings } = deps;
+  const runs = createReportRuns();
+  app.addHook('preClose', async () => runs.end());
+  const context = { ...page, runs };
+  const list = async () => readReportList(db, settings.reports, await zoneOf(), clock.now());
+  app.get('/reports', async (request, reply) => {
+    const timeZone = await zoneOf();
+    const schedules = await readSchedules(db, settings.reports, timeZone, clock.now());
+    const view = { ...(await list()), schedules, timeZone, locale: localeOf(request) };
+    const head = { title: 'Reports', tab: '/reports', cli: 'selvedge report list' } as const;
+    return page.show(request, reply, head, reportsPage(view));
+  });
+  app.get('/reports.json', async () => {
+    const { reports, wrong } = await list();
+    const rows = reports.map(({ schedules, ...of }) => ({ ...of, schedules: isoTimes(schedules) }));
+    return { reports: rows, wrong };
+  });
+  app.get('/reports.csv', async (request, reply) =>
+    sendCsv(request, reply, 'reports', {
+      columns: ['name', 'title', 'about', 'parameters'],
+      rows: (await list()).reports.map((one) => [
+        ...[one.name, one.title, one.about, Object.keys(one.params).join(' ')],
+      ]),
+    }),
+  );
+  app.get('/reports/:id', (request, reply) => showReport(context, request, reply));
+}

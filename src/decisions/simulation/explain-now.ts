@@ -1,0 +1,82 @@
+/** What the rules say of a delivery now, and what keeps them from it: asked for looking alone. */
+import {
+  type Counterfactual,
+  counterfactualsOf,
+  type Judged,
+} from '../../rules/analysis/counterfactuals.ts';
+import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Store } from '../../store/store.ts';
+import { pauseOfAccepts } from '../accept/pace.ts';
+import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { armedRuleIds } from '../reject/arming.ts';
+import { type DecisionRecord, decisionsOf } from '../review/deliveries.ts';
+import { currentSubject, whyLeftToPeople } from './current.ts';
+
+type Delivery = Facts['delivery'];
+
+/** The outcome that leads to a state. */
+const OUTCOMES: Readonly<Record<string, string>> = { accepted: 'accept', rejected: 'reject' };
+
+/** States of a push that may have set the state of its delivery. */
+const MAY_HAVE_SET = ['sending', 'sent', 'in_doubt', 'confirmed'];
+
+/** The decision that set the status: one that was sent, or made at the service. */
+function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
+  return decisions.find(
+    ({ outcome, push, actor }) =>
+      outcome === OUTCOMES[status ?? ''] &&
+      (actor === 'external' || MAY_HAVE_SET.includes(push?.state ?? '')),
+  );
+}
+
+/** Rules that still see a delivery which is no longer pending. */
+function askedNow({ status }: Delivery, by: DecisionRecord | undefined): string {
+  if (status !== 'accepted') return 'no rule is asked about it now';
+  if (by?.actor !== 'daemon') return 'no rule takes it back';
+  return 'only hold rules with "applies_to: [pending, accepted]" are asked about it now';
+}
+
+export interface ExplainedNow {
+  readonly evaluation: Evaluation;
+  readonly facts: Facts;
+  readonly delivery: Delivery;
+  /** The decision that set its status; undefined: none that is known. */
+  readonly by: DecisionRecord | undefined;
+  /** Why the rules would not act on it though it is pending. */
+  readonly inWay: string | undefined;
+  /** Which rules are asked at all of one that is not pending; undefined: it is pending. */
+  readonly asked: string | undefined;
+  readonly counterfactuals: readonly Counterfactual[];
+}
+
+/** Decides nothing and writes nothing. `most` is the most that a rule may do. */
+export async function explainNow(
+  store: Pick<Store, 'db' | 'snapshot'>,
+  named: string,
+  { ruleSet, most }: { readonly ruleSet: RuleSet; readonly most: 'shadow' | 'live' },
+  now: number,
+): Promise<ExplainedNow> {
+  const subject = await currentSubject(store, named, ruleSet, now);
+  const { facts } = subject;
+  const { delivery } = facts;
+  const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
+    armed: await armedRuleIds(tx, ruleSet, now),
+    lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
+    left: await whyLeftToPeople(tx, subject),
+    pause: await pauseOfAccepts(tx, ruleSet.settings, now),
+  }));
+  const options = { mode: most, armed, lapsed } as const;
+  const evaluation = evaluate(ruleSet, facts, options);
+  const isPending = delivery.status === 'pending';
+  const judged: Judged = { ruleSet, facts, options, which: most };
+  const by = endedBy(delivery, await decisionsOf(store.db, delivery.id));
+  const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
+  return {
+    ...{ evaluation, facts, delivery, by },
+    inWay: isPending ? inWay : undefined,
+    asked: isPending ? undefined : askedNow(delivery, by),
+    counterfactuals: isPending && left === undefined ? counterfactualsOf(judged, evaluation) : [],
+  };
+}

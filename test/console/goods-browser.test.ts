@@ -1,0 +1,85 @@
+/** Stock and reports in a real browser, as somebody uses them who answers a customer. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { readSheet } from 'read-excel-file/node';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { CUSTOMER, DAY_MS, SHIRT, seedGoods } from './goods.ts';
+import { heldIds, startConsole } from './support.ts';
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+});
+
+/** With SCREENSHOTS set to a folder, keeps pictures of the page for a person to look at. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true });
+  }
+  await page.emulateMedia({ colorScheme: 'light', media: 'print' });
+  await page.screenshot({ path: join(folder, `${name}-print.png`), fullPage: true });
+  await page.emulateMedia({ colorScheme: 'light', media: 'screen' });
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.screenshot({ path: join(folder, `${name}-narrow.png`), fullPage: true });
+  await page.setViewportSize({ width: 1_300, height: 900 });
+}
+
+it('somebody finds a style, its past and its orders, and takes home a workbook', async () => {
+  const house = await startConsole({ held: 1 });
+  await seedGoods(house.daemon.store, Date.now());
+  const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const complaints = watchPage(page, house.url);
+  await page.goto(await house.daemon.consoleLink('vera', 'viewer'));
+  await page.getByRole('button', { name: 'Sign in with this link' }).click();
+  await page.waitForURL(`${house.url}/`);
+  await picture(page, 'overview');
+
+  await page.getByRole('link', { name: 'Stock', exact: true }).click();
+  await picture(page, 'styles');
+  await page.getByLabel('Style, name, brand or barcode').fill('oxford');
+  await page.getByRole('button', { name: 'Find' }).click();
+  await page.getByRole('link', { name: SHIRT, exact: true }).click();
+  const grid = page.getByRole('group', { name: 'Pieces by colour and size' });
+  await grid.getByRole('cell', { name: '-3', exact: true }).first().waitFor();
+  expect(await grid.locator('thead th').allTextContents()).toEqual([
+    ...['Colour', 'Pieces', 'XS', 'S', 'M', 'XL', '3XL', 'Total'],
+  ]);
+  await page.getByRole('group', { name: 'Open orders' }).getByText(CUSTOMER).waitFor();
+  await picture(page, 'style');
+  await page.getByText('As a table').click();
+  const then = new Date(Date.now() - 2 * DAY_MS).toISOString().slice(0, 16);
+  await page.getByLabel(/^As it was/).fill(then);
+  await page.getByRole('button', { name: 'Show' }).click();
+  await grid.getByRole('cell', { name: '30', exact: true }).first().waitFor();
+  await picture(page, 'style-past');
+
+  await page.getByRole('link', { name: 'Reports', exact: true }).click();
+  await picture(page, 'reports');
+  await page.getByRole('link', { name: /^Stock of a style, a row per color/ }).click();
+  await page.getByLabel('style', { exact: true }).fill(SHIRT);
+  await page.getByRole('button', { name: 'Run' }).click();
+  await page.getByRole('cell', { name: 'Oxford shirt' }).first().waitFor();
+  await picture(page, 'report');
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'XLSX' }).click();
+  const rows = await readSheet(readFileSync(await (await download).path()));
+  expect(rows.flat()).toEqual(expect.arrayContaining(['Oxford shirt', 'XS', -3]));
+
+  const [id] = await heldIds(house.daemon);
+  await page.goto(`${house.url}/deliveries/${id}`);
+  await picture(page, 'delivery');
+  expect(complaints).toEqual([]);
+});
