@@ -19,6 +19,7 @@ import { writeDeliveries } from '../src/mirror/delivery.ts';
 import { writeOrders } from '../src/mirror/sales-order.ts';
 import { loadRules } from '../src/rules/load.ts';
 import { openReadOnlyStore, openStore } from '../src/store/store.ts';
+import { CONSOLE_SETTINGS } from '../test/console/made-up.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const BATCH = 500;
@@ -104,17 +105,16 @@ const lasts = { sessionMs: 9e6, sessionIdleMs: 9e6 };
 const entrance = createEntrance({ store, clock, random, people, ...lasts });
 const { key } = await entrance.byLink(entrance.mintLink('bench', 'viewer').key, null);
 const reader = await openReadOnlyStore(options);
-const settings = {
-  instance: 'bench',
-  version: '0',
-  publicUrl: null,
-  timeZone: 'UTC',
-  sessionIdleMs: 9e6,
-  proxy: null,
-  freshnessMs: {},
-};
 const ask = () => Promise.resolve({ value: {} });
-const app = createConsoleApp({ db: reader.db, clock, log, settings, ask, daemonSeenAt: clock.now });
+const app = createConsoleApp({
+  db: reader.db,
+  clock,
+  log,
+  settings: CONSOLE_SETTINGS,
+  ask,
+  daemonSeenAt: clock.now,
+  beats: () => [],
+});
 const headers = { host: '127.0.0.1', cookie: `selvedge=${key}` };
 
 function quantile(sorted: readonly number[], share: number): number {

@@ -1,5 +1,6 @@
 /** `selvedge run`: the daemon. */
 import { Command } from 'commander';
+import { describeConfig } from '../config/describe.ts';
 import { showProblem } from '../config/problems.ts';
 import { openDaemon } from '../daemon/daemon.ts';
 import { holdHangUps, preferMemory, runUntilSignal } from '../daemon/lifecycle.ts';
@@ -7,7 +8,7 @@ import { serviceManager } from '../daemon/systemd/manager.ts';
 import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
 import { type CliContext, examples } from './command.ts';
-import { configOf } from './configuration.ts';
+import { configFileOf, configOf } from './configuration.ts';
 import { commandLogger } from './logging.ts';
 
 interface RunOptions {
@@ -39,13 +40,19 @@ export function run(context: CliContext): Command {
       // Before anything that takes long: a reload asked for meanwhile must not end the start.
       const early = reloadsAtHangUp(context, options) ? holdHangUps() : undefined;
       const { config, warnings } = configOf(command, context, 'none');
+      const file = configFileOf(command, context);
+      const settings = describeConfig({ file, env: context.env });
       const readConfig = () => configOf(command, context, 'none').config;
       const log = commandLogger(context, config.log);
       for (const warning of warnings) log.warn(showProblem(warning));
       const { scrubber } = context;
       const manager = serviceManager(context.env, process.pid, log);
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber, manager };
-      const daemon = await openDaemon(config, { ...deps, readConfig });
+      const daemon = await openDaemon(config, {
+        ...deps,
+        readConfig,
+        written: { file, settings, warnings },
+      });
       preferMemory();
       const reload = () =>
         manager.notifier.reloading(() => daemon.reload({ actor: 'signal', reason: 'SIGHUP' }));

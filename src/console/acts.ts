@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
 import { RELEASE_REASONS } from '../decisions/review/review.ts';
 import { PAUSE_TARGETS } from '../store/pauses.ts';
+import type { Lookup, OperationWish } from './operations/wishes.ts';
 
 const reason = z.string().trim().min(1, 'say why').max(1_000);
 const id = z.coerce.number().int().min(1);
@@ -122,7 +123,8 @@ export type Wish =
       readonly outboxId: number;
       readonly reason: string;
     }
-  | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>);
+  | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>)
+  | OperationWish;
 
 /** Somebody who is signed in, with the address that the request came from. */
 export interface Asker {
@@ -144,7 +146,8 @@ export type Question =
   | { readonly ask: 'ways' }
   | { readonly ask: 'touch'; readonly sessionId: number }
   | { readonly ask: 'signOut'; readonly by: Asker; readonly everywhere: boolean }
-  | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish };
+  | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish }
+  | Lookup;
 
 /** A refusal in words, with the status that a program gets. */
 export interface Refusal {

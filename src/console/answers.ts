@@ -27,6 +27,7 @@ import {
   viaOf,
 } from './access/sessions.ts';
 import type { Asker, Question, Refusal, Reply, Wish } from './acts.ts';
+import { lookUp, type OperationDeps, operate } from './operations/operate.ts';
 
 export interface AnswerDeps {
   readonly store: Store;
@@ -36,6 +37,7 @@ export interface AnswerDeps {
   readonly review: Review;
   readonly outbox: OutboxReview;
   readonly pauses: Pick<Pauses, 'pause' | 'resume'>;
+  readonly operations: OperationDeps;
   readonly sessionIdleMs: number;
 }
 
@@ -213,8 +215,11 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
       }
       return outbox.resolve(outboxId, { as: action }, actor(reason));
     }
-    default:
+    case 'pause':
+    case 'resume':
       return pauses[wish.do]({ target: wish.target, name: wish.name }, actor(wish.reason));
+    default:
+      return operate(deps.operations, wish, actor(wish.reason));
   }
 }
 
@@ -243,6 +248,9 @@ const STATUSES: Readonly<Record<string, number>> = {
   'console.rate': 429,
   'deliveries.unknown': 404,
   'outbox.unknown': 404,
+  'events.unknown': 404,
+  'sync.unknown_stream': 404,
+  'sync.unknown_run': 404,
 };
 
 function refusalOf(error: SelvedgeError): Refusal {
@@ -273,11 +281,13 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         await signOut(deps, session, question.by, question.everywhere);
         return {};
       }
-      default: {
+      case 'act': {
         const session = await sessionOf(deps, question.by);
         countWrite(session.sessionId);
         return act(deps, session, question.by, question.wish);
       }
+      default:
+        return lookUp(deps.operations, question);
     }
   };
   return async (question) => {

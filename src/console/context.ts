@@ -1,5 +1,7 @@
 /** Parts that the console's routes share: reading, the way to the daemon, who is signed in. */
 import type { FastifyRequest } from 'fastify';
+import type { SettingRow } from '../config/describe.ts';
+import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Db } from '../store/store.ts';
@@ -18,6 +20,26 @@ export interface ConsoleSettings {
   /** Null: no proxy signs people in. */
   readonly proxy: ProxySettings | null;
   readonly freshnessMs: Readonly<Record<string, number>>;
+  /** Streams that are pulled: their schedule (cron, UTC) and how old their data may get (ms). */
+  readonly pulled: Readonly<
+    Record<string, { readonly schedule: string; readonly freshness: number }>
+  >;
+  /** Streams that are wanted and do not exist at the account's level, each with it. */
+  readonly notAtLevel: Readonly<Record<string, string>>;
+  readonly machine: Machine;
+}
+
+/** The host as the configuration describes it. */
+export interface Machine extends Pick<Config, 'dataDir' | 'store'> {
+  /** Path of exchange.db. */
+  readonly exchange: string;
+  /** Settings with their origins as the daemon read them at its start; null: it got none. */
+  readonly written: WrittenSettings | null;
+}
+
+export interface WrittenSettings {
+  readonly file: string;
+  readonly rows: readonly SettingRow[];
 }
 
 export interface ConsoleDeps {
@@ -29,6 +51,8 @@ export interface ConsoleDeps {
   readonly ask: (question: Question) => Promise<Reply>;
   /** When the daemon last answered; epoch milliseconds. */
   readonly daemonSeenAt: () => number;
+  /** How long the daemon's loop took to answer the last beats, ms; the latest last. */
+  readonly beats: () => readonly number[];
 }
 
 /** A refusal as an error, so that one handler answers it. */

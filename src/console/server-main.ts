@@ -42,9 +42,20 @@ port.on('message', (message: ToThread) => {
   waiting.delete(message.id);
 });
 
+/** Five minutes of them. */
+const BEATS_MAX = 60;
+const beats: number[] = [];
+
+async function measured(): Promise<void> {
+  const askedAt = clock.monotonic();
+  await ask({ ask: 'beat' });
+  beats.push(clock.monotonic() - askedAt);
+  if (beats.length > BEATS_MAX) beats.shift();
+}
+
 async function beat(): Promise<void> {
   while (!stopping.signal.aborted) {
-    void ask({ ask: 'beat' });
+    void measured();
     await clock.sleep(BEAT_MS, stopping.signal).catch(() => undefined);
   }
 }
@@ -56,7 +67,15 @@ const log = createLogger({
   scrubber: createScrubber(),
   write: (line) => post({ line }),
 });
-const deps = { db: store.db, clock, log, settings, ask, daemonSeenAt: () => daemonSeenAt };
+const deps = {
+  db: store.db,
+  clock,
+  log,
+  settings,
+  ask,
+  daemonSeenAt: () => daemonSeenAt,
+  beats: () => beats,
+};
 const app = createConsoleApp(deps);
 const { url } = await listenOn(app, listen.host, listen.port, 'console.port');
 post({ listening: url });

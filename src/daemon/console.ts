@@ -1,9 +1,19 @@
 /** The console as the configuration describes it: its thread, its answer, its ways in. */
+import type { SettingRow } from '../config/describe.ts';
+import { streamsNotAtLevel } from '../config/level.ts';
+import type { ConfigProblem } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
-import { createEntrance, type People, signInUrl } from '../console/access/entrance.ts';
+import { pulledStreams } from '../config/streams.ts';
+import {
+  createEntrance,
+  type Entrance,
+  type People,
+  signInUrl,
+} from '../console/access/entrance.ts';
 import { type ProxySettings, secretDigestOf } from '../console/access/proxy.ts';
 import type { Role } from '../console/access/roles.ts';
 import { createAnswers } from '../console/answers.ts';
+import type { OperationDeps } from '../console/operations/operate.ts';
 import { createConsoleThread } from '../console/thread.ts';
 import type { Review } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -14,9 +24,13 @@ import { consoleRoutes } from '../local-api/console-routes.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
+import { exchangeFile } from '../store/exchange/exchange.ts';
 import type { Pauses } from '../store/pauses.ts';
 import { type Store, storeOptions } from '../store/store.ts';
+import { createDoctor } from './doctor/beside.ts';
+import type { Inbox } from './inbox.ts';
 import type { Worker } from './supervisor.ts';
+import type { Sync } from './sync.ts';
 
 export interface ConsoleParts {
   readonly store: Store;
@@ -26,6 +40,17 @@ export interface ConsoleParts {
   readonly review: Review;
   readonly outbox: OutboxReview;
   readonly pauses: Pauses;
+  readonly sync: Pick<Sync, 'operations'>;
+  readonly inbox: Pick<Inbox, 'operations' | 'openPortal' | 'meter'>;
+  /** The configuration as it is written; undefined: nobody knows. */
+  readonly written: Written | undefined;
+}
+
+/** The configuration as it is written: for those who ask where a value comes from. */
+export interface Written {
+  readonly file: string;
+  readonly settings: readonly SettingRow[];
+  readonly warnings: readonly ConfigProblem[];
 }
 
 export interface Console {
@@ -40,6 +65,31 @@ export interface Console {
 
 function peopleOf({ console: { operators, proxy } }: Config): People {
   return { operators, proxyRole: proxy.role };
+}
+
+/** What the console's pages about pulls, events and the system are made of. */
+function operationsOf(
+  config: Config,
+  { sync, inbox, written, clock }: ConsoleParts,
+  entrance: Entrance,
+): OperationDeps {
+  return {
+    sync: sync.operations,
+    events: inbox.operations,
+    openPortal: inbox.openPortal,
+    inbox: inbox.meter.stats,
+    people: entrance.people,
+    endSession: entrance.endSession,
+    doctor: createDoctor({ config, warnings: written?.warnings ?? [] }, clock),
+  };
+}
+
+function machineOf(config: Config, written: Written | undefined) {
+  const { dataDir, store } = config;
+  return {
+    ...{ dataDir, store, exchange: exchangeFile(config) },
+    written: written ? { file: written.file, rows: written.settings } : null,
+  };
 }
 
 /** Without the secret itself: the console's thread only compares it. */
@@ -72,6 +122,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     review,
     outbox,
     pauses,
+    operations: operationsOf(config, parts, entrance),
     sessionIdleMs,
   });
   const settings = {
@@ -82,6 +133,9 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     sessionIdleMs,
     proxy: proxyOf(config),
     freshnessMs: freshnessOf(config),
+    pulled: pulledStreams(config),
+    notAtLevel: streamsNotAtLevel(config),
+    machine: machineOf(config, parts.written),
   };
   const data = { store: storeOptions(config), listen: { host, port }, settings };
   const thread = createConsoleThread(data, answer, { clock, log });

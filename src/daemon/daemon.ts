@@ -40,7 +40,7 @@ import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { commandRoutes } from './commands/routes.ts';
-import { type Console, type ConsoleParts, createConsole } from './console.ts';
+import { type Console, type ConsoleParts, createConsole, type Written } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox, type Inbox } from './inbox.ts';
@@ -51,7 +51,7 @@ import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
 import { readAlso } from './streams.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
-import { createSync } from './sync.ts';
+import { createSync, type Sync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 import { CLOCK_STEPS, createStoreCare } from './upkeep.ts';
@@ -77,6 +77,8 @@ export interface DaemonDeps {
   readonly readConfig?: (() => Config) | undefined;
   /** Left out: nobody listens, and no socket is kept for us. */
   readonly manager?: ServiceManager;
+  /** The configuration as it is written, for the console. */
+  readonly written?: Written | undefined;
 }
 
 export interface Daemon {
@@ -213,8 +215,10 @@ function all(...steps: readonly (() => void)[]): () => void {
   };
 }
 
-interface FrontParts extends Omit<ConsoleParts, 'review' | 'outbox' | 'store'> {
+interface FrontParts extends Omit<ConsoleParts, 'review' | 'outbox' | 'store' | 'sync' | 'inbox'> {
   readonly store: SqliteStore;
+  readonly sync: Sync;
+  readonly inbox: Inbox;
   readonly service: Service;
   readonly decisions: Decisions;
   readonly rules: RulesInForce;
@@ -232,7 +236,8 @@ function createFronts(config: Config, parts: FrontParts) {
     outbox: outbox.review,
   });
   parts.rules.onReloaded(pages.takeConfig);
-  const ofRooms = [...decisions.routes, ...outbox.routes, ...pages.routes];
+  const pulls = [parts.sync.routes, parts.inbox.routes];
+  const ofRooms = [...pulls, ...decisions.routes, ...outbox.routes, ...pages.routes];
   const all = [...commandRoutes(config, parts), ...groups, ...ofRooms];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups: all, onListening },
@@ -302,8 +307,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { causes, keeper, meters, tellers, routes, renewer } = cared;
   const fronts = createFronts(config, {
     ...common,
-    ...{ rules, decisions, outbox },
-    groups: [...routes, sync.routes, inbox.routes, ...erp.groups],
+    ...{ rules, decisions, outbox, sync, inbox, written: deps.written },
+    groups: [...routes, ...erp.groups],
     onListening: listening.resolve,
   });
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard];

@@ -1,5 +1,6 @@
 /** The inbox as the configuration describes it: listener and refetcher. */
 import { isNotFound } from '../client/http/answer.ts';
+import type { PortalLink } from '../client/portal-link.ts';
 import type { Config } from '../config/schema.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
@@ -7,7 +8,11 @@ import { createEventStore, type EventStore } from '../inbox/event-store.ts';
 import { acceptedDelivery } from '../inbox/known-delivery.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
-import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
+import {
+  createEventOperations,
+  type EventOperations,
+  replayAfterUpgrade,
+} from '../inbox/operations.ts';
 import {
   createOrderRefetcher,
   type OrderRefetcher,
@@ -29,6 +34,7 @@ import type { RouteGroup } from '../local-api/api.ts';
 import { eventRoutes } from '../local-api/event-routes.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refetch-queue.ts';
+import type { Actor } from '../store/audit.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
@@ -45,6 +51,9 @@ export interface Inbox {
   readonly coverage: CoverageWatch;
   /** Route of the local API for events. */
   readonly routes: RouteGroup;
+  readonly operations: EventOperations;
+  /** A fresh link into the portal of the relay, kept out of every log line. */
+  openPortal(who: Actor): Promise<PortalLink>;
   /** The address that events are received at, once the listener has started. */
   readonly url: Promise<string | undefined>;
 }
@@ -255,20 +264,20 @@ export function createInbox(
   };
   const eventStore = createEventStore({ store, clock, meter, systemKeys, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, eventStore, meter });
+  const operations = createEventOperations({ store, clock, wakeUp: () => refetcher.wakeUp() });
+  const openPortalFor = async (who: Actor): Promise<PortalLink> => {
+    const link = await openPortal(deps, who);
+    deps.scrubber.register(link.url.reveal(), link.url.name);
+    return link;
+  };
   return {
     listener: worker,
     meter,
     url,
     refetcher: afterUpgrade(refetcher, { ...deps, log }),
-    routes: eventRoutes({
-      events: createEventOperations({ store, clock, wakeUp: () => refetcher.wakeUp() }),
-      async openPortal(who) {
-        const link = await openPortal(deps, who);
-        // Taken out of every log line that it might get into.
-        deps.scrubber.register(link.url.reveal(), link.url.name);
-        return link;
-      },
-    }),
+    routes: eventRoutes({ events: operations, openPortal: openPortalFor }),
+    operations,
+    openPortal: openPortalFor,
     coverage: createCoverageWatch({ store, clock, log, meter }),
   };
 }

@@ -44,6 +44,8 @@ export interface Sync {
   wakeUp(): void;
   /** Route of the local API for pulls. */
   readonly routes: RouteGroup;
+  /** Acts of people. */
+  readonly operations: SyncOperations;
   /** Has a stream pulled soon, for what waits for it. */
   requestRun(stream: string): Promise<void>;
 }
@@ -81,12 +83,14 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     streams: streams.map(({ stream }) => stream),
     wakeUp: planner.wakeUp,
     onAccepted: deps.onAccepted,
+    onRefetchRequested: deps.onRefetchRequested,
   });
   const { wakeUp } = planner;
   return {
     planner: withThreads(planner, threads),
     wakeUp,
     routes: syncRoutes(operations),
+    operations,
     requestRun: (stream) => requestRun({ store, clock, wakeUp }, stream),
   };
 }

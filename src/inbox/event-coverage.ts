@@ -74,6 +74,31 @@ export async function readCoverage(db: Db, since: number, now: number): Promise<
   return { deliveries: rows.length, missed };
 }
 
+export interface MissedDelivery {
+  readonly orderDeliveryId: number;
+  readonly orderId: number;
+  /** When a sweep found it, and when the service says that it was packed; epoch ms. */
+  readonly foundAt: number;
+  readonly createdAt: number | null;
+}
+
+/** Newest deliveries that a sweep found and no event announced in time. */
+export async function listMissed(
+  db: Db,
+  now: number,
+  limit: number,
+): Promise<readonly MissedDelivery[]> {
+  const { rows } = await sql<MissedDelivery>`
+    select order_delivery_id "orderDeliveryId", order_id "orderId", at "foundAt",
+      created_at "createdAt"
+    from event_coverage
+    where order_delivery_id >= (select min(order_delivery_id) from (
+        select order_delivery_id from delivery order by order_delivery_id desc limit ${ROWS_MAX}))
+      and not announced and at between ${now - WINDOW_MS} and ${now - EVENT_DELAY_MS}
+    order by order_delivery_id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
 function isLosing({ deliveries, missed }: EventCoverage): boolean {
   return missed >= MISSED_MIN && missed >= deliveries * MISSED_SHARE_MIN;
 }

@@ -133,16 +133,25 @@ async function requestAgain(store: Store, slice: Slice, now: number): Promise<vo
   });
 }
 
+/** Tells what a replay would do. */
+export function previewReplay(db: Db, selection: Selection): Promise<ReplayResult> {
+  return replay(db, selection);
+}
+
+function replayEvents(store: Store, selection: Selection, now: number): Promise<ReplayResult> {
+  return replay(store.db, selection, (slice) => requestAgain(store, slice, now));
+}
+
 /** Counts the effect of a replay; with `write` carries it out. */
-export async function replayEvents(
-  store: Store,
+async function replay(
+  db: Db,
   selection: Selection,
-  options: { readonly write: boolean; readonly now: number },
+  write?: (slice: Slice) => Promise<void>,
 ): Promise<ReplayResult> {
   const orders = new Set<number>();
   const seen = new Set<string>();
   const count = { events: 0, withoutOrder: 0, newlyUnderstood: 0 };
-  for await (const slice of slicesOf(store.db, selection)) {
+  for await (const slice of slicesOf(db, selection)) {
     for (const { row, parsed } of slice) {
       count.events += 1;
       if ('ids' in selection) seen.add(row.event_id);
@@ -150,7 +159,7 @@ export async function replayEvents(
       else orders.add(parsed.orderId);
       if (parsed.orderId !== null && row.outcome === 'stored') count.newlyUnderstood += 1;
     }
-    if (options.write) await requestAgain(store, slice, options.now);
+    await write?.(slice);
   }
   const missing = 'ids' in selection ? selection.ids.find((id) => !seen.has(id)) : undefined;
   if (missing !== undefined) {
@@ -167,8 +176,8 @@ export function createEventOperations(deps: EventOperationsDeps): EventOperation
     async replay(selection, asker) {
       const now = clock.now();
       // Checks that all ids exist before changing anything.
-      if ('ids' in selection) await replayEvents(store, selection, { write: false, now });
-      const result = await replayEvents(store, selection, { write: true, now });
+      if ('ids' in selection) await previewReplay(store.db, selection);
+      const result = await replayEvents(store, selection, now);
       const detail = { ...selection, ...result };
       const act = { action: 'events.replay', subject: 'events', detail };
       await writeAudit(store.db, { ...asker, ...act }, now);
@@ -183,8 +192,7 @@ export async function replayAfterUpgrade(store: Store, clock: Clock): Promise<nu
   const known = sha256([...KNOWN_TYPES].sort().join(' '));
   const before = await readState(store.db, KNOWN_KEY);
   if (before === known) return 0;
-  const options = { write: true, now: clock.now() };
-  const { newlyUnderstood } = await replayEvents(store, { outcome: 'stored' }, options);
+  const { newlyUnderstood } = await replayEvents(store, { outcome: 'stored' }, clock.now());
   await writeState(store.db, KNOWN_KEY, known, clock);
   return newlyUnderstood;
 }

@@ -8,6 +8,8 @@ export interface EventFilter {
   readonly orderId?: number | undefined;
   /** Epoch ms. */
   readonly since?: number | undefined;
+  /** Only those that come after this one in the list. */
+  readonly after?: Pick<EventRow, 'receivedAt' | 'eventId'> | undefined;
   readonly limit: number;
 }
 
@@ -42,11 +44,17 @@ function eventRows(db: Db) {
 }
 
 export function listEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
-  const { type, orderId, since, limit } = filter;
+  const { type, orderId, since, after, limit } = filter;
   let query = eventRows(db);
   if (type !== undefined) query = query.where('type', 'in', [type, `sales_order.${type}`]);
   if (orderId !== undefined) query = query.where('order_id', '=', orderId);
   if (since !== undefined) query = query.where('received_at', '>=', since);
+  if (after !== undefined) {
+    const { receivedAt, eventId } = after;
+    query = query
+      .where('received_at', '<=', receivedAt)
+      .where((eb) => eb.or([eb('received_at', '<', receivedAt), eb('event_id', '>', eventId)]));
+  }
   return query.orderBy('received_at', 'desc').orderBy('event_id').limit(limit).execute();
 }
 

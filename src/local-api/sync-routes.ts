@@ -7,6 +7,8 @@ import type { RouteGroup } from './api.ts';
 const runBody = z.strictObject({ ...actorFields, stream: z.string(), full: z.boolean() });
 /** `which`: the name of a stream, or the number of a run. */
 const releaseBody = z.strictObject({ ...actorFields, which: z.string().min(1) });
+const previewBody = z.strictObject({ ...actorFields, which: z.string().min(1) });
+const plainBody = z.strictObject(actorFields);
 
 export function syncRoutes(operations: SyncOperations): RouteGroup {
   return {
@@ -17,6 +19,12 @@ export function syncRoutes(operations: SyncOperations): RouteGroup {
         await operations.runNow(stream, full, who);
         return { stream };
       });
+      app.post('/api/sync/preview-release', ({ body }) =>
+        operations.previewRelease(previewBody.parse(body).which),
+      );
+      app.post('/api/sync/retry-quarantine', ({ body }) =>
+        operations.retryQuarantine(plainBody.parse(body)),
+      );
       app.post('/api/sync/release', async ({ body }) => {
         const { which, ...who } = releaseBody.parse(body);
         return operations.release(which, who);

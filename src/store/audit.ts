@@ -1,4 +1,6 @@
 /** The audit: who did what, when and why. Nothing takes a row out of it. */
+import { sql } from 'kysely';
+import { tryParseJson } from '../lib/json.ts';
 import { insertRows } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
 
@@ -32,6 +34,42 @@ export interface AuditEntry extends Actor {
   /** Further facts about the act, kept as JSON. */
   readonly detail?: object;
 }
+
+export interface AuditFilter {
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** Actions that begin so. */
+  readonly action?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly actor?: string | undefined;
+  /** Rows with smaller ids only. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+/** Rows of the audit, the latest first. */
+export async function listAudit(
+  db: Db,
+  { since, action, subject, actor, before, limit }: AuditFilter,
+) {
+  let query = db
+    .selectFrom('audit')
+    .selectAll()
+    .where('at', '>=', since)
+    .orderBy('id', 'desc')
+    .limit(limit);
+  if (action !== undefined) {
+    const escaped = action.replaceAll(/[\\%_]/g, '\\$&');
+    query = query.where(sql<boolean>`action like ${`${escaped}%`} escape '\\'`);
+  }
+  if (subject !== undefined) query = query.where('subject', '=', subject);
+  if (actor !== undefined) query = query.where('actor', '=', actor);
+  if (before !== undefined) query = query.where('id', '<', before);
+  const rows = await query.execute();
+  return rows.map(({ detail, ...row }) => ({ ...row, detail: tryParseJson(detail) }));
+}
+
+export type AuditRow = Awaited<ReturnType<typeof listAudit>>[number];
 
 /** In the transaction of the act, if it has one: nothing is done that stands in no audit. */
 export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Promise<void> {

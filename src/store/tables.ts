@@ -8,4 +8,5 @@ export interface Tables extends MirrorTables, RecordTables, OutboxTables, Intake
 
 export type { MirroredColumns } from './tables/mirror.ts';
 export { OUTBOX_STATES, type OutboxState } from './tables/outbox.ts';
-export type { ChangeGuard, DecisionOutcome, PauseTarget, RunOutcome } from './tables/records.ts';
+export type { ChangeGuard, DecisionOutcome, PauseTarget } from './tables/records.ts';
+export { RUN_OUTCOMES, type RunOutcome } from './tables/records.ts';

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { type DriftMeter, type Unreadable, v1DriftMeter, v2DriftMeter } from '../client/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
-import { type OtherName, otherNames } from './other-names.ts';
+import { describeOtherName, type OtherName, otherNames } from './other-names.ts';
 import { entitiesOfStream } from './quarantine.ts';
 import { countsIn } from './stream.ts';
 
@@ -174,4 +174,17 @@ export async function driftOfStream(db: Db, stream: string): Promise<EntityDrift
     if (watched) found.push(await driftOf(db, entity, watched));
   }
   return found;
+}
+
+/** Sentences about what an entity sends and the contract does not know, one a member. */
+export function describeDrift(drift: EntityDrift): string[] {
+  const { entity, unknownMembers, newValues, unreadable, otherNames: others = [] } = drift;
+  const counted = Object.entries({ ...unknownMembers, ...newValues });
+  const unit = entity === 'document' ? 'times' : 'rows';
+  const told = counted.map(([what, count]) => `${entity}.${what} (${count} ${unit})`);
+  const unread = Object.entries(unreadable).map(
+    ([what, { rows, example }]) => `${entity}.${what} cannot be read: ${example} (${rows} rows)`,
+  );
+  const names = others.map((one) => `${entity}.${describeOtherName(one)} (${one.setting})`);
+  return [...told, ...unread, ...names];
 }

@@ -1,6 +1,6 @@
 /**
- * Operator commands for pulls: run now, and release a run that was held, changed most of its rows,
- * or has a wrong count. All of it is state in the database; the planner sees it at its next look.
+ * Operator commands for pulls: run now, release a run that was held, changed most of its rows, or
+ * has a wrong count, and read quarantined rows again. All of it is state in the database; the planner sees it at its next look.
  * Throws RefusedError when the request makes no sense.
  */
 import type { MemberName } from '../client/v1/dialect.ts';
@@ -12,6 +12,7 @@ import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { acceptChange, acceptCount, countsOffIn, runOf, takeCounts } from './accept.ts';
+import { retryQuarantine } from './quarantine.ts';
 import { type AssessDeps, deleteRows, listDiffOf } from './run/assess-completeness.ts';
 import { type CountsOff, DUPLICATES, describeDifferences } from './run/counts.ts';
 import { deletionGuardReason } from './run/deletion-guard.ts';
@@ -28,6 +29,8 @@ export interface OperationsDeps extends AssessDeps {
   readonly wakeUp: () => void;
   /** Called when decisions no longer wait for an accepted change. */
   readonly onAccepted: () => void;
+  /** Orders are to be read again. */
+  readonly onRefetchRequested?: () => void;
 }
 
 interface Deleted {
@@ -52,7 +55,36 @@ export interface SyncOperations {
    * a suspicious run held back, lets decisions use a mass change, and takes counts for right that
    * are off for good.
    */
-  release(which: string | number, asker: Actor): Promise<Released>;
+  release(which: string | number, asker: Actor, expected?: ExpectedRelease): Promise<Released>;
+  /** Tells what {@link release} of the run would delete; throws what it would throw. */
+  previewRelease(which: string | number): Promise<ReleasePreview>;
+  /** Reads the sources of quarantined rows again that can be understood by now. */
+  retryQuarantine(asker: Actor): Promise<Retried>;
+}
+
+/** What a person saw before the release; another number by now is refused. */
+export interface ExpectedRelease {
+  readonly deletes: number;
+}
+
+export interface ReleasePreview {
+  readonly stream: string;
+  readonly runId: number;
+  /** Rows that the release would delete (softly). */
+  readonly deletes: number;
+  /** The first of their keys, in the order in which they would be deleted. */
+  readonly firstKeys: readonly string[];
+  /** Runs whose mass change the rules may use afterwards. */
+  readonly acceptsChange: boolean;
+  /** Counts that are taken for right with it, for people; null: none. */
+  readonly acceptsCount: string | null;
+  /** Why nothing is deleted at once although a count is accepted; null: nothing is in the way. */
+  readonly later: string | null;
+}
+
+interface Retried {
+  readonly understood: number;
+  readonly left: number;
 }
 
 export function unknownStream(name: string, names: readonly string[]): RefusedError {
@@ -143,12 +175,48 @@ async function missingOf(
   return diff.missing;
 }
 
-async function releaseHeld(deps: OperationsDeps, runId: number, asker: Actor): Promise<Deleted> {
-  const { store, clock } = deps;
-  const run = await heldRun(store.db, runId);
+/** A held run with its stream and the counts that are off. */
+async function heldOf(deps: OperationsDeps, runId: number) {
+  const run = await heldRun(deps.store.db, runId);
   const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;
   const stream = known(deps, run.stream);
   const seenBy = { runId, readSeq: run.read_seq, startedAt: run.started_at };
+  return { run, off, stream, seenBy };
+}
+
+/** Keys that a release would delete, those of the main list first. */
+async function keysToDelete(
+  deps: OperationsDeps,
+  { stream, seenBy, off }: Omit<Awaited<ReturnType<typeof heldOf>>, 'run'>,
+): Promise<readonly SqlValue[]> {
+  const keys = [...(await missingOf(deps, stream, seenBy, off))];
+  for (const { missing } of stream.others ?? []) {
+    keys.push(...(await missing(deps.store.db, seenBy)));
+  }
+  return keys;
+}
+
+async function requireExpected(
+  deps: OperationsDeps,
+  held: Awaited<ReturnType<typeof heldOf>>,
+  { deletes }: ExpectedRelease,
+): Promise<void> {
+  const now = (await keysToDelete(deps, held)).length;
+  if (now === deletes) return;
+  const message = `the release would delete ${now} rows by now, not ${deletes}`;
+  throw new RefusedError('sync.changed', message, { hint: 'look at the run again' });
+}
+
+async function releaseHeld(
+  deps: OperationsDeps,
+  runId: number,
+  asker: Actor,
+  expected: ExpectedRelease | undefined,
+): Promise<Deleted> {
+  const { store, clock } = deps;
+  const held = await heldOf(deps, runId);
+  if (expected) await requireExpected(deps, held, expected);
+  const { run, off, stream, seenBy } = held;
   // Asked again wherever something is changed: a run may have begun since, and what it has seen and
   // found unchanged carries no mark of it.
   const check = (tx: Tx): Promise<unknown> => heldRun(tx, runId);
@@ -200,9 +268,10 @@ async function releaseCounted(
   deps: OperationsDeps,
   runId: number,
   asker: Actor,
+  expected: ExpectedRelease | undefined,
 ): Promise<Deleted & { readonly released: boolean }> {
   try {
-    return { ...(await releaseHeld(deps, runId, asker)), released: true };
+    return { ...(await releaseHeld(deps, runId, asker, expected)), released: true };
   } catch (error) {
     if (!(error instanceof RefusedError) || !NEEDS_LOOK.has(error.code)) throw error;
   }
@@ -212,22 +281,19 @@ async function releaseCounted(
 
 async function releaseKind(
   deps: OperationsDeps,
-  runId: number,
-  isOff: boolean,
+  { runId, isOff }: { readonly runId: number; readonly isOff: boolean },
   asker: Actor,
+  expected: ExpectedRelease | undefined,
 ): Promise<Deleted & { readonly released: boolean }> {
   const released = isOff
-    ? await releaseCounted(deps, runId, asker)
-    : { ...(await releaseHeld(deps, runId, asker)), released: true };
+    ? await releaseCounted(deps, runId, asker, expected)
+    : { ...(await releaseHeld(deps, runId, asker, expected)), released: true };
   deps.wakeUp();
   return released;
 }
 
-async function release(
-  deps: OperationsDeps,
-  named: string | number,
-  asker: Actor,
-): Promise<Released> {
+/** The run that a release is about, and the parts of it that wait for a person. */
+async function waitingRun(deps: OperationsDeps, named: string | number) {
   const { db } = deps.store;
   const which = String(named);
   if (!/^\d+$/.test(which)) known(deps, which);
@@ -243,12 +309,56 @@ async function release(
   const isOff = outcome === 'partial' && countsOffIn(run.count_off) !== undefined;
   // The held rows come first: where they are refused, nothing at all is accepted.
   const isHeld = outcome === 'suspicious' || isOff || !isChanged;
+  return { stream, runId, isChanged, isOff, isHeld };
+}
+
+async function release(
+  deps: OperationsDeps,
+  named: string | number,
+  asker: Actor,
+  expected: ExpectedRelease | undefined,
+): Promise<Released> {
+  const waiting = await waitingRun(deps, named);
+  const { stream, runId, isChanged, isHeld } = waiting;
   const nothing = { stream, runId, rowsDeleted: 0, acceptedCount: null, released: false };
-  const released = isHeld ? await releaseKind(deps, runId, isOff, asker) : nothing;
+  const released = isHeld ? await releaseKind(deps, waiting, asker, expected) : nothing;
   if (!isChanged) return { ...released, changedRuns: [] };
   const { runIds } = await acceptChange(deps, runId, asker);
   deps.onAccepted();
   return { ...released, changedRuns: runIds };
+}
+
+/** Keys that a person is shown. */
+const FIRST_KEYS = 20;
+
+async function previewRelease(
+  deps: OperationsDeps,
+  named: string | number,
+): Promise<ReleasePreview> {
+  const { stream, runId, isChanged, isHeld } = await waitingRun(deps, named);
+  const nothing = { deletes: 0, firstKeys: [], acceptsCount: null, later: null };
+  const about = { stream, runId, acceptsChange: isChanged };
+  if (!isHeld) return { ...about, ...nothing };
+  const held = await heldOf(deps, runId);
+  const acceptsCount = held.off ? describeDifferences(held.off) : null;
+  try {
+    const keys = await keysToDelete(deps, held);
+    const firstKeys = keys.slice(0, FIRST_KEYS).map(String);
+    return { ...about, deletes: keys.length, firstKeys, acceptsCount, later: null };
+  } catch (error) {
+    if (!(error instanceof RefusedError) || !NEEDS_LOOK.has(error.code)) throw error;
+    return { ...about, ...nothing, acceptsCount, later: error.message };
+  }
+}
+
+async function retryNow(deps: OperationsDeps, asker: Actor): Promise<Retried> {
+  const { store, clock } = deps;
+  const retried = await retryQuarantine(deps);
+  const act = { action: 'sync.retry_quarantine', subject: 'quarantine', detail: retried };
+  await writeAudit(store.db, { ...asker, ...act }, clock.now());
+  deps.wakeUp();
+  deps.onRefetchRequested?.();
+  return retried;
 }
 
 export function createSyncOperations(deps: OperationsDeps): SyncOperations {
@@ -269,6 +379,8 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
       });
       deps.wakeUp();
     },
-    release: (which, asker) => release(deps, which, asker),
+    release: (which, asker, expected) => release(deps, which, asker, expected),
+    previewRelease: (which) => previewRelease(deps, which),
+    retryQuarantine: (asker) => retryNow(deps, asker),
   };
 }

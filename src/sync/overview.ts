@@ -16,7 +16,7 @@ interface StreamSettings {
   readonly freshness: number;
 }
 
-interface StreamOverview {
+export interface StreamOverview {
   readonly stream: string;
   readonly paused: boolean;
   /** Epoch ms. */
@@ -133,15 +133,76 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
 
 export type RunOverview = ReturnType<typeof overviewOf>;
 
-export async function listRuns(
+export interface RunFilter {
+  readonly stream?: string | undefined;
+  readonly outcome?: RunOutcome | undefined;
+  /** Runs with smaller numbers only. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+/** Runs that fit, the latest first. */
+export async function findRuns(
+  db: Db,
+  { stream, outcome, before, limit }: RunFilter,
+): Promise<RunOverview[]> {
+  let query = db.selectFrom('sync_run').selectAll();
+  if (stream !== undefined) query = query.where('stream', '=', stream);
+  if (outcome !== undefined) query = query.where('outcome', '=', outcome);
+  if (before !== undefined) query = query.where('run_id', '<', before);
+  const rows = await query.orderBy('run_id', 'desc').limit(limit).execute();
+  return rows.map(overviewOf);
+}
+
+export function listRuns(
   db: Db,
   stream: string | undefined,
   limit: number,
 ): Promise<RunOverview[]> {
-  const all = db.selectFrom('sync_run').selectAll();
-  const chosen = stream === undefined ? all : all.where('stream', '=', stream);
-  const rows = await chosen.orderBy('run_id', 'desc').limit(limit).execute();
-  return rows.map(overviewOf);
+  return findRuns(db, { stream, limit });
+}
+
+/** Runs that figures are made of. */
+const FIGURE_RUNS = 50;
+
+export interface RunFigures {
+  /** Ended runs by outcome. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** Duration of complete runs, ms: the middle, and the longest but the slowest twentieth. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  /** Over the complete runs together; null: nothing was read, or in no time. */
+  readonly rowsPerSecond: number | null;
+}
+
+/** Value that this share of the sorted values does not exceed. */
+function quantile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
+}
+
+/** Figures of the last 50 ended runs of a stream. */
+export async function readRunFigures(db: Db, stream: string): Promise<RunFigures> {
+  const runs = await db
+    .selectFrom('sync_run')
+    .select(['outcome', 'started_at', 'ended_at', 'rows_seen'])
+    .where('stream', '=', stream)
+    .where('ended_at', 'is not', null)
+    .orderBy('run_id', 'desc')
+    .limit(FIGURE_RUNS)
+    .execute();
+  const complete = runs.filter(({ outcome }) => outcome === 'complete');
+  const durations = complete.map((run) => Math.max(0, (run.ended_at ?? 0) - run.started_at));
+  const sorted = durations.toSorted((a, b) => a - b);
+  const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+  const rows = sum(complete.map((run) => run.rows_seen));
+  const seconds = sum(durations) / 1_000;
+  const byOutcome = Map.groupBy(runs, ({ outcome }) => outcome);
+  return {
+    outcomes: Object.fromEntries([...byOutcome].map(([outcome, of]) => [outcome, of.length])),
+    p50Ms: quantile(sorted, 0.5),
+    p95Ms: quantile(sorted, 0.95),
+    rowsPerSecond: rows > 0 && seconds > 0 ? rows / seconds : null,
+  };
 }
 
 export async function readRun(db: Db, runId: number): Promise<RunOverview | undefined> {

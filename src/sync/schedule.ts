@@ -41,3 +41,57 @@ export function nextRunAfter(pattern: string, after: number): number | undefined
     void task.destroy();
   }
 }
+
+const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+/** Step that a list of values has throughout its range; undefined: it is uneven. */
+function stepOf(values: readonly number[], range: number): number | undefined {
+  if (values.length < 2) return undefined;
+  const [first = 0, second = 0] = values;
+  const step = second - first;
+  const isEven = values.every((value, index) => value === first + index * step);
+  return isEven && values.length * step === range && first < step ? step : undefined;
+}
+
+function daysOf({ dayOfWeek }: ReturnType<typeof parse>): string {
+  const days = [...new Set(dayOfWeek.map((day) => Number(day) % 7))].sort((a, b) => a - b);
+  if (days.length === 7) return '';
+  if (days.join() === '1,2,3,4,5') return ', Monday to Friday';
+  return `, on ${days.map((day) => WEEKDAYS[day]).join(', ')}`;
+}
+
+/** Minutes of the hours, in words; undefined: too many to name. */
+function timesInWords(minutes: readonly number[], hours: readonly number[]): string | undefined {
+  const [minute = 0, hour = 0] = [minutes[0], hours[0]];
+  const minuteStep = minutes.length === 60 ? 1 : stepOf(minutes, 60);
+  if (hours.length === 24) {
+    if (minuteStep === 1) return 'every minute';
+    const after = minute === 0 ? '' : `, from minute ${minute}`;
+    if (minuteStep !== undefined) return `every ${minuteStep} minutes${after}`;
+    return minutes.length === 1 ? `each hour at minute ${minute}` : undefined;
+  }
+  if (minutes.length !== 1) return undefined;
+  const hourStep = stepOf(hours, 24);
+  if (hourStep !== undefined) return `every ${hourStep} hours, from ${two(hour)}:${two(minute)}`;
+  if (hours.length > 4) return undefined;
+  return `each day at ${hours.map((one) => `${two(one)}:${two(minute)}`).join(', ')}`;
+}
+
+/** The pattern in words, times in UTC; the pattern itself where words would be longer. */
+export function describeSchedule(pattern: string): string {
+  const fields = parse(pattern);
+  const inOrder = (values: readonly number[]): number[] =>
+    [...new Set(values)].sort((a, b) => a - b);
+  const isEachDay = new Set(fields.dayOfMonth).size === 31 && new Set(fields.month).size === 12;
+  const isOnTheMinute = inOrder(fields.second).join() === '0';
+  const times = timesInWords(inOrder(fields.minute), inOrder(fields.hour));
+  if (!isEachDay || !isOnTheMinute || times === undefined) return pattern;
+  const days = daysOf(fields);
+  return times.startsWith('each day') && days !== ''
+    ? `${times.replace('each day ', '')}${days}`
+    : `${times}${days}`;
+}

@@ -8,6 +8,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { temporaryStore } from '../support/store.ts';
+import { CONSOLE_SETTINGS, NO_OPERATIONS } from './made-up.ts';
 
 export const PROXY_SECRET = 'a-secret-of-the-proxy-alone';
 
@@ -35,12 +36,13 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
   const pauses = { list: () => [], pause: nobody, resume: nobody };
   const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
-  const answer = createAnswers({ ...parts, review, outbox, pauses });
+  const operations = NO_OPERATIONS;
+  const answer = createAnswers({ ...parts, review, outbox, pauses, operations });
   const settings = {
-    ...{ instance: 'main', version: '0.0.0', publicUrl: 'https://selvedge.example.com' },
-    ...{ timeZone: 'UTC', sessionIdleMs: IDLE_MS, proxy, freshnessMs: {} },
+    ...CONSOLE_SETTINGS,
+    ...{ publicUrl: 'https://selvedge.example.com', sessionIdleMs: IDLE_MS, proxy },
   };
-  const deps = { db: store.db, clock, log, settings, ask: answer };
+  const deps = { db: store.db, clock, log, settings, ask: answer, beats: () => [] };
   const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.now() });
   const call = (path: string, headers: Record<string, string>, payload?: string) =>
     app.inject({

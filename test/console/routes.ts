@@ -3,6 +3,7 @@ import { createConsoleApp } from '../../src/console/server.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Db } from '../../src/store/store.ts';
+import { CONSOLE_SETTINGS } from './made-up.ts';
 
 export interface Route {
   readonly method: 'get' | 'post';
@@ -36,10 +37,8 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
     db,
     clock,
     log: silentLogger(),
-    settings: {
-      ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
-      ...{ sessionIdleMs: 1, freshnessMs: {} },
-    },
+    settings: CONSOLE_SETTINGS,
+    beats: () => [],
     ask: () => Promise.reject(new Error('not asked')),
     daemonSeenAt: () => clock.now(),
   });

@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import {
   createEventOperations,
+  previewReplay,
   replayAfterUpgrade,
-  replayEvents,
 } from '../../src/inbox/operations.ts';
 import { traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -58,11 +58,11 @@ describe('a replay', () => {
   it('of many events reads each order once, slice by slice', async () => {
     const bodies = Array.from({ length: 450 }, (_, index) => deliveryCreated(1 + (index % 7)));
     const { store, events, waiting, nudges } = await start([...bodies, '{"type":"ping"}', '{']);
-    const plan = await replayEvents(store, { since: 0 }, { write: false, now: 1 });
+    const plan = await previewReplay(store.db, { since: 0 });
     expect(plan).toEqual({ events: 452, orders: 7, withoutOrder: 2, newlyUnderstood: 450 });
     const rows = await store.db.selectFrom('webhook_event').select('event_id').execute();
     const ids = rows.map(({ event_id }) => event_id);
-    expect(await replayEvents(store, { ids }, { write: false, now: 1 })).toEqual(plan);
+    expect(await previewReplay(store.db, { ids })).toEqual(plan);
     expect(await waiting()).toEqual([]);
     expect(await events.replay({ since: 0 }, ASKER)).toEqual(plan);
     expect(await waiting()).toHaveLength(7);
@@ -121,7 +121,7 @@ describe('a replay', () => {
     await sql`delete from webhook_event where event_id = 'msg_0000'`.execute(store.db);
     await sql`update webhook_event set received_at = 500 where received_at > 500`.execute(store.db);
     const planned = notePlans(store);
-    const found = await replayEvents(planned.store, selection, { write: false, now: 1 });
+    const found = await previewReplay(planned.store.db, selection);
     expect(found.events).toBe(events);
     const steps = (await planned.steps(/webhook_event/)).join('\n');
     expect(steps).toContain(index);

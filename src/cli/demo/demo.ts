@@ -1,5 +1,6 @@
 /** `selvedge demo`: both sides in one process, with a seeded world, in a folder of its own. */
 import { Command } from 'commander';
+import { describeConfig } from '../../config/describe.ts';
 import { requireConfig } from '../../config/load.ts';
 import { type DaemonEvents, openDaemon } from '../../daemon/daemon.ts';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
@@ -72,14 +73,19 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         output.line(line);
       const written = { file: folder.configFile, env: context.env, scrubber };
       const readConfig = () => requireConfig(written).config;
-      const config = readConfig();
+      const { config, warnings } = requireConfig(written);
       // The daemon would go on without them; who tries out rules wants to see the mistake.
       loadRuleSet(config.rules.directory);
       const counted: Counted = { outcomes: new Map(), pushes: new Map() };
       const startedAt = clock.monotonic();
       const events = countingEvents(counted, view);
       const deps = { clock, random, log, scrubber, events };
-      const daemon = await openDaemon(config, { ...deps, readConfig });
+      const settings = describeConfig(written);
+      const daemon = await openDaemon(config, {
+        ...deps,
+        readConfig,
+        written: { file: written.file, settings, warnings },
+      });
       const failed = new AbortController();
       const stop = AbortSignal.any([signal, failed.signal]);
       stop.addEventListener('abort', () => view?.say('stopping; Ctrl-C once more forces it'));

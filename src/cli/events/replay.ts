@@ -1,7 +1,7 @@
 /** `selvedge events replay`: interpret stored events again and read their orders again. */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { createEventOperations, type ReplayResult, replayEvents } from '../../inbox/operations.ts';
+import { createEventOperations, previewReplay, type ReplayResult } from '../../inbox/operations.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { parseMoment, remark } from '../arguments.ts';
@@ -64,9 +64,7 @@ export function eventsReplay(context: CliContext): Command {
       const selection = selectionOf(ids, options.since, clock.now());
       const dryRun = options.dryRun === true;
       const result = dryRun
-        ? await withMirror(command, context, (_db, store) =>
-            replayEvents(store, selection, { write: false, now: clock.now() }),
-          )
+        ? await withMirror(command, context, (db) => previewReplay(db, selection))
         : await viaDaemonOrOffline(command, context, {
             path: '/api/events/replay',
             body: selection,

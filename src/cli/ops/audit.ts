@@ -1,8 +1,7 @@
 /** `selvedge audit list`: what people did, and why. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
-import { tryParseJson } from '../../lib/json.ts';
-import type { Db } from '../../store/store.ts';
+import { listAudit } from '../../store/audit.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { firstRows, withMirror } from '../reading.ts';
@@ -16,19 +15,6 @@ interface Options {
 }
 
 const LIMIT_MAX = 10_000;
-
-async function rowsOf(db: Db, { since, action, subject, limit }: Options) {
-  let query = db
-    .selectFrom('audit')
-    .selectAll()
-    .where('at', '>=', parseMoment(since, systemClock().now()))
-    .orderBy('id', 'desc')
-    .limit(limit + 1);
-  if (action !== undefined) query = query.where('action', 'like', `${action}%`);
-  if (subject !== undefined) query = query.where('subject', '=', subject);
-  const rows = await query.execute();
-  return rows.map(({ detail, ...row }) => ({ ...row, detail: tryParseJson(detail) }));
-}
 
 export function auditList(context: CliContext): Command {
   return new Command('list')
@@ -47,7 +33,11 @@ export function auditList(context: CliContext): Command {
       examples([['audit list --action rules. --since 7d', 'armed, reloaded …']]),
     )
     .action(async (options: Options, command: Command) => {
-      const found = await withMirror(command, context, (db) => rowsOf(db, options));
+      const found = await withMirror(command, context, (db) => {
+        const { action, subject, limit } = options;
+        const since = parseMoment(options.since, systemClock().now());
+        return listAudit(db, { since, action, subject, limit: limit + 1 });
+      });
       const rows = firstRows(context.output, found, options.limit);
       if (options.json === true) {
         context.output.json(rows);

@@ -6,9 +6,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
+import { describeDrift, driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
-import { describeOtherName } from '../../sync/other-names.ts';
 import { listRuns, listStreams, type RunOverview, readRun } from '../../sync/overview.ts';
 import { type AcceptedCounts, acceptedCounts, describeDifferences } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
@@ -90,15 +89,7 @@ function printRuns(output: Output, runs: readonly RunOverview[]): void {
 }
 
 function driftLines(drift: EntityDrift): string[] {
-  const { entity, unknownMembers, newValues, unreadable, otherNames = [] } = drift;
-  const counted = Object.entries({ ...unknownMembers, ...newValues });
-  const unit = entity === 'document' ? 'times' : 'rows';
-  const told = counted.map(([what, count]) => `${entity}.${what} (${count} ${unit})`);
-  const unread = Object.entries(unreadable).map(
-    ([what, { rows, example }]) => `${entity}.${what} cannot be read: ${example} (${rows} rows)`,
-  );
-  const names = otherNames.map((one) => `${entity}.${describeOtherName(one)} (${one.setting})`);
-  return [...told, ...unread, ...names].map((text) => `drift        ${visible(text)}`);
+  return describeDrift(drift).map((text) => `drift        ${visible(text)}`);
 }
 
 function shown(name: string, value: string | number | null): string {

@@ -20,6 +20,7 @@ import {
   type NewSession,
   openSession,
   type Session,
+  sessionLabel,
 } from './sessions.ts';
 
 interface Operator {
@@ -73,6 +74,10 @@ export interface Entrance {
   /** The open session of a name that the proxy vouches for, or a new one. */
   byProxy(name: string, address: string | null): Promise<Session>;
   hasPasswords(): boolean;
+  /** Who may come in by now, as the configuration has it. */
+  people(): People;
+  /** Ends one session or token; refuses where it is not open. */
+  endSession(sessionId: number, by: Actor): Promise<void>;
   createToken(
     token: NewToken,
     by: Actor,
@@ -147,6 +152,26 @@ async function revokeTokens({ store, clock }: EntranceDeps, name: string, by: Ac
     }
     await auditSession(tx, 'console.revoke', by, `token:${name}`, { ended }, now);
     return ended;
+  });
+}
+
+async function endSession({ store, clock }: EntranceDeps, sessionId: number, by: Actor) {
+  const now = clock.now();
+  await store.transaction(async (tx) => {
+    const row = await tx
+      .selectFrom('console_session')
+      .select(['name', 'way', 'role'])
+      .where('session_id', '=', sessionId)
+      .executeTakeFirst();
+    const ended = await endSessions(tx, { sessionId }, by.actor, now);
+    if (!row || ended === 0) {
+      throw new RefusedError('console.no_open_session', `session ${sessionId} is not open`, {
+        hint: 'it ended meanwhile: look at the list again',
+      });
+    }
+    const { name, way, role } = row;
+    const label = sessionLabel({ way, sessionId });
+    await auditSession(tx, 'console.revoke', by, label, { name, role }, now);
   });
 }
 
@@ -293,6 +318,8 @@ export function createEntrance(deps: EntranceDeps): Entrance {
       return open({ name, way: 'password', ...standing, address });
     },
     byProxy: (name, address) => proxySession(deps, people, name, address),
+    people: () => people,
+    endSession: (sessionId, by) => endSession(deps, sessionId, by),
     hasPasswords: () => people.operators.some(({ password }) => password !== undefined),
     createToken: (token, by) => createToken(deps, token, by),
     revokeTokens: (name, by) => revokeTokens(deps, name, by),

@@ -16,6 +16,12 @@ const NEEDED = {
   'outbox.cancel': 'operator',
   'outbox.absent': 'approver',
   'outbox.noted': 'operator',
+  'pull.run': 'operator',
+  'pull.retry': 'operator',
+  'pull.release': 'approver',
+  'events.replay': 'operator',
+  'portal.open': 'approver',
+  'session.end': 'approver',
   pause: 'operator',
   resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;

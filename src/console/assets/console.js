@@ -52,13 +52,31 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 
+// The bars of pulls that go on.
+const numbers = new Intl.NumberFormat('en-GB');
+const showPulls = (runs) => {
+  for (const part of document.querySelectorAll('[data-pull]')) {
+    const run = runs.find(({ stream }) => stream === part.dataset.pull);
+    part.hidden = run === undefined;
+    if (!run) continue;
+    const { rows, of } = run;
+    const bar = part.querySelector('progress');
+    bar.max = of || Math.max(1, rows);
+    bar.value = of ? Math.min(rows, of) : 0;
+    part.querySelector('span').textContent = of
+      ? `${numbers.format(rows)} of about ${numbers.format(of)} rows, ${Math.min(100, Math.floor((rows / of) * 100))} %`
+      : `${numbers.format(rows)} rows so far`;
+  }
+};
+
 // Counts follow; rows never move under the cursor: a line offers to show what is new.
 const LIVE_MS = 2_000;
 const follow = async () => {
-  if (document.visibilityState !== 'visible' || !document.querySelector('[data-decision]')) return;
+  if (document.visibilityState !== 'visible' || !document.querySelector('[data-mark]')) return;
   const answer = await fetch('/changes.json').catch(() => undefined);
   if (!answer?.ok) return;
-  const { held, attention, decisionId } = await answer.json();
+  const live = await answer.json();
+  const { held, attention } = live;
   for (const [path, count] of [
     ['/review', held],
     ['/outbox', attention],
@@ -68,9 +86,10 @@ const follow = async () => {
     shown.textContent = count;
     shown.hidden = count === 0;
   }
-  const seen = Number(document.querySelector('[data-decision]')?.dataset.decision);
+  const { mark, seen } = document.querySelector('[data-mark]').dataset;
   const newer = document.querySelector('#newer');
-  if (newer) newer.hidden = decisionId === seen;
+  if (newer) newer.hidden = mark === '' || String(live[mark]) === seen;
+  showPulls(live.runs);
 };
 setInterval(follow, LIVE_MS);
 

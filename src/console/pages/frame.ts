@@ -7,6 +7,9 @@ const TABS = [
   ['/', 'Overview'],
   ['/review', 'Review'],
   ['/outbox', 'Outbox'],
+  ['/pulls', 'Pulls'],
+  ['/events', 'Events'],
+  ['/system', 'System'],
 ] as const;
 export type Tab = (typeof TABS)[number][0];
 
@@ -21,8 +24,8 @@ export interface Frame {
   readonly cli: string;
   /** Numbers behind tabs; 0 is not shown. */
   readonly counts: Partial<Readonly<Record<Tab, number>>>;
-  /** The latest decision when the page was read. */
-  readonly decisionId: number;
+  /** Marks of what changes, when the page was read. */
+  readonly marks: Readonly<Record<'decisionId' | 'runId' | 'eventAt', number>>;
   /** Faults of the whole: pauses, a daemon that does not answer. */
   readonly warnings: readonly string[];
   /** The last act, with a way back where there is one. */
@@ -95,8 +98,19 @@ function tabs({ tab, counts }: Frame): Html {
   return html`<nav aria-label="Pages">${TABS.map(link)}</nav>`;
 }
 
+/** Mark that a page follows, and what a line says once it is another one. */
+const FOLLOWED = {
+  '/': ['decisionId', 'Something was decided meanwhile: show it'],
+  '/review': ['decisionId', 'Something was decided meanwhile: show it'],
+  '/outbox': ['decisionId', 'Something was decided meanwhile: show it'],
+  '/pulls': ['runId', 'A pull has ended meanwhile: show it'],
+  '/events': ['eventAt', 'An event came meanwhile: show it'],
+  '/system': undefined,
+} as const satisfies Record<Tab, readonly [keyof Frame['marks'], string] | undefined>;
+
 export function framed(frame: Frame, body: HtmlValue): Html {
-  const { session, warnings, done, instance, version, timeZone, cli } = frame;
+  const { session, warnings, done, instance, version, timeZone, cli, marks, tab } = frame;
+  const [mark, newer] = (tab && FOLLOWED[tab]) ?? [];
   const how = session.way === 'link' ? ' by link' : '';
   return html`<!doctype html><html lang="en">${head(`${frame.title} · ${instance} · Selvedge`)}
 <body><a class="skip" href="#main">To the content</a>
@@ -109,8 +123,8 @@ ${
   html`<div class="band" role="alert">${warnings.map((text) => html`<p>${text}</p>`)}</div>`
 }
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
-<p id="newer" role="status" hidden><a href="">Something was decided meanwhile: show it</a></p>
-<main id="main" data-decision="${frame.decisionId}">${body}</main>
+<p id="newer" role="status" hidden><a href="">${newer}</a></p>
+<main id="main" data-mark="${mark}" data-seen="${mark && marks[mark]}">${body}</main>
 <details id="keys"><summary>Keys</summary><p><kbd>j</kbd> <kbd>k</kbd> next and previous delivery ·
 <kbd>a</kbd> accept · <kbd>h</kbd> hold · <kbd>u</kbd> give to the rules · <kbd>r</kbd> reject ·
 <kbd>z</kbd> undo · <kbd>/</kbd> search · <kbd>?</kbd> this list. The first press of a key leads

@@ -9,21 +9,51 @@ export interface LiveCounts {
   readonly attention: number;
   /** The latest decision: another one means that a list may have changed. */
   readonly decisionId: number;
+  /** The latest pull that has ended; another one means that the pages of pulls may have changed. */
+  readonly runId: number;
+  /** When the latest event arrived, epoch ms; 0: none yet. */
+  readonly eventAt: number;
+  /** Pulls that go on. */
+  readonly runs: readonly LiveRun[];
+}
+
+/** How far a pull has got. */
+export interface LiveRun {
+  readonly runId: number;
+  readonly stream: string;
+  readonly rows: number;
+  /** Rows of the last complete run, as an estimate; null: there was none. */
+  readonly of: number | null;
 }
 
 /** Many pages ask at once; counting ten thousand held deliveries takes ten milliseconds. */
 const FRESH_MS = 1_000;
 
+/** Pulls that are told; more never go on at once. */
+const RUNS_MAX = 12;
+
+async function runsOf(db: Db): Promise<readonly LiveRun[]> {
+  const { rows } = await sql<LiveRun>`select r.run_id "runId", r.stream, r.rows_seen rows,
+      s.complete_rows "of"
+    from stream_state s join sync_run r on r.run_id = (
+      select max(run_id) from sync_run where stream = s.stream)
+    where r.outcome = 'running' order by r.run_id limit ${RUNS_MAX}`.execute(db);
+  return rows;
+}
+
 async function count(db: Db): Promise<LiveCounts> {
-  const { rows } = await sql<LiveCounts>`select
+  const { rows } = await sql<Omit<LiveCounts, 'runs'>>`select
     (select count(*) from delivery d
       join evaluation e on e.order_delivery_id = d.order_delivery_id
       join decision n on n.decision_id = e.decision_id
       where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold') held,
     (select count(*) from outbox where blocked_reason is not null and ended_at is null) attention,
-    (select coalesce(max(decision_id), 0) from decision) "decisionId"`.execute(db);
-  const [row] = rows;
-  return row ?? { held: 0, attention: 0, decisionId: 0 };
+    (select coalesce(max(decision_id), 0) from decision) "decisionId",
+    coalesce((select run_id from sync_run where outcome <> 'running'
+      order by run_id desc limit 1), 0) "runId",
+    (select coalesce(max(received_at), 0) from webhook_event) "eventAt"`.execute(db);
+  const nothing = { held: 0, attention: 0, decisionId: 0, runId: 0, eventAt: 0 };
+  return { ...(rows[0] ?? nothing), runs: await runsOf(db) };
 }
 
 /** Counts at most once a second, however many ask. */

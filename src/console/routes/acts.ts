@@ -55,12 +55,13 @@ function bulkBody(body: unknown): unknown {
 }
 
 /** How a route hears who asks, has the daemon act, and answers. */
-interface Acting {
+export interface Acting {
   askerOf(request: FastifyRequest): Asker;
   act(request: FastifyRequest, wish: Wish): Promise<unknown>;
 }
 
-function answer(
+/** A form leads back, a program gets the value. */
+export function answer(
   request: FastifyRequest,
   reply: FastifyReply,
   value: unknown,
@@ -138,14 +139,21 @@ function installBulkAct(
   });
 }
 
-export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
+export function createActing(deps: ConsoleDeps): Acting {
   const { publicUrl } = deps.settings;
   const askerOf = (request: FastifyRequest): Asker => ({
     sessionId: signedIn(request).sessionId,
     address: addressOf(request, publicUrl),
   });
-  const act: Acting['act'] = (request, wish) =>
-    askFor(deps, { ask: 'act', by: askerOf(request), wish });
+  return {
+    askerOf,
+    act: (request, wish) => askFor(deps, { ask: 'act', by: askerOf(request), wish }),
+  };
+}
+
+export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
+  const { publicUrl } = deps.settings;
+  const { askerOf, act } = createActing(deps);
   installDeliveryActs(app, { askerOf, act });
   installBulkAct(app, deps, rulesShown, { askerOf, act });
   for (const action of OUTBOX_ACTIONS) {
@@ -160,7 +168,7 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown:
     app.post(`/${wanted}`, async (request, reply) => {
       const value = await act(request, { do: wanted, ...pauseAct.parse(request.body) });
       const text = wanted === 'pause' ? 'Paused.' : 'Resumed.';
-      return answer(request, reply, value, backTo('/', text));
+      return answer(request, reply, value, backTo(backOf(request, '/'), text));
     });
   }
   for (const everywhere of [false, true]) {

@@ -68,14 +68,14 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     live,
     zoneOf,
     async show(request, reply, head, body) {
-      const { held, attention, decisionId } = await live();
+      const { held, attention, ...marks } = await live();
       const { instance, version } = settings;
       const session = signedIn(request);
       const frame = {
         ...head,
         instance,
         version,
-        decisionId,
+        marks,
         counts: { '/review': held, '/outbox': attention },
         warnings: session.seesAddresses ? await warnings() : maskPrivate(await warnings()),
         session,

@@ -3,15 +3,21 @@ import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';
 import { installDescription } from './description.ts';
+import { installEvents } from './events.ts';
 import { installOutbox } from './outbox.ts';
 import { installOverview } from './overview.ts';
 import { createPageContext } from './page-context.ts';
+import { installPulls } from './pulls.ts';
 import { installReview } from './review.ts';
+import { installSystem } from './system.ts';
 
 export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const context = createPageContext(deps, rulesShown);
   installOverview(app, context);
   installReview(app, context);
   installOutbox(app, context);
+  installPulls(app, context);
+  installEvents(app, context);
+  installSystem(app, context);
   installDescription(app);
 }

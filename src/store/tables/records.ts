@@ -46,7 +46,8 @@ interface SeasonWindowTable {
 
 export type ChangeGuard = 'off' | 'open' | 'accepted' | 'over';
 
-export type RunOutcome = 'running' | 'complete' | 'partial' | 'suspicious' | 'failed';
+export const RUN_OUTCOMES = ['running', 'complete', 'partial', 'suspicious', 'failed'] as const;
+export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 
 interface SyncRunTable {
   run_id: Generated<number>;

@@ -1,0 +1,90 @@
+/**
+ * The daemon's side of pulls, events and the system: acts through the functions that the command
+ * line uses, and tells what only the daemon knows.
+ */
+import type { EventOperations } from '../../inbox/operations.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Actor } from '../../store/audit.ts';
+import type { SyncOperations } from '../../sync/operations.ts';
+import type { People } from '../access/entrance.ts';
+import type { Lookup, OperationWish } from './wishes.ts';
+
+/** A link into the portal of the relay, which works once. */
+interface PortalLink {
+  readonly url: { reveal(): string };
+  readonly expiresAt?: string | undefined;
+}
+
+export interface OperationDeps {
+  readonly sync: SyncOperations;
+  readonly events: EventOperations;
+  readonly openPortal: (who: Actor) => Promise<PortalLink>;
+  /** Events refused since the daemon started by reason, and further counts of the listener. */
+  readonly inbox: () => unknown;
+  readonly people: () => People;
+  /** Findings of the checks that leave the network alone. */
+  readonly doctor: () => Promise<readonly unknown[]>;
+  /** Ends a session or a token; refuses where none is open. */
+  readonly endSession: (sessionId: number, who: Actor) => Promise<void>;
+}
+
+export async function operate(
+  { sync, events, openPortal, endSession }: OperationDeps,
+  wish: OperationWish,
+  actor: Actor,
+): Promise<unknown> {
+  switch (wish.do) {
+    case 'pull.run':
+      await sync.runNow(wish.stream, wish.full, actor);
+      return { stream: wish.stream };
+    case 'pull.release':
+      return sync.release(wish.runId, actor, { deletes: wish.deletes });
+    case 'pull.retry':
+      return sync.retryQuarantine(actor);
+    case 'events.replay':
+      return events.replay(wish.selection, actor);
+    case 'portal.open': {
+      const { url, expiresAt } = await openPortal(actor);
+      return { url: url.reveal(), expiresAt: expiresAt ?? null };
+    }
+    default:
+      await endSession(wish.sessionId, actor);
+      return {};
+  }
+}
+
+function shownPeople({ operators, proxyRole }: People) {
+  return {
+    operators: operators.map(({ name, role, sees, password }) => ({
+      ...{ name, role, seesAddresses: sees.includes('addresses') },
+      hasPassword: password !== undefined,
+    })),
+    proxyRole,
+  };
+}
+
+/** A release that is not possible has nothing to show, and a reason. */
+async function releaseOf(sync: SyncOperations, runId: number) {
+  try {
+    return { preview: await sync.previewRelease(runId), refused: null };
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    return { preview: null, refused: error.message };
+  }
+}
+
+export async function lookUp(
+  { sync, inbox, people, doctor }: OperationDeps,
+  lookup: Lookup,
+): Promise<unknown> {
+  switch (lookup.ask) {
+    case 'release':
+      return releaseOf(sync, lookup.runId);
+    case 'inbox':
+      return inbox();
+    case 'people':
+      return shownPeople(people());
+    default:
+      return doctor();
+  }
+}

@@ -1,0 +1,298 @@
+/** Events: the list, one event with what it led to, a replay before it is done, and the portal. */
+import type { MissedDelivery } from '../../inbox/event-coverage.ts';
+import type { ReplayResult } from '../../inbox/operations.ts';
+import type { EventRow, EventTrace } from '../../inbox/overview.ts';
+import { type Html, html } from '../../lib/html.ts';
+import type { Role } from '../access/roles.ts';
+import type { EventFigures, EventPage } from '../read/events.ts';
+import { plural, span, time, whole } from './format.ts';
+import { figures, reasonForm, tableOf } from './parts.ts';
+import { withQuery } from './review.ts';
+
+export interface EventContext {
+  readonly role: Role;
+  readonly now: number;
+  readonly timeZone: string;
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
+}
+
+/** Counts of the listener since the daemon started; undefined: the daemon does not answer. */
+export interface InboxCounts {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly unknownType: number;
+  readonly failedCommits: number;
+  readonly refused: Readonly<Record<string, number>>;
+  /** Our clock minus the relay's, ms; undefined: nothing signed has come. */
+  readonly clockOffsetMs?: number | undefined;
+}
+
+/** Why a request was refused, in words; others are told by their own name. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  forged: 'the signature is not by a secret of ours',
+  malformed: 'the headers of the signature cannot be read',
+  retired: 'signed by a secret that is over',
+  stale: 'signed too long ago, or by a clock that is wrong',
+  path: 'another path than that of events',
+  address: 'from an address that may not send',
+  unwritable: 'the disk is nearly full: the relay sends it again',
+};
+
+function lagOf({ receivedAt, sentAt }: EventRow): string {
+  const ms = receivedAt - sentAt;
+  return ms < 1_000 ? '< 1s' : span(ms);
+}
+
+function effectOf({ outcome }: EventRow): string {
+  return outcome === 'refresh' ? 'its order was read again' : 'nothing to read';
+}
+
+function eventPath(eventId: string): string {
+  return `/events/${encodeURIComponent(eventId)}`;
+}
+
+function eventsTable(rows: readonly EventRow[], timeZone: string): Html {
+  return tableOf(
+    'Events',
+    rows,
+    [
+      { title: 'Received', cell: ({ receivedAt }) => time(receivedAt, timeZone) },
+      { title: 'Type', cell: ({ type }) => type ?? 'none' },
+      {
+        title: 'Order',
+        cell: ({ orderId }) =>
+          orderId !== null && html`<a href="/events?order=${orderId}">${orderId}</a>`,
+      },
+      { title: 'Lag', isNumber: true, cell: lagOf },
+      { title: 'Effect', cell: effectOf },
+      { title: 'Times', isNumber: true, cell: ({ duplicates }) => whole(duplicates + 1) },
+      {
+        title: 'Event',
+        cell: ({ eventId }) => html`<a href="${eventPath(eventId)}">${eventId}</a>`,
+      },
+    ],
+    html`No event fits. Where none ever came: is the endpoint subscribed? <code>docs/connect.md</code>
+tells how.`,
+  );
+}
+
+function missedPart({ missed, relay }: EventFigures, timeZone: string): Html {
+  const state =
+    relay === null
+      ? 'Nothing was measured yet: the first deliveries tell.'
+      : `Of the newest ${plural(relay.deliveries, 'delivery', 'deliveries')}, ${whole(relay.missed)}
+came without an event in time. The relay is ${relay.state}.`;
+  const table = tableOf<MissedDelivery>(
+    'Missed events',
+    missed,
+    [
+      {
+        title: 'Delivery',
+        cell: ({ orderDeliveryId: id }) => html`<a href="/deliveries/${id}">${id}</a>`,
+      },
+      {
+        title: 'Order',
+        cell: ({ orderId }) => html`<a href="/events?order=${orderId}">${orderId}</a>`,
+      },
+      { title: 'Packed', cell: ({ createdAt }) => time(createdAt, timeZone) },
+      { title: 'Found by a sweep', cell: ({ foundAt }) => time(foundAt, timeZone) },
+    ],
+    'No event was missed in 24 hours.',
+  );
+  return html`<p>${state}</p>${table}`;
+}
+
+function refusedPart(counts: InboxCounts | undefined): Html {
+  if (!counts) {
+    return html`<p class="problem">The daemon does not answer: nobody knows what it refused.</p>`;
+  }
+  const rows = Object.entries(counts.refused).filter(([, count]) => count > 0);
+  const offset = counts.clockOffsetMs;
+  const clock =
+    offset !== undefined && Math.abs(offset) > 1_000
+      ? ` Our clock and the relay's differ by ${span(Math.abs(offset))}.`
+      : '';
+  return html`<p>Since the daemon started: ${plural(counts.accepted, 'event')} taken,
+${whole(counts.duplicates)} of them sent again; ${whole(counts.unknownType)} of an unknown type;
+${whole(counts.failedCommits)} could not be written.${clock}</p>
+${tableOf(
+  'Refused',
+  rows,
+  [
+    { title: 'Reason', cell: ([reason]) => reason },
+    { title: 'What that is', cell: ([reason]) => REFUSALS[reason] ?? '' },
+    { title: 'How many', isNumber: true, cell: ([, count]) => whole(count) },
+  ],
+  'Nothing was refused.',
+)}
+<p class="soft">Bodies of what was refused are kept nowhere; the log has one line a minute of
+each reason, with the address that it came from.</p>`;
+}
+
+const HOURS = [
+  [1, 'the last hour'],
+  [24, 'the last 24 hours'],
+  [168, 'the last 7 days'],
+] as const;
+
+function replayPart(): Html {
+  return html`<form class="filters" method="get" action="/events/replay">
+<div><label for="f-hours">Replay</label><select id="f-hours" name="hours">${HOURS.map(
+    ([hours, text]) => html`<option value="${hours}">${text}</option>`,
+  )}</select></div><div class="buttons"><button>See what it would do</button></div></form>`;
+}
+
+function portalPart(role: Role): Html {
+  return reasonForm(role, {
+    ...{ act: 'portal.open', path: '/events/portal', id: 'portal-reason' },
+    button: 'Open the portal',
+    what:
+      'In the portal of the relay are the endpoints, their secrets and the history; it sends ' +
+      'missed events again, and an example (ping) to try the way here. Its link works once.',
+  });
+}
+
+export interface EventsView {
+  readonly page: EventPage;
+  readonly figures: EventFigures;
+  readonly counts: InboxCounts | undefined;
+  readonly query: URLSearchParams;
+}
+
+function filterForm(query: URLSearchParams, locale: string): Html {
+  const field = (name: string, label: string, type: string): Html =>
+    html`<div><label for="f-${name}">${label}</label>
+<input id="f-${name}" name="${name}" type="${type}" value="${query.get(name) ?? ''}"></div>`;
+  return html`<form class="filters" method="get" action="/events" role="search"
+aria-label="Filter events">${field('type', 'Type', 'text')}${field('order', 'Order', 'number')}
+<div class="buttons"><button>Filter</button> <a class="button" href="/events">Clear</a>
+<a class="button" href="${withQuery('/events.csv', query, { after: '', locale })}">CSV</a></div>
+</form>`;
+}
+
+export function eventsPage(view: EventsView, { role, now, timeZone, locale }: EventContext): Html {
+  const { page, figures: of, counts, query } = view;
+  const foreign = Object.entries(of.foreign);
+  return html`<h1>Events</h1>
+<p>${of.lastAt === null ? 'No event has come yet.' : `The last event came ${span(now - of.lastAt)} ago.`}
+${plural(of.waiting, 'order waits', 'orders wait')} to be read again.
+${foreign.map(
+  ([key, count]) =>
+    html`${plural(count, 'event')} of another account (<code>${key}</code>) led to no read. `,
+)}</p>
+${filterForm(query, locale)}
+${eventsTable(page.rows, timeZone)}
+${
+  page.next !== null &&
+  html`<p><a class="button" href="${withQuery('/events', query, { after: page.next })}">Next page</a>
+</p>`
+}
+<h2 id="missed">Missed</h2>${missedPart(of, timeZone)}
+<h2 id="refused">Refused</h2>${refusedPart(counts)}
+<h2>Replay</h2><p>Interprets stored events again and reads their orders again. That is always safe:
+an event is a hint, and what the service says now is what counts.</p>${replayPart()}
+<h2>Portal and ping</h2>${portalPart(role)}`;
+}
+
+export interface ReplayView {
+  /** Said of the selection: `event msg_1`, `events since …`. */
+  readonly what: Html;
+  readonly result: ReplayResult;
+  /** Members of the form that carries it out. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export function replayPage({ what, result, fields }: ReplayView, role: Role): Html {
+  const { events, orders, withoutOrder, newlyUnderstood } = result;
+  const nothing = orders === 0;
+  return html`<h1>Replay, before it is done</h1><p>${what}</p>
+${figures([
+  ['Events', whole(events)],
+  ['Orders', `${whole(orders)} would be read again`],
+  ['Without one', withoutOrder > 0 && `${whole(withoutOrder)} name no order`],
+  ['New', newlyUnderstood > 0 && `${whole(newlyUnderstood)} were not understood when they came`],
+])}
+${
+  nothing
+    ? html`<p class="empty">There is nothing to read again.</p>`
+    : reasonForm(role, {
+        ...{ act: 'events.replay', path: '/events/replay', id: 'replay-reason', fields },
+        button: `Read ${plural(orders, 'order')} again`,
+        what: 'Ten events of one order are one read.',
+      })
+}<p><a href="/events">Back to the events</a></p>`;
+}
+
+function traceFigures(trace: EventTrace, timeZone: string): Html {
+  const { orderId, waiting, duplicates, lastDuplicateAt } = trace;
+  return figures([
+    ['Type', trace.type ?? 'none'],
+    ['Received', html`${time(trace.receivedAt, timeZone)}, sent ${time(trace.sentAt, timeZone)}`],
+    ['Lag', lagOf(trace)],
+    [
+      'Again',
+      duplicates > 0 &&
+        html`${plural(duplicates, 'time')}, last ${time(lastDuplicateAt, timeZone)}`,
+    ],
+    ['Signed by', trace.secretName],
+    [
+      'Order',
+      orderId === null
+        ? 'none: nothing was read'
+        : html`<a href="/events?order=${orderId}">${orderId}</a>`,
+    ],
+    ['To read', waiting && `the order waits to be read. ${waiting.lastError ?? ''}`],
+  ]);
+}
+
+export function eventPage(trace: EventTrace, body: unknown, { timeZone }: EventContext): Html {
+  const { orderSince, decisions, changes } = trace;
+  const text = typeof body === 'string' ? body : JSON.stringify(body, undefined, 2);
+  return html`<h1>Event ${trace.eventId}</h1>${traceFigures(trace, timeZone)}
+<p><a class="button" href="/events/replay?id=${encodeURIComponent(trace.eventId)}">Replay…</a></p>
+<h2>Changes of its order since</h2>${tableOf(
+    'Changes',
+    orderSince,
+    [
+      { title: 'Time', cell: ({ at }) => time(at, timeZone) },
+      { title: 'What', cell: ({ entity, key }) => html`${entity} <code>${key}</code>` },
+      { title: 'Change', cell: ({ op }) => op },
+      {
+        title: 'By',
+        cell: (one) => (changes.includes(one) ? html`<b>this event</b>` : one.cause),
+      },
+    ],
+    'Nothing has changed since: the order was as we knew it.',
+  )}
+<h2>Decisions since</h2>${tableOf(
+    'Decisions',
+    decisions,
+    [
+      { title: 'Time', cell: ({ at }) => time(at, timeZone) },
+      {
+        title: 'Delivery',
+        cell: ({ orderDeliveryId: id }) => html`<a href="/deliveries/${id}">${id}</a>`,
+      },
+      {
+        title: 'Outcome',
+        cell: ({ outcome }) => html`<b class="state s-${outcome}">${outcome}</b>`,
+      },
+      { title: 'Mode', cell: ({ mode }) => mode },
+    ],
+    'None.',
+  )}
+<h2>Body</h2><pre tabindex="0">${text}</pre>`;
+}
+
+/** Undefined: its address is none that a browser may be sent to. */
+export function portalPage(url: string | undefined, expiresAt: string | null): Html {
+  return html`<h1>The portal of the relay</h1>
+${
+  url === undefined
+    ? html`<p class="problem">The service gave an address that is no web page.</p>`
+    : html`<p><a class="button" href="${url}" rel="noreferrer">Open the portal</a></p>
+<p>The link works once${expiresAt !== null && `, until ${expiresAt}`}. Who has it can change where
+events go: give it to nobody.</p>`
+}<p><a href="/events">Back to the events</a></p>`;
+}

@@ -1,0 +1,344 @@
+/** Pulls: all streams, one stream with its runs, and one run with what it held back. */
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { formatDuration, formatSize } from '../../lib/units.ts';
+import { describePause, type Pause, pauseOf } from '../../store/pauses.ts';
+import { RUN_OUTCOMES } from '../../store/tables.ts';
+import type { RunOverview } from '../../sync/overview.ts';
+import type { Role } from '../access/roles.ts';
+import type { PullRow, Quarantined, RunPage, RunView } from '../read/pulls.ts';
+import { plural, span, time, whole } from './format.ts';
+import { figures, progressPart, reasonForm, tableOf } from './parts.ts';
+import { withQuery } from './review.ts';
+
+export interface PullContext {
+  readonly role: Role;
+  readonly now: number;
+  readonly timeZone: string;
+  readonly pauses: readonly Pause[];
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
+}
+
+function took(ms: number | null): string {
+  return ms === null ? '–' : formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
+}
+
+function durationOf({ startedAt, endedAt }: RunOverview): number | null {
+  return endedAt === null ? null : Math.max(0, endedAt - startedAt);
+}
+
+function rateText(rowsPerSecond: number | null): string {
+  if (rowsPerSecond === null) return '–';
+  return whole(
+    rowsPerSecond < 10 ? Math.round(rowsPerSecond * 10) / 10 : Math.round(rowsPerSecond),
+  );
+}
+
+function outcomeWord(outcome: string): Html {
+  return html`<b class="state s-run-${outcome}">${outcome}</b>`;
+}
+
+/** State of a stream in words, the reason of what stands still first. */
+function stateOf(row: PullRow, { now, pauses }: PullContext): HtmlValue {
+  const pause = pauseOf(pauses, 'stream', row.stream);
+  if (row.notAtLevel !== null) return `level ${row.notAtLevel} of the account does not have it`;
+  if (row.schedule === null) return 'switched off';
+  if (pause) return html`<b class="state s-held">paused</b> by ${pause.actor}: ${pause.reason}`;
+  if (row.running) return 'is pulled now';
+  if (row.stale) return html`<b class="state s-overdue">too old</b>`;
+  return row.dueAt <= now ? 'due now' : `waits, due in ${span(row.dueAt - now)}`;
+}
+
+function outcomesText({ figures: { outcomes } }: PullRow): HtmlValue {
+  const parts = Object.entries(outcomes).sort(([, a], [, b]) => b - a);
+  if (parts.length === 0) return 'none yet';
+  return parts.map(
+    ([outcome, count], index) => html`${index > 0 && ', '}${count} ${outcomeWord(outcome)}`,
+  );
+}
+
+function ageText({ completeAt }: PullRow, now: number): string {
+  return completeAt === null ? 'never' : `${span(Math.max(0, now - completeAt))} ago`;
+}
+
+function streamsTable(rows: readonly PullRow[], context: PullContext): Html {
+  const { now } = context;
+  const progress = ({ stream, running, completeRows }: PullRow): Html =>
+    progressPart(stream, running && { rows: running.rows, of: completeRows });
+  return tableOf(
+    'Streams',
+    rows,
+    [
+      {
+        title: 'Stream',
+        cell: ({ stream }) => html`<a href="/pulls/${stream}">${stream}</a>`,
+      },
+      { title: 'State', cell: (row) => html`${stateOf(row, context)}${progress(row)}` },
+      { title: 'Complete', cell: (row) => ageText(row, now) },
+      { title: 'Rows', isNumber: true, cell: (row) => whole(row.completeRows ?? 0) },
+      { title: 'Schedule (UTC)', cell: (row) => row.scheduleText ?? '–' },
+      { title: 'Last runs', cell: outcomesText },
+      { title: 'Half take', isNumber: true, cell: ({ figures: of }) => took(of.p50Ms) },
+      { title: '95 % take', isNumber: true, cell: ({ figures: of }) => took(of.p95Ms) },
+      {
+        title: 'Rows/s',
+        isNumber: true,
+        cell: ({ figures: of }) => rateText(of.rowsPerSecond),
+      },
+      { title: 'Last error', cell: (row) => row.lastError },
+    ],
+    'Nothing was pulled yet: the first pulls begin when the daemon starts.',
+  );
+}
+
+function runsTable(rows: readonly RunOverview[], { timeZone }: PullContext, empty: string): Html {
+  return tableOf(
+    'Runs',
+    rows,
+    [
+      { title: 'Run', cell: ({ runId }) => html`<a href="/pulls/runs/${runId}">${runId}</a>` },
+      { title: 'Stream', cell: ({ stream }) => html`<a href="/pulls/${stream}">${stream}</a>` },
+      { title: 'Began', cell: ({ startedAt }) => time(startedAt, timeZone) },
+      { title: 'Took', isNumber: true, cell: (run) => took(durationOf(run)) },
+      { title: 'Outcome', cell: ({ outcome }) => outcomeWord(outcome) },
+      { title: 'Rows', isNumber: true, cell: ({ rows: count }) => whole(count) },
+      { title: 'Changed', isNumber: true, cell: ({ changed }) => whole(changed) },
+      { title: 'Deleted', isNumber: true, cell: ({ deleted }) => whole(deleted) },
+      { title: 'Held back', isNumber: true, cell: ({ held }) => whole(held) },
+      { title: 'Reason', cell: ({ reason }) => reason },
+    ],
+    empty,
+  );
+}
+
+function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PullContext): Html {
+  if (rows.length === 0) {
+    return html`<p class="empty">Every row that came could be read.</p>`;
+  }
+  const table = tableOf(
+    'Rows that could not be read',
+    rows,
+    [
+      { title: 'What', cell: ({ entity }) => entity },
+      { title: 'Rows', isNumber: true, cell: ({ rows: count }) => whole(count) },
+      { title: 'Newest', cell: ({ newestAt }) => time(newestAt, timeZone) },
+    ],
+    '',
+  );
+  const form = reasonForm(role, {
+    ...{ act: 'pull.retry', path: '/pulls/quarantine/retry', id: 'retry-reason' },
+    button: 'Try again',
+    what: 'Reads again where they came from, as far as this version can understand them.',
+  });
+  return html`${table}${form}`;
+}
+
+export interface PullsView {
+  readonly streams: readonly PullRow[];
+  readonly quarantined: readonly Quarantined[];
+  readonly latest: RunPage;
+}
+
+export function pullsPage({ streams, quarantined, latest }: PullsView, context: PullContext): Html {
+  const csv = withQuery('/pulls.csv', new URLSearchParams(), { locale: context.locale });
+  return html`<h1>Pulls</h1>
+<p>${plural(streams.length, 'stream')} · <a href="${csv}">CSV</a></p>
+${streamsTable(streams, context)}
+<h2>Latest runs</h2>${runsTable(latest.rows, context, 'No run has begun yet.')}
+<h2>Rows that could not be read</h2>${quarantinePart(quarantined, context)}`;
+}
+
+function pausePart(stream: string, { role, pauses }: PullContext): Html {
+  const pause = pauseOf(pauses, 'stream', stream);
+  const fields = { target: 'stream', name: stream, back: `/pulls/${stream}` };
+  if (!pause) {
+    return reasonForm(role, {
+      ...{ act: 'pause', path: '/pause', id: 'pause-reason', button: 'Pause', fields },
+      what: 'Pauses it until somebody resumes it; a run that goes on stops after its page.',
+    });
+  }
+  if (pause.target !== 'stream' || pause.actor === 'file') {
+    return html`<p>It is ${describePause(pause)}. That is not ended here.</p>`;
+  }
+  return reasonForm(role, {
+    ...{ act: 'resume', path: '/resume', id: 'resume-reason', button: 'Resume', fields },
+    what: 'Pulls it on its schedule again.',
+  });
+}
+
+function runForms(row: PullRow, context: PullContext): Html {
+  const { role, pauses } = context;
+  const path = `/pulls/${row.stream}/run`;
+  if (row.notAtLevel !== null || row.schedule === null) {
+    return html`<p class="empty">It is not pulled, so that there is nothing to do here.</p>`;
+  }
+  if (pauseOf(pauses, 'stream', row.stream)) return pausePart(row.stream, context);
+  return html`${reasonForm(role, {
+    ...{ act: 'pull.run', path, id: 'run-reason', button: 'Pull now' },
+    what: 'Pulls it now. Rows that the service gives as before are not looked at again.',
+  })}
+${reasonForm(role, {
+  ...{ act: 'pull.run', path, id: 'full-reason', button: 'Pull everything' },
+  ...{ fields: { full: '1' } },
+  what: 'Pulls it now and compares every row.',
+})}
+${pausePart(row.stream, context)}`;
+}
+
+export interface StreamView {
+  readonly row: PullRow;
+  readonly page: RunPage;
+  readonly query: URLSearchParams;
+}
+
+export function streamPage({ row, page, query }: StreamView, context: PullContext): Html {
+  const { now, timeZone, locale } = context;
+  const { stream, running, figures: of } = row;
+  const here = `/pulls/${stream}`;
+  const next = row.nextTimes.map(
+    (at, index) => html`${index > 0 && ', '}${time(at, timeZone)} (in ${span(at - now)})`,
+  );
+  const limit = row.freshnessMs === null ? '' : `, at most ${formatDuration(row.freshnessMs)} old`;
+  const chosen = query.get('outcome') ?? '';
+  return html`<h1>Pulls of ${stream}</h1>
+<p>${stateOf(row, context)}</p>
+${progressPart(stream, running && { rows: running.rows, of: row.completeRows })}
+${figures([
+  ['Complete', `${ageText(row, now)}${limit}`],
+  ['Rows', whole(row.completeRows ?? 0)],
+  ['Schedule', row.scheduleText && html`${row.scheduleText} (UTC) <code>${row.schedule}</code>`],
+  ['Next times', next.length > 0 && next],
+  ['Last runs', outcomesText(row)],
+  ['Durations', `half within ${took(of.p50Ms)}, 95 % within ${took(of.p95Ms)}`],
+  ['Speed', of.rowsPerSecond === null ? '' : `${rateText(of.rowsPerSecond)} rows a second`],
+  ['Last error', row.lastError],
+])}
+<section><h2>What you can do</h2>${runForms(row, context)}</section>
+<h2>Runs</h2>
+<form class="filters" method="get" action="${here}" role="search" aria-label="Filter runs">
+<div><label for="f-outcome">Outcome</label><select id="f-outcome" name="outcome">
+<option value="">all</option>${RUN_OUTCOMES.map(
+    (one) => html`<option value="${one}"${one === chosen && html` selected`}>${one}</option>`,
+  )}</select></div><div class="buttons"><button>Filter</button>
+<a class="button" href="${withQuery(`${here}.csv`, query, { before: '', locale })}">CSV</a></div>
+</form>
+${runsTable(page.rows, context, 'No run fits.')}
+${
+  page.next !== null &&
+  html`<p><a class="button" href="${withQuery(here, query, { before: page.next })}">Next page</a></p>`
+}`;
+}
+
+/** What a release would do, as the daemon answered; null: nothing waits for one. */
+export interface ReleaseShown {
+  readonly preview: {
+    readonly deletes: number;
+    readonly firstKeys: readonly string[];
+    readonly acceptsChange: boolean;
+    readonly acceptsCount: string | null;
+    readonly later: string | null;
+  } | null;
+  /** Why it cannot be released. */
+  readonly refused: string | null;
+}
+
+function releasePart(
+  { run }: RunView,
+  { preview, refused }: ReleaseShown,
+  { role }: PullContext,
+): Html {
+  if (!preview) return html`<p class="empty">It cannot be released: ${refused}.</p>`;
+  const { deletes, firstKeys, acceptsChange, acceptsCount, later } = preview;
+  const what = [
+    deletes > 0 &&
+      html`<li>deletes ${plural(deletes, 'row')} of the mirror that it did not see</li>`,
+    acceptsChange &&
+      html`<li>lets the rules go by the ${plural(run.changed, 'row')} it changed</li>`,
+    acceptsCount !== null && html`<li>takes it for right from now on that ${acceptsCount}</li>`,
+    later !== null &&
+      html`<li>deletes nothing yet, because ${later}: the next run looks again</li>`,
+  ].filter((one) => one !== false);
+  const keys =
+    deletes > 0 &&
+    html`<p>${
+      firstKeys.length < deletes ? `The first ${firstKeys.length} of their keys:` : 'Their keys:'
+    }</p><ul class="keys">${firstKeys.map((key) => html`<li><code>${key}</code></li>`)}</ul>`;
+  return html`<p>Look at the service first. A release</p>
+<ul>${what.length > 0 ? what : html`<li>deletes nothing: the run counts as complete</li>`}</ul>
+${keys}
+${reasonForm(role, {
+  ...{ act: 'pull.release', path: `/pulls/runs/${run.runId}/release`, id: 'release-reason' },
+  ...{ isDanger: true, fields: { deletes } },
+  button: deletes > 0 ? `Release, and delete ${whole(deletes)}` : 'Release',
+  what: 'What is deleted comes back as soon as the service lists it again.',
+})}`;
+}
+
+function runFigures({ run, accepted }: RunView, timeZone: string): Html {
+  const ms = durationOf(run);
+  const rate = ms !== null && ms > 0 ? run.rows / (ms / 1_000) : null;
+  const { waits, waitMs, retries, resumes, drastic } = run;
+  return figures([
+    ['Began', time(run.startedAt, timeZone)],
+    ['Took', took(ms)],
+    ['Because of', run.cause],
+    ['Pages', whole(run.pages)],
+    ['Rows', `${whole(run.rows)}${rate === null ? '' : `, ${rateText(rate)} a second`}`],
+    ['Changed', `${whole(run.changed)}, unchanged ${whole(run.unchanged)}`],
+    ['Deleted', whole(run.deleted)],
+    ['Held back', whole(run.held)],
+    ['Drastic', drastic > 0 && `${whole(drastic)} rows fell to nothing or jumped`],
+    ['Unreadable', whole(run.quarantined)],
+    ['Received', formatSize(run.bytes)],
+    ['Asked again', plural(retries, 'request')],
+    ['Waits', `${whole(waits)}, together ${took(waitMs)}`],
+    ['Resumed', resumes > 0 && plural(resumes, 'time')],
+    ['Accepted', accepted && `counts that are off, by ${accepted.by}: ${accepted.reason}`],
+  ]);
+}
+
+function listOf(lines: readonly string[], empty: string): Html {
+  if (lines.length === 0) return html`<p class="empty">${empty}</p>`;
+  return html`<ul>${lines.map((text) => html`<li>${text}</li>`)}</ul>`;
+}
+
+export function runPage(view: RunView, release: ReleaseShown | null, context: PullContext): Html {
+  const { run, rowsBefore, lastError, drift, unread, changes } = view;
+  const { timeZone } = context;
+  const isRunning = run.outcome === 'running';
+  return html`<h1>Run ${String(run.runId)} of ${run.stream}</h1>
+<p>${outcomeWord(run.outcome)}${run.reason !== null && `: ${run.reason}`}
+${lastError !== null && `It goes on later: ${lastError}`}</p>
+${isRunning && progressPart(run.stream, { rows: run.rows, of: rowsBefore })}
+<p><a href="/pulls/${run.stream}">All runs of ${run.stream}</a></p>
+${
+  release !== null &&
+  html`<section><h2>What it held back</h2>${releasePart(view, release, context)}</section>`
+}
+<h2>Figures</h2>${runFigures(view, timeZone)}
+<h2>Unknown members</h2>${listOf(drift, 'The stream sends nothing that is not known.')}
+<h2>Rows that could not be read</h2>
+${tableOf(
+  'Rows that could not be read',
+  unread,
+  [
+    { title: 'What', cell: ({ entity }) => entity },
+    { title: 'Member', cell: ({ path }) => html`<code>${path}</code>` },
+    { title: 'Why', cell: ({ reason }) => reason },
+    { title: 'Times', isNumber: true, cell: ({ times }) => whole(times) },
+  ],
+  'All could be read.',
+)}
+<h2>Some of its changes</h2>
+${tableOf(
+  'Changes',
+  changes,
+  [
+    { title: 'Time', cell: ({ at }) => time(at, timeZone) },
+    { title: 'What', cell: ({ entity, key }) => html`${entity} <code>${key}</code>` },
+    { title: 'Change', cell: ({ op }) => op },
+    { title: 'Members', cell: ({ diff }) => html`<code>${diff}</code>` },
+  ],
+  'It changed nothing.',
+)}`;
+}

@@ -1,0 +1,349 @@
+/** The system: the daemon and its host, the doctor, settings, the audit, and who is signed in. */
+import type { SettingRow } from '../../config/describe.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { formatSize } from '../../lib/units.ts';
+import type { AuditRow } from '../../store/audit.ts';
+import { describePause, labelOf, type Pause, resumeStep } from '../../store/pauses.ts';
+import { mayDo, type Role } from '../access/roles.ts';
+import type { SessionRow, Way } from '../access/sessions.ts';
+import type { WrittenSettings } from '../context.ts';
+import type { BackupList, LoopDelay, readDaemon, Storage } from '../read/system.ts';
+import { plural, span, time, whole } from './format.ts';
+import { figures, reasonForm, tableOf } from './parts.ts';
+import { withQuery } from './review.ts';
+
+export interface SystemContext {
+  readonly role: Role;
+  readonly now: number;
+  readonly timeZone: string;
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
+}
+
+const PARTS = [
+  ['/system', 'Host'],
+  ['/system/doctor', 'Doctor'],
+  ['/system/settings', 'Settings'],
+  ['/system/audit', 'Audit'],
+  ['/system/people', 'People and tokens'],
+] as const;
+type Part = (typeof PARTS)[number][0];
+
+function partsNav(here: Part): Html {
+  return html`<nav class="parts" aria-label="Parts of the system">${PARTS.map(
+    ([path, name]) =>
+      html`<a href="${path}"${path === here && html` aria-current="page"`}>${name}</a>`,
+  )}</nav>`;
+}
+
+function csvLink(path: Part, locale: string, query = new URLSearchParams()): Html {
+  return html`<a href="${withQuery(`${path}.csv`, query, { before: '', locale })}">CSV</a>`;
+}
+
+export interface HostView {
+  readonly daemon: Awaited<ReturnType<typeof readDaemon>>;
+  readonly version: string;
+  /** Milliseconds since the daemon answered last. */
+  readonly silentMs: number;
+  readonly loop: LoopDelay;
+  readonly storage: Storage;
+  readonly backups: BackupList;
+  readonly pauses: readonly Pause[];
+}
+
+function milliseconds(ms: number | null): string {
+  return ms === null ? 'not measured yet' : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+function daemonPart({ daemon, version, silentMs, loop }: HostView, timeZone: string): Html {
+  return figures([
+    [
+      'State',
+      daemon.running
+        ? html`runs as <code>${daemon.holder}</code>`
+        : html`<b class="state s-overdue">does not run</b>`,
+    ],
+    ['Since', daemon.running && time(daemon.since, timeZone)],
+    ['Version', version],
+    ['Answered', `${span(silentMs)} ago`],
+    [
+      'Loop delay',
+      `median ${milliseconds(loop.medianMs)}, longest ${milliseconds(loop.longestMs)}
+of ${plural(loop.beats, 'beat')} in the last five minutes`,
+    ],
+  ]);
+}
+
+function pausesPart(pauses: readonly Pause[], { role }: SystemContext): Html {
+  if (pauses.length === 0) {
+    const fields = { target: 'all', back: '/system' };
+    return html`<p class="empty">Nothing is paused.</p>${reasonForm(role, {
+      ...{ act: 'pause', path: '/pause', id: 'pause-reason', fields, isDanger: true },
+      button: 'Pause everything',
+      what: 'Nothing is pulled, decided by rules or sent until somebody resumes it.',
+    })}`;
+  }
+  const one = (pause: Pause, index: number): Html => {
+    const { target, name, actor } = pause;
+    const text = html`<b class="state s-held">${labelOf(pause)}</b>, ${describePause(pause)}.`;
+    if (actor === 'file') return html`<p>${text} To end it: ${resumeStep(pause)}.</p>`;
+    return reasonForm(role, {
+      ...{ act: 'resume', path: '/resume', id: `resume-${index}`, what: text },
+      ...{ button: 'Resume', fields: { target, name, back: '/system' } },
+    });
+  };
+  return html`${pauses.map(one)}`;
+}
+
+function backupsPart(
+  { rows, others, problem }: BackupList,
+  { now, timeZone }: SystemContext,
+): Html {
+  if (problem !== null) return html`<p class="problem">${problem}</p>`;
+  const [newest] = rows;
+  const age = newest && !newest.isAhead ? span(now - Date.parse(newest.createdAt)) : undefined;
+  return html`${age !== undefined && html`<p>The newest is ${age} old.</p>`}
+${tableOf(
+  'Backups',
+  rows,
+  [
+    {
+      title: 'Made',
+      cell: (one) =>
+        html`${time(Date.parse(one.createdAt), timeZone)}${one.isAhead && ' (the clock was ahead)'}`,
+    },
+    { title: 'Schema', isNumber: true, cell: ({ schema }) => schema },
+    { title: 'Size', isNumber: true, cell: ({ bytes }) => formatSize(bytes) },
+    { title: 'Backup', cell: ({ path }) => html`<code>${path}</code>` },
+  ],
+  html`There is none: <code>selvedge backup create</code> makes one.`,
+)}${others > 0 && html`<p>${plural(others, 'backup')} of other databases in the same folder.</p>`}`;
+}
+
+export function hostPage(view: HostView, context: SystemContext): Html {
+  const { storage, backups, pauses } = view;
+  return html`<h1>System</h1>${partsNav('/system')}
+<h2>Daemon</h2>${daemonPart(view, context.timeZone)}
+<h2>Pauses</h2>${pausesPart(pauses, context)}
+<h2>Database and disk</h2>${figures([
+    [
+      'Mirror',
+      `${formatSize(storage.mirrorBytes)}, of which ${formatSize(storage.unusedBytes)} unused`,
+    ],
+    ['Log (WAL)', formatSize(storage.logBytes)],
+    ['Exchange', formatSize(storage.exchangeBytes)],
+    ['Disk', `${formatSize(storage.freeBytes)} free`],
+    ['Resting', storage.resting && html`<b class="state s-overdue">${storage.resting}</b>`],
+    ['Schema', String(storage.schema)],
+  ])}
+<h2>Backups</h2>${backupsPart(backups, context)}
+<h2>For a bug report</h2><p>On the host, <code>selvedge support-bundle</code> writes one file with
+versions, the masked settings, the doctor's findings and what went wrong lately; no orders, no
+customers, no secrets. Look at it before you send it.</p>`;
+}
+
+export interface Finding {
+  readonly check: string;
+  readonly grade: 'ok' | 'warning' | 'failed' | 'skipped';
+  readonly text: string;
+  readonly advice?: string | undefined;
+}
+
+const GRADES = { failed: 0, warning: 1, skipped: 2, ok: 3 } as const;
+const GRADE_WORDS = { failed: 'failed', warning: 'look', skipped: 'left out', ok: 'fine' } as const;
+
+export function doctorPage(
+  findings: readonly Finding[],
+  { now, timeZone, locale }: SystemContext,
+): Html {
+  const count = (grade: Finding['grade']): number =>
+    findings.filter((one) => one.grade === grade).length;
+  const sorted = findings.toSorted((a, b) => GRADES[a.grade] - GRADES[b.grade]);
+  return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
+<p>Checked ${time(now, timeZone)}: ${whole(count('failed'))} failed, ${whole(count('warning'))} to look
+at, ${whole(count('ok'))} fine. The network was left alone: <code>selvedge doctor</code> on the host
+looks at it too. ${csvLink('/system/doctor', locale)}</p>
+<p><a class="button" href="/system/doctor">Check again</a></p>
+${tableOf(
+  'Findings',
+  sorted,
+  [
+    { title: 'Check', cell: ({ check }) => check },
+    {
+      title: 'State',
+      cell: ({ grade }) => html`<b class="state s-grade-${grade}">${GRADE_WORDS[grade]}</b>`,
+    },
+    { title: 'What was found', cell: ({ text }) => text },
+    { title: 'What to do', cell: ({ grade, advice }) => grade !== 'ok' && advice },
+  ],
+  'Nothing was checked.',
+)}`;
+}
+
+export function settingsPage(
+  written: WrittenSettings | null,
+  onlyChanged: boolean,
+  { locale }: SystemContext,
+): Html {
+  const head = html`<h1>Settings</h1>${partsNav('/system/settings')}`;
+  if (!written) {
+    return html`${head}<p class="empty">This daemon was not started from a file: nobody knows where
+its settings come from.</p>`;
+  }
+  const rows = onlyChanged
+    ? written.rows.filter(({ origin }) => origin !== 'default')
+    : written.rows;
+  const query = new URLSearchParams(onlyChanged ? { changed: '1' } : {});
+  return html`${head}<p>As the daemon read them at its start, from <code>${written.file}</code>.
+A change of the file acts from the next start on, of the rules and the operators after
+<code>selvedge rules reload</code>. Secrets are shown nowhere.
+${csvLink('/system/settings', locale, query)}</p>
+<form class="filters" method="get" action="/system/settings">
+<div><label><input type="checkbox" name="changed" value="1"${onlyChanged && html` checked`}>
+only what differs from the default</label></div><div class="buttons"><button>Show</button></div>
+</form>
+${tableOf<SettingRow>(
+  'Settings',
+  rows,
+  [
+    { title: 'Setting', cell: ({ path }) => html`<code>${path}</code>` },
+    { title: 'Value', cell: ({ value }) => html`<code>${value}</code>` },
+    { title: 'From', cell: ({ origin }) => origin },
+  ],
+  'Every setting is as it comes.',
+)}`;
+}
+
+export interface AuditView {
+  readonly rows: readonly AuditRow[];
+  readonly next: string | null;
+  readonly query: URLSearchParams;
+}
+
+export function auditPage(
+  { rows, next, query }: AuditView,
+  { timeZone, locale }: SystemContext,
+): Html {
+  const field = (name: string, label: string): Html =>
+    html`<div><label for="f-${name}">${label}</label>
+<input id="f-${name}" name="${name}" value="${query.get(name) ?? ''}"></div>`;
+  return html`<h1>Audit</h1>${partsNav('/system/audit')}
+<form class="filters" method="get" action="/system/audit" role="search" aria-label="Filter the audit">
+${field('actor', 'Who')}${field('action', 'Action begins with')}${field('subject', 'About')}
+<div><label for="f-days">Last days</label>
+<input id="f-days" name="days" type="number" min="1" value="${query.get('days') ?? '30'}"></div>
+<div class="buttons"><button>Filter</button> <a class="button" href="/system/audit">Clear</a></div>
+</form>
+<p>${plural(rows.length, 'row')} on this page · ${csvLink('/system/audit', locale, query)}</p>
+${tableOf(
+  'Audit',
+  rows,
+  [
+    { title: 'Time', cell: ({ at }) => time(at, timeZone) },
+    { title: 'Who', cell: ({ actor }) => actor },
+    { title: 'Action', cell: ({ action }) => html`<code>${action}</code>` },
+    { title: 'About', cell: ({ subject }) => subject },
+    { title: 'Reason', cell: ({ reason }) => reason },
+    {
+      title: 'Session',
+      cell: ({ session, address }) => [session, address].filter(Boolean).join(' '),
+    },
+    {
+      title: 'More',
+      cell: ({ detail }) => {
+        const text = JSON.stringify(detail) ?? '';
+        return (
+          text !== '{}' && html`<details><summary>show</summary><code>${text}</code></details>`
+        );
+      },
+    },
+  ],
+  'Nobody did anything that fits.',
+)}
+${
+  next !== null &&
+  html`<p><a class="button" href="${withQuery('/system/audit', query, { before: next })}">Next page</a>
+</p>`
+}`;
+}
+
+export interface People {
+  readonly operators: readonly {
+    readonly name: string;
+    readonly role: string;
+    readonly seesAddresses: boolean;
+    readonly hasPassword: boolean;
+  }[];
+  readonly proxyRole: string | null;
+}
+
+export interface PeopleView {
+  readonly people: People;
+  readonly sessions: readonly SessionRow[];
+  /** The session that looks. */
+  readonly own: number;
+}
+
+const WAYS: Readonly<Record<Way, string>> = {
+  link: 'a printed link',
+  password: 'a password',
+  proxy: 'the proxy',
+  token: 'a token',
+};
+
+function endForm({ sessionId, name, way }: SessionRow, role: Role): Html {
+  const fields = { back: '/system/people' };
+  const isToken = way === 'token';
+  return html`<details><summary>${isToken ? 'Revoke' : 'End'}…</summary>${reasonForm(role, {
+    ...{ act: 'session.end', path: `/system/sessions/${sessionId}/end`, fields, isDanger: true },
+    ...{ id: `end-${sessionId}`, button: isToken ? `Revoke ${name}` : `Sign ${name} out` },
+    what: isToken ? 'Programs with this token get in no more.' : 'At once, whatever is open there.',
+  })}</details>`;
+}
+
+function sessionsTable(
+  rows: readonly SessionRow[],
+  { role, now, timeZone }: SystemContext,
+  own: number,
+): Html {
+  return tableOf(
+    'Sessions and tokens',
+    rows,
+    [
+      {
+        title: 'Who',
+        cell: ({ name, sessionId }) => html`${name}${sessionId === own && ' (you, here)'}`,
+      },
+      { title: 'Role', cell: (one) => one.role },
+      { title: 'By', cell: ({ way }) => WAYS[way] },
+      { title: 'From', cell: ({ address }) => address },
+      { title: 'Since', cell: ({ createdAt }) => time(createdAt, timeZone) },
+      { title: 'Last seen', cell: ({ seenAt }) => `${span(now - seenAt)} ago` },
+      { title: 'Ends', cell: ({ expiresAt }) => time(expiresAt, timeZone) },
+      { title: 'End it', cell: (one) => mayDo(role, 'session.end') && endForm(one, role) },
+    ],
+    'Nobody is signed in.',
+  );
+}
+
+export function peoplePage({ people, sessions, own }: PeopleView, context: SystemContext): Html {
+  const { operators, proxyRole } = people;
+  return html`<h1>People and tokens</h1>${partsNav('/system/people')}
+<h2>Operators</h2>
+${tableOf(
+  'Operators',
+  operators,
+  [
+    { title: 'Name', cell: ({ name }) => name },
+    { title: 'Role', cell: ({ role }) => role },
+    { title: 'Sees addresses', cell: ({ seesAddresses }) => (seesAddresses ? 'yes' : 'no') },
+    { title: 'Password', cell: ({ hasPassword }) => (hasPassword ? 'has one' : 'none') },
+  ],
+  html`The configuration names nobody (<code>console.operators</code>): people sign in by a link.`,
+)}
+${proxyRole !== null && html`<p>Whoever the proxy names otherwise is a ${proxyRole}.</p>`}
+<h2>Open sessions and tokens</h2>
+<p>${csvLink('/system/people', context.locale)}</p>
+${sessionsTable(sessions, context, own)}
+<p class="soft">A token is made on the host: <code>selvedge console token</code>.</p>`;
+}

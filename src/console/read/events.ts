@@ -1,0 +1,86 @@
+/** Events for pages: the list, one event with its effects, and those that never came. */
+import { isUtf8 } from 'node:buffer';
+import { listMissed, type MissedDelivery } from '../../inbox/event-coverage.ts';
+import {
+  type EventFilter,
+  type EventRow,
+  type EventTrace,
+  listEvents,
+} from '../../inbox/overview.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { isTooDeep, tryParseJson } from '../../lib/json.ts';
+import { type RelayFigures, readRelayFigures } from '../../ops/relay.ts';
+import type { Db } from '../../store/store.ts';
+import { foreignEvents } from '../../store/system-keys.ts';
+
+export interface EventPage {
+  readonly rows: readonly EventRow[];
+  /** The `after` of the next page; null: this is the last one. */
+  readonly next: string | null;
+}
+
+export interface EventQuery extends Omit<EventFilter, 'after'> {
+  readonly after?: string | undefined;
+}
+
+function placeOf({ receivedAt, eventId }: EventRow): string {
+  return Buffer.from(`${receivedAt} ${eventId}`).toString('base64url');
+}
+
+function afterOf(place: string): NonNullable<EventFilter['after']> {
+  const text = Buffer.from(place, 'base64url').toString();
+  const [, at, eventId] = /^(\d{1,15}) (.{1,256})$/.exec(text) ?? [];
+  if (at !== undefined && eventId !== undefined) return { receivedAt: Number(at), eventId };
+  throw new RefusedError('events.no_place', 'there is no such place in the list', {
+    hint: 'begin again without it',
+  });
+}
+
+export async function readEventPage(
+  db: Db,
+  { after, limit, ...filter }: EventQuery,
+): Promise<EventPage> {
+  const place = after === undefined ? undefined : afterOf(after);
+  const found = await listEvents(db, { ...filter, after: place, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  return { rows, next: last ? placeOf(last) : null };
+}
+
+export interface EventFigures {
+  readonly lastAt: number | null;
+  readonly relay: RelayFigures | null;
+  readonly missed: readonly MissedDelivery[];
+  /** Events of other accounts, by their system key. */
+  readonly foreign: Readonly<Record<string, number>>;
+  /** Orders that wait to be read again. */
+  readonly waiting: number;
+}
+
+const MISSED_MAX = 20;
+
+export async function readEventFigures(db: Db, now: number): Promise<EventFigures> {
+  const last = await db
+    .selectFrom('webhook_event')
+    .select((eb) => eb.fn.max('received_at').as('at'))
+    .executeTakeFirst();
+  const waiting = await db
+    .selectFrom('refresh')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return {
+    lastAt: last?.at ?? null,
+    relay: (await readRelayFigures(db)) ?? null,
+    missed: await listMissed(db, now, MISSED_MAX),
+    foreign: await foreignEvents(db),
+    waiting: Number(waiting.count),
+  };
+}
+
+/** The body as JSON where it is some, else as text, else in base64. */
+export function bodyOf({ body }: Pick<EventTrace, 'body'>): unknown {
+  if (!isUtf8(body)) return body.toString('base64');
+  const text = body.toString('utf8');
+  const json = tryParseJson(text);
+  return json === undefined || isTooDeep(json) ? text : json;
+}

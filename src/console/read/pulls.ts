@@ -1,0 +1,194 @@
+/** Pulls for pages: streams with their figures, a stream's runs, and one run in full. */
+import type { Db } from '../../store/store.ts';
+import type { RunOutcome } from '../../store/tables.ts';
+import { describeDrift, driftOfStream } from '../../sync/drift.ts';
+import {
+  findRuns,
+  listStreams,
+  type RunFigures,
+  type RunOverview,
+  readRun,
+  readRunFigures,
+  type StreamOverview,
+} from '../../sync/overview.ts';
+import { type AcceptedCounts, acceptedCounts } from '../../sync/run/counts.ts';
+import { describeSchedule } from '../../sync/schedule.ts';
+import type { ConsoleSettings } from '../context.ts';
+
+export interface PullRow extends StreamOverview {
+  /** The schedule in words; null: it is not pulled. */
+  readonly scheduleText: string | null;
+  readonly figures: RunFigures;
+  /** The run that goes on; null: none. */
+  readonly running: RunOverview | null;
+}
+
+type Pulled = Pick<ConsoleSettings, 'pulled' | 'notAtLevel' | 'machine'>;
+
+async function runningOf(db: Db, { stream }: StreamOverview): Promise<RunOverview | null> {
+  const [latest] = await findRuns(db, { stream, limit: 1 });
+  return latest?.outcome === 'running' ? latest : null;
+}
+
+export async function readPulls(
+  db: Db,
+  { pulled, notAtLevel, machine }: Pulled,
+  now: number,
+): Promise<PullRow[]> {
+  const streams = await listStreams(db, pulled, now, notAtLevel, machine.dataDir || undefined);
+  const rows: PullRow[] = [];
+  for (const one of streams) {
+    rows.push({
+      ...one,
+      scheduleText: one.schedule === null ? null : describeSchedule(one.schedule),
+      figures: await readRunFigures(db, one.stream),
+      running: await runningOf(db, one),
+    });
+  }
+  return rows;
+}
+
+/** Rows that could not be read, by what they are. */
+export interface Quarantined {
+  readonly entity: string;
+  readonly rows: number;
+  readonly newestAt: number;
+}
+
+export async function readQuarantined(db: Db): Promise<Quarantined[]> {
+  const rows = await db
+    .selectFrom('quarantine')
+    .select((eb) => [
+      'entity',
+      eb.fn.countAll<number>().as('rows'),
+      eb.fn.max('last_seen_at').as('newestAt'),
+    ])
+    .groupBy('entity')
+    .orderBy('entity')
+    .execute();
+  return rows.map(({ entity, rows: count, newestAt }) => ({
+    ...{ entity, rows: Number(count), newestAt },
+  }));
+}
+
+export interface RunPage {
+  readonly rows: readonly RunOverview[];
+  /** The `before` of the next page; null: this is the last one. */
+  readonly next: string | null;
+}
+
+export interface RunPlace {
+  readonly outcome?: RunOutcome | undefined;
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+export async function readRunPage(
+  db: Db,
+  stream: string | undefined,
+  { limit, ...place }: RunPlace,
+): Promise<RunPage> {
+  const found = await findRuns(db, { ...place, stream, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  return { rows, next: last ? String(last.runId) : null };
+}
+
+export interface SampledChange {
+  readonly seq: number;
+  readonly at: number;
+  readonly entity: string;
+  readonly key: string;
+  readonly op: string;
+  /** The changed members as JSON, each with its value before and after. */
+  readonly diff: string;
+}
+
+interface UnreadRow {
+  readonly entity: string;
+  readonly path: string;
+  readonly reason: string;
+  readonly times: number;
+}
+
+export interface RunView {
+  readonly run: RunOverview;
+  /** Rows of the stream's last complete run, as an estimate; null: there was none. */
+  readonly rowsBefore: number | null;
+  /** Why the run was put off; null: it was not. */
+  readonly lastError: string | null;
+  /** Sentences about members that the contract does not know. */
+  readonly drift: readonly string[];
+  readonly accepted: AcceptedCounts | null;
+  /** Rows of the run that could not be read. */
+  readonly unread: readonly UnreadRow[];
+  readonly changes: readonly SampledChange[];
+  /** The run has something that a person may release. */
+  readonly isWaiting: boolean;
+}
+
+const SAMPLE = 20;
+
+async function changesOf(db: Db, run: RunOverview): Promise<SampledChange[]> {
+  if (run.changed === 0 && run.deleted === 0) return [];
+  const range = await db
+    .selectFrom('sync_run')
+    .select(['feed_from', 'feed_to'])
+    .where('run_id', '=', run.runId)
+    .executeTakeFirstOrThrow();
+  // Runs that began after its end bound the search in a feed of millions.
+  const later = await db
+    .selectFrom('sync_run')
+    .select((eb) => eb.fn.min('feed_from').as('from'))
+    .where('run_id', '>', run.runId)
+    .where('started_at', '>', run.endedAt ?? Number.MAX_SAFE_INTEGER)
+    .executeTakeFirst();
+  const to: number | null = range.feed_to ?? later?.from ?? null;
+  let query = db
+    .selectFrom('change')
+    .select(['seq', 'at', 'entity', 'key', 'op', 'diff'])
+    .where('seq', '>', range.feed_from)
+    .where('cause', '=', `run:${run.runId}`)
+    .orderBy('seq')
+    .limit(SAMPLE);
+  if (to !== null) query = query.where('seq', '<=', to);
+  return query.execute();
+}
+
+async function unreadOf(db: Db, runId: number): Promise<UnreadRow[]> {
+  const rows = await db
+    .selectFrom('quarantine')
+    .select(['entity', 'path', 'reason', 'times'])
+    .where('source', '=', `run:${runId}`)
+    .orderBy('id')
+    .limit(SAMPLE)
+    .execute();
+  return rows;
+}
+
+/** Undefined: there is no such run. */
+export async function readRunView(db: Db, runId: number): Promise<RunView | undefined> {
+  const run = await readRun(db, runId);
+  if (!run) return undefined;
+  const state = await db
+    .selectFrom('stream_state')
+    .select(['complete_rows', 'last_error'])
+    .where('stream', '=', run.stream)
+    .executeTakeFirst();
+  const { count_off: countOff } = await db
+    .selectFrom('sync_run')
+    .select('count_off')
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  const isOff = run.outcome === 'partial' && countOff !== null;
+  return {
+    run,
+    rowsBefore: state?.complete_rows ?? null,
+    lastError: run.outcome === 'running' ? (state?.last_error ?? null) : null,
+    drift: (await driftOfStream(db, run.stream)).flatMap(describeDrift),
+    accepted: (await acceptedCounts(db, run.stream)) ?? null,
+    unread: await unreadOf(db, runId),
+    changes: await changesOf(db, run),
+    isWaiting: run.outcome === 'suspicious' || isOff || run.changes === 'open',
+  };
+}

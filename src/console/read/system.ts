@@ -1,0 +1,126 @@
+/** The host and the installation for pages: files, disk, backups, the loop, people and settings. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { RefusedError } from '../../lib/errors.ts';
+import { isAhead, requireBackups } from '../../store/backup/manifest.ts';
+import { logBytesOf } from '../../store/care/checkpoints.ts';
+import { freeBytesAt, restingWith } from '../../store/space.ts';
+import type { Db } from '../../store/store.ts';
+import type { Machine } from '../context.ts';
+
+export interface LoopDelay {
+  /** Middle and longest answer of the daemon's loop in the last five minutes, ms. */
+  readonly medianMs: number | null;
+  readonly longestMs: number | null;
+  readonly beats: number;
+}
+
+export function loopDelayOf(beats: readonly number[]): LoopDelay {
+  const sorted = beats.toSorted((a, b) => a - b);
+  return {
+    medianMs: sorted[Math.floor(sorted.length / 2)] ?? null,
+    longestMs: sorted.at(-1) ?? null,
+    beats: sorted.length,
+  };
+}
+
+interface BackupRow {
+  readonly path: string;
+  readonly createdAt: string;
+  readonly schema: number;
+  readonly bytes: number;
+  readonly program: string;
+  /** The clock was ahead: nobody knows how new it is. */
+  readonly isAhead: boolean;
+}
+
+export interface BackupList {
+  readonly rows: readonly BackupRow[];
+  /** In the same folder, of other databases. */
+  readonly others: number;
+  /** Why none can be shown; null: nothing is wrong. */
+  readonly problem: string | null;
+}
+
+const BACKUPS_MAX = 20;
+
+export function readBackups(machine: Machine, now: number): BackupList {
+  try {
+    const { own, others } = requireBackups(machine, now);
+    const rows = own.slice(0, BACKUPS_MAX).map(({ path, manifest }) => ({
+      path,
+      createdAt: manifest.createdAt,
+      schema: manifest.mirror.schema,
+      bytes: manifest.mirror.bytes + (manifest.exchange?.bytes ?? 0),
+      program: manifest.program,
+      isAhead: isAhead({ path }, now),
+    }));
+    return { rows, others, problem: null };
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const problem = [error.message, error.hint].filter(Boolean).join(': ');
+    return { rows: [], others: 0, problem };
+  }
+}
+
+export interface Storage {
+  readonly mirrorBytes: number;
+  /** The write-ahead log; a reader that stays lets it grow. */
+  readonly logBytes: number;
+  readonly exchangeBytes: number;
+  /** In the database and not used: later rows take it. */
+  readonly unusedBytes: number;
+  readonly freeBytes: number;
+  /** What rests for want of space; null: nothing. */
+  readonly resting: string | null;
+  readonly schema: number;
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+async function pragma(db: Db, name: 'page_size' | 'freelist_count'): Promise<number> {
+  const { rows } = await sql<Record<string, number>>`pragma ${sql.raw(name)}`.execute(db);
+  return Number(rows[0]?.[name] ?? 0);
+}
+
+export async function readStorage(db: Db, { dataDir, store, exchange }: Machine): Promise<Storage> {
+  const mirror = join(dataDir, 'mirror.db');
+  const freeBytes = await freeBytesAt(dataDir);
+  const schema = await db
+    .selectFrom('schema_migration')
+    .select((eb) => eb.fn.max('version').as('version'))
+    .executeTakeFirst();
+  return {
+    mirrorBytes: bytesOf(mirror),
+    logBytes: logBytesOf(mirror),
+    exchangeBytes: bytesOf(exchange),
+    unusedBytes: (await pragma(db, 'page_size')) * (await pragma(db, 'freelist_count')),
+    freeBytes,
+    resting: restingWith(freeBytes, store) ?? null,
+    schema: schema?.version ?? 0,
+  };
+}
+
+interface DaemonState {
+  readonly running: boolean;
+  /** Host and process; null: no daemon has ever run. */
+  readonly holder: string | null;
+  readonly since: number | null;
+}
+
+/** By its lease, which a daemon that can write renews again and again. */
+export async function readDaemon(db: Db, now: number): Promise<DaemonState> {
+  const lease = await db
+    .selectFrom('lease')
+    .select(['holder', 'acquired_at', 'expires_at'])
+    .where('name', '=', 'daemon')
+    .executeTakeFirst();
+  return {
+    running: (lease?.expires_at ?? 0) > now,
+    holder: lease?.holder ?? null,
+    since: lease?.acquired_at ?? null,
+  };
+}

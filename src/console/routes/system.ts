@@ -1,0 +1,254 @@
+/** The system's pages with their twins, and the end of sessions. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type AuditRow, listAudit } from '../../store/audit.ts';
+import { readPauses } from '../../store/pauses.ts';
+import { listSessions, type SessionRow } from '../access/sessions.ts';
+import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
+import { backTo } from '../done.ts';
+import { maskPrivate } from '../mask.ts';
+import { reasonAct } from '../operations/wishes.ts';
+import {
+  auditPage,
+  doctorPage,
+  type Finding,
+  hostPage,
+  peoplePage,
+  type SystemContext,
+  settingsPage,
+} from '../pages/system.ts';
+import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
+import { isoTime, isoTimes, localeOf, sendCsv, type Table } from '../show.ts';
+import { answer, createActing } from './acts.ts';
+import { idParams, type PageContext, parametersOf } from './page-context.ts';
+
+const DAY_MS = 86_400_000;
+
+const optionalText = z
+  .string()
+  .trim()
+  .max(200)
+  .optional()
+  .transform((text) => text || undefined);
+
+export const auditQuery = z.object({
+  actor: optionalText,
+  action: optionalText,
+  subject: optionalText,
+  days: z
+    .union([z.literal('').transform(() => 30), z.coerce.number().min(0).max(36_600)])
+    .default(30),
+  before: z.coerce.number().int().min(1).optional(),
+  limit: z.coerce.number().int().min(1).max(10_000).default(100),
+});
+
+export const settingsQuery = z.object({ changed: z.enum(['', '0', '1']).optional() });
+
+const people = z.object({
+  operators: z.array(
+    z.object({
+      name: z.string(),
+      role: z.string(),
+      seesAddresses: z.boolean(),
+      hasPassword: z.boolean(),
+    }),
+  ),
+  proxyRole: z.string().nullable(),
+});
+
+const findings = z.array(
+  z.object({
+    check: z.string(),
+    grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
+    text: z.string(),
+    advice: z.string().optional(),
+  }),
+);
+
+async function contextOf(
+  { deps, zoneOf }: PageContext,
+  request: FastifyRequest,
+): Promise<SystemContext> {
+  const { role } = signedIn(request);
+  const [now, timeZone] = [deps.clock.now(), await zoneOf()];
+  return { role, now, timeZone, locale: localeOf(request) };
+}
+
+/** Where a session may not see people, what it reads is without them. */
+function maskedFor<T>(request: FastifyRequest, value: T): T {
+  return signedIn(request).seesAddresses ? value : maskPrivate(value);
+}
+
+async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps) {
+  const now = clock.now();
+  const { machine, version } = settings;
+  return {
+    version,
+    daemon: await readDaemon(db, now),
+    silentMs: Math.max(0, now - daemonSeenAt()),
+    loop: loopDelayOf(beats()),
+    storage: await readStorage(db, machine),
+    backups: readBackups(machine, now),
+    pauses: await readPauses(db, machine.dataDir || undefined),
+  };
+}
+
+function hostTable({ storage, loop, backups }: Awaited<ReturnType<typeof hostOf>>): Table {
+  return {
+    columns: ['name', 'value'],
+    rows: [
+      ...Object.entries(storage),
+      ['loop_median_ms', loop.medianMs],
+      ['loop_longest_ms', loop.longestMs],
+      ['newest_backup', backups.rows[0]?.createdAt ?? null],
+    ],
+  };
+}
+
+function installHost(app: FastifyInstance, context: PageContext): void {
+  const { deps, show } = context;
+  const host = async (request: FastifyRequest) => maskedFor(request, await hostOf(deps));
+  app.get('/system', async (request, reply) => {
+    const head = { title: 'System', tab: '/system', cli: 'selvedge status' } as const;
+    const body = hostPage(await host(request), await contextOf(context, request));
+    return show(request, reply, head, body);
+  });
+  app.get('/system.json', async (request) => isoTimes(await host(request)));
+  app.get('/system.csv', async (request, reply) =>
+    sendCsv(request, reply, 'system', hostTable(await host(request))),
+  );
+}
+
+function installDoctor(app: FastifyInstance, context: PageContext): void {
+  const { deps, show } = context;
+  const examine = async (request: FastifyRequest): Promise<readonly Finding[]> =>
+    maskedFor(request, findings.parse(await askFor(deps, { ask: 'doctor' })));
+  app.get('/system/doctor', async (request, reply) => {
+    const head = { title: 'Doctor', tab: '/system', cli: 'selvedge doctor --offline' } as const;
+    const found = await examine(request);
+    return show(request, reply, head, doctorPage(found, await contextOf(context, request)));
+  });
+  app.get('/system/doctor.json', async (request) => {
+    const checks = await examine(request);
+    return { ok: checks.every(({ grade }) => grade !== 'failed'), checks };
+  });
+  app.get('/system/doctor.csv', async (request, reply) =>
+    sendCsv(request, reply, 'doctor', {
+      columns: ['check', 'grade', 'text', 'advice'],
+      rows: (await examine(request)).map((one) => [
+        ...[one.check, one.grade, one.text, one.advice ?? null],
+      ]),
+    }),
+  );
+}
+
+function installSettings(app: FastifyInstance, context: PageContext): void {
+  const { written } = context.deps.settings.machine;
+  const isChanged = (request: FastifyRequest): boolean =>
+    settingsQuery.parse(request.query).changed === '1';
+  const rowsOf = (request: FastifyRequest) => {
+    const rows = written?.rows ?? [];
+    return isChanged(request) ? rows.filter(({ origin }) => origin !== 'default') : rows;
+  };
+  app.get('/system/settings', async (request, reply) => {
+    const onlyChanged = isChanged(request);
+    const cli = `selvedge config show${onlyChanged ? ' --changed' : ''}`;
+    const head = { title: 'Settings', tab: '/system', cli } as const;
+    const body = settingsPage(written, onlyChanged, await contextOf(context, request));
+    return context.show(request, reply, head, body);
+  });
+  app.get('/system/settings.json', (request) => ({
+    file: written?.file ?? null,
+    settings: rowsOf(request),
+  }));
+  app.get('/system/settings.csv', (request, reply) =>
+    sendCsv(request, reply, 'settings', {
+      columns: ['setting', 'value', 'from'],
+      rows: rowsOf(request).map(({ path, value, origin }) => [path, value, origin]),
+    }),
+  );
+}
+
+async function auditOf({ deps }: PageContext, request: FastifyRequest, whole = {}) {
+  const { days, limit, ...filter } = auditQuery.parse({ ...whole, ...Object(request.query) });
+  const since = deps.clock.now() - days * DAY_MS;
+  const found = await listAudit(deps.db, { ...filter, since, limit: limit + 1 });
+  const rows = maskedFor(request, found.slice(0, limit));
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  return { rows, next: last ? String(last.id) : null };
+}
+
+function auditTable(rows: readonly AuditRow[]): Table {
+  return {
+    columns: ['id', 'at', 'actor', 'action', 'subject', 'reason', 'session', 'address', 'detail'],
+    rows: rows.map((row) => [
+      ...[row.id, isoTime(row.at), row.actor, row.action, row.subject, row.reason],
+      ...[row.session, row.address, JSON.stringify(row.detail)],
+    ]),
+  };
+}
+
+const AUDIT_CSV_ROWS = 10_000;
+
+function installAudit(app: FastifyInstance, context: PageContext): void {
+  app.get('/system/audit', async (request, reply) => {
+    const view = { ...(await auditOf(context, request)), query: parametersOf(request) };
+    const head = { title: 'Audit', tab: '/system', cli: 'selvedge audit list' } as const;
+    const body = auditPage(view, await contextOf(context, request));
+    return context.show(request, reply, head, body);
+  });
+  app.get('/system/audit.json', async (request) => isoTimes(await auditOf(context, request)));
+  app.get('/system/audit.csv', async (request, reply) => {
+    const { rows } = await auditOf(context, request, { limit: AUDIT_CSV_ROWS });
+    return sendCsv(request, reply, 'audit', auditTable(rows));
+  });
+}
+
+function sessionsTable(rows: readonly SessionRow[]): Table {
+  return {
+    columns: ['session', 'name', 'role', 'way', 'address', 'created_at', 'seen_at', 'expires_at'],
+    rows: rows.map((row) => [
+      ...[row.sessionId, row.name, row.role, row.way, row.address],
+      ...[isoTime(row.createdAt), isoTime(row.seenAt), isoTime(row.expiresAt)],
+    ]),
+  };
+}
+
+function installPeople(app: FastifyInstance, context: PageContext): void {
+  const { deps, show } = context;
+  const { db, clock } = deps;
+  const { act } = createActing(deps);
+  const sessions = async (request: FastifyRequest) => {
+    const idle = clock.now() - deps.settings.sessionIdleMs;
+    const open = await listSessions(db, ['link', 'password', 'proxy', 'token'], clock.now());
+    const alive = open.filter(({ way, seenAt }) => way === 'token' || seenAt >= idle);
+    return maskedFor(request, alive);
+  };
+  const known = async () => people.parse(await askFor(deps, { ask: 'people' }));
+  app.get('/system/people', async (request, reply) => {
+    const own = signedIn(request).sessionId;
+    const view = { people: await known(), sessions: await sessions(request), own };
+    const head = { title: 'People', tab: '/system', cli: 'selvedge console tokens' } as const;
+    return show(request, reply, head, peoplePage(view, await contextOf(context, request)));
+  });
+  app.get('/system/people.json', async (request) =>
+    isoTimes({ ...(await known()), sessions: await sessions(request) }),
+  );
+  app.get('/system/people.csv', async (request, reply) =>
+    sendCsv(request, reply, 'sessions', sessionsTable(await sessions(request))),
+  );
+  app.post('/system/sessions/:id/end', async (request, reply) => {
+    const sessionId = z.coerce.number().int().min(1).parse(idParams.parse(request.params).id);
+    const { reason } = reasonAct.parse(request.body);
+    const value = await act(request, { do: 'session.end', sessionId, reason });
+    return answer(request, reply, value, backTo('/system/people', 'The session has ended.'));
+  });
+}
+
+export function installSystem(app: FastifyInstance, context: PageContext): void {
+  installHost(app, context);
+  installDoctor(app, context);
+  installSettings(app, context);
+  installAudit(app, context);
+  installPeople(app, context);
+}
