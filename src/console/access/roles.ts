@@ -22,6 +22,13 @@ const NEEDED = {
   'events.replay': 'operator',
   'portal.open': 'approver',
   'session.end': 'approver',
+  'rules.try': 'operator',
+  'rules.report': 'operator',
+  'rules.reload': 'approver',
+  'rules.seen': 'approver',
+  'rules.arm': 'approver',
+  'rules.disarm': 'approver',
+  'rules.resume': 'approver',
   pause: 'operator',
   resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;

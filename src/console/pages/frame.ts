@@ -7,6 +7,7 @@ const TABS = [
   ['/', 'Overview'],
   ['/review', 'Review'],
   ['/outbox', 'Outbox'],
+  ['/rules', 'Rules'],
   ['/pulls', 'Pulls'],
   ['/events', 'Events'],
   ['/system', 'System'],
@@ -105,6 +106,7 @@ const FOLLOWED = {
   '/outbox': ['decisionId', 'Something was decided meanwhile: show it'],
   '/pulls': ['runId', 'A pull has ended meanwhile: show it'],
   '/events': ['eventAt', 'An event came meanwhile: show it'],
+  '/rules': undefined,
   '/system': undefined,
 } as const satisfies Record<Tab, readonly [keyof Frame['marks'], string] | undefined>;
 

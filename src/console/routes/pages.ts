@@ -9,13 +9,17 @@ import { installOverview } from './overview.ts';
 import { createPageContext } from './page-context.ts';
 import { installPulls } from './pulls.ts';
 import { installReview } from './review.ts';
+import { installRules } from './rules.ts';
 import { installSystem } from './system.ts';
+import { installTrial } from './trial.ts';
 
 export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const context = createPageContext(deps, rulesShown);
   installOverview(app, context);
   installReview(app, context);
   installOutbox(app, context);
+  installRules(app, context);
+  installTrial(app, context);
   installPulls(app, context);
   installEvents(app, context);
   installSystem(app, context);

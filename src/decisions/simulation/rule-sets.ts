@@ -38,7 +38,7 @@ async function hashBeginning(db: Db, prefix: string): Promise<string> {
 }
 
 /** Rules as they decided, with their exact texts. */
-interface StoredRuleSet {
+export interface StoredRuleSet {
   readonly ruleSet: RuleSet;
   readonly files: readonly RuleFile[];
 }
