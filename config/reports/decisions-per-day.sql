@@ -1,7 +1,11 @@
 /*
 title: Decisions per day, outcome and rule
+about: A decision in which several rules took part counts for each of them.
 params:
   since: { type: time, about: the beginning; its whole day counts, default: 14d }
+chart: { kind: line, x: day, y: decisions, series: rule }
+formats: { decisions: count }
+empty: Nothing was decided in this time.
 */
 SELECT
   date(d.at / 1000, 'unixepoch') AS day, d.outcome,

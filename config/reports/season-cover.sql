@@ -3,6 +3,14 @@ title: How far the stock covers the open pre-orders
 about: A row per style and season, the worst first.
 params:
   season: { type: text, about: the season }
+totals: [open_preorders, covered, missing]
+formats:
+  variants: count
+  open_preorders: count
+  covered: count
+  missing: heat
+  cover_percent: percent
+empty: The season has no open pre-orders.
 */
 SELECT style_no, style_name, count(*) AS variants, sum(open_preorders) AS open_preorders,
   sum(open_preorders - missing) AS covered, sum(missing) AS missing,

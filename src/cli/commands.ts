@@ -91,7 +91,7 @@ const COMMANDS: readonly LoneCommand[] = [
     load: async () => (await import('./ops/pause.ts')).resume,
   },
   {
-    usage: 'completion <shell>',
+    usage: 'completion <shell> [what]',
     showsAll: true,
     summary: 'print a completion script for the shell',
     load: async () => (await import('./self/completion.ts')).completion,
@@ -126,6 +126,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       reject: async () => (await import('./deliveries/act.ts')).deliveriesReject,
       hold: async () => (await import('./deliveries/act.ts')).deliveriesHold,
       release: async () => (await import('./deliveries/act.ts')).deliveriesRelease,
+      undo: async () => (await import('./deliveries/act.ts')).deliveriesUndo,
+      note: async () => (await import('./deliveries/act.ts')).deliveriesNote,
     },
   },
   {
@@ -230,6 +232,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       show: async () => (await import('./sync/show.ts')).syncShow,
       run: async () => (await import('./sync/act.ts')).syncRun,
       release: async () => (await import('./sync/act.ts')).syncRelease,
+      'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
     },
   },
   {
@@ -276,7 +279,9 @@ export async function commandsFor(
   context: CliContext,
 ): Promise<Command[]> {
   const create = async (load: Load) => (await load())(context);
-  const isAll = COMMANDS.some((entry) => entry.showsAll && nameOf(entry) === first);
+  // A person waits at a prompt for the names, which need no other command.
+  const isAll =
+    second !== 'names' && COMMANDS.some((entry) => entry.showsAll && nameOf(entry) === first);
   const commands = COMMANDS.map((entry) =>
     isAll || nameOf(entry) === first ? create(entry.load) : outlineOf(entry),
   );

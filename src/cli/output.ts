@@ -6,12 +6,13 @@
 import { styleText } from 'node:util';
 import { isJsonObject } from '../lib/json.ts';
 import { visible } from '../lib/strings.ts';
+import { tableLines } from './table.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
 /** A stream of text such as `process.stdout`. */
 export interface TextSink {
-  write(text: string): unknown;
+  write(text: string | Uint8Array): unknown;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   readonly isTTY?: boolean | undefined;
   /** Width of a terminal, which changes with its window. */
@@ -23,11 +24,13 @@ export interface Output {
   line(text?: string): void;
   /** A line for programs: as it is, unless a person is watching. */
   data(text: string): void;
+  /** A file for programs, byte by byte; only for what holds no secret of the configuration. */
+  bytes(content: Uint8Array): void;
   /** A sequence of our own that steers the terminal. */
   control(sequence: string): void;
   /** A value as indented JSON: the whole result of a `--json` command. */
   json(value: unknown): void;
-  /** Rows under their titles, columns aligned; the last column is never padded. */
+  /** Rows under their titles, columns aligned and, on a terminal, fitted to its width. */
   table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
   /** A remark for the person at the terminal, on standard error. */
   note(text: string): void;
@@ -72,7 +75,7 @@ const READER_GONE = new Set<unknown>(['EPIPE', 'EIO']);
 function quietWriter(
   sink: TextSink,
   scrub: (text: string) => string,
-): { write(text: string): void; isClosed(): boolean } {
+): { write(text: string): void; bytes(content: Uint8Array): void; isClosed(): boolean } {
   let closed = false;
   sink.on?.('error', (error) => {
     if (!isJsonObject(error) || !READER_GONE.has(error.code)) throw error;
@@ -81,6 +84,9 @@ function quietWriter(
   return {
     write(text) {
       if (!closed) sink.write(scrub(text));
+    },
+    bytes(content) {
+      if (!closed) sink.write(content);
     },
     isClosed: () => closed,
   };
@@ -115,21 +121,13 @@ export function createOutput(
   return {
     line: (text = '') => out.write(`${shown(text)}\n`),
     data: (text) => out.write(`${stdout.isTTY === true ? shown(text) : text}\n`),
+    bytes: out.bytes,
     control: (sequence) => out.write(sequence),
     json: (value) => out.write(`${shown(JSON.stringify(value, null, 2))}\n`),
     table(titles, given) {
       const rows = given.map((row) => row.map((cell) => visible(cell)));
-      const widths = titles.map((title, column) =>
-        Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-      );
-      const lineOf = (cells: readonly string[]): string =>
-        cells
-          .map((cell, column) =>
-            column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
-          )
-          .join('  ');
-      out.write(`${style('bold', lineOf(titles))}\n`);
-      for (const row of rows) out.write(`${lineOf(row)}\n`);
+      const width = stdout.isTTY === true ? stdout.columns || DEFAULT_COLUMNS : undefined;
+      for (const line of tableLines(titles, rows, { width, isColoured })) out.write(`${line}\n`);
     },
     note(text) {
       remarks.write(`${eraseProgress()}${shown(text)}\n`);

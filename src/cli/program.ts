@@ -2,7 +2,7 @@
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { Command, CommanderError, Help, type Option } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJournald } from '../lib/log/journald.ts';
 import { createScrubber } from '../lib/secret.ts';
@@ -10,6 +10,7 @@ import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
 import { commandsFor } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
+import { requireOverUrl } from './remote/over-url.ts';
 
 /** The world outside: streams and environment, injected so that tests can look on. */
 export interface CliIo {
@@ -78,6 +79,17 @@ async function createProgram(
       '-c, --config <file>',
       'the configuration (else $SELVEDGE_CONFIG, else /etc/selvedge/selvedge.yaml)',
     )
+    .addOption(
+      new Option(
+        '--url <address>',
+        'ask the console at this address (https://host:port) instead of this machine',
+      ).conflicts('config'),
+    )
+    .option(
+      '--token-file <file>',
+      'with --url: the file that holds the token (else $SELVEDGE_TOKEN_FILE)',
+    )
+    .hook('preAction', (_program, command) => requireOverUrl(command))
     .helpOption('-h, --help', 'show this help');
   program.addHelpText(
     'after',

@@ -19,6 +19,7 @@ import { intakeSection } from './schema/intake.ts';
 import { consoleSection, listenerSection, localSection } from './schema/listeners.ts';
 import { notifySection } from './schema/notify.ts';
 import { placesApart } from './schema/places.ts';
+import { reportsSection } from './schema/reports.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
 
@@ -70,24 +71,6 @@ function outboxSection() {
   return section.superRefine(delaysInOrder, onceSound('delayMin', 'delayMax'));
 }
 
-/** Sizes that an own order may name. */
-const SIZES_MAX = 1_000;
-
-function reportsSection(fields: ContextFields) {
-  return z.strictObject({
-    directory: fields.path('/etc/selvedge/reports'),
-    sizeOrder: z
-      .array(text('a size as the variants have it', 'S/M'))
-      .max(SIZES_MAX)
-      .register(z.globalRegistry, {
-        expected: 'a list of sizes, each once',
-        example: '[S/M, L/XL]',
-      }),
-    stockQuantity: choice('onHand', 'free'),
-    seasonQuantity: choice('onHand', 'free'),
-  });
-}
-
 /** The schema of the whole file, bound to the paths and secrets of this start. */
 export function createSchema(context: SchemaContext) {
   const fields = contextFields(context);
@@ -117,7 +100,7 @@ export function createSchema(context: SchemaContext) {
       format: choice('auto', 'json', 'journal', 'human'),
     }),
   });
-  return file.superRefine(placesApart, onceSound('dataDir', 'store', 'intake'));
+  return file.superRefine(placesApart, onceSound('dataDir', 'store', 'intake', 'reports'));
 }
 
 /** The configuration as the program uses it: milliseconds, bytes, absolute paths, secrets. */

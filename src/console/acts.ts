@@ -3,6 +3,7 @@
  * loop. Only the daemon writes; the actor is always the session, never a member of the request.
  */
 import { z } from 'zod';
+import { expectedSet } from '../decisions/review/bulk.ts';
 import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
 import { RELEASE_REASONS } from '../decisions/review/review.ts';
 import { PAUSE_TARGETS } from '../store/pauses.ts';
@@ -62,26 +63,40 @@ export const reviewListQuery = reviewQuery.extend({
     .enum(['', '0', '1'])
     .optional()
     .transform((flag) => flag === '1'),
-  after: optionalText,
+  /** Has a customer's name in it, as the order of the list wants it. */
+  after: z
+    .string()
+    .max(2_000)
+    .optional()
+    .transform((text) => text || undefined),
   limit: z.coerce.number().int().min(1).max(LIST_MAX).default(PAGE_ROWS),
 });
 
 export type ReviewQuery = z.output<typeof reviewQuery>;
 
-export const reviewAct = seen.extend({
-  reason,
+/** Choices of single actions, as the command line has them; pages leave them out. */
+const choices = {
   why: z.enum(RELEASE_REASONS).optional(),
+  /** For a release: the rules decide again. */
+  toRules: z.boolean().default(true),
+  /** For a hold: only where a reject waits. */
+  ifRejectWaits: z.boolean().optional(),
+};
+
+export const reviewAct = seen.extend({
+  ...choices,
+  reason,
   /** For a reject: the delivery number, typed. */
   confirmed: optionalText,
 });
 const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
 
 /** Acts on all that fit the filter, if they are still those that the person saw. */
-const bulkAct = z.object({
+export const bulkAct = z.object({
   action: z.enum(BULK_ACTIONS),
+  ...choices,
   reason,
-  why: z.enum(RELEASE_REASONS).optional(),
-  expect: z.object({ count: z.coerce.number().int().min(1), digest: z.string().max(64) }),
+  expect: expectedSet,
   /** For a reject: the delivery numbers, typed, with blanks between. */
   confirmed: optionalText,
 });
@@ -93,6 +108,10 @@ export const bulkRequest = bulkAct.omit({ expect: true }).extend({
 export const noteAct = z.object({ text: z.string().trim().max(1_000) });
 export const undoAct = z.object({ decisionId: id });
 export const outboxAct = z.object({ reason });
+export const confirmAct = outboxAct.extend({
+  /** What the push made at the service; null where nothing is made. */
+  id: z.string().min(1).max(100).nullable(),
+});
 export const pauseAct = z.object({
   target: z.enum(PAUSE_TARGETS),
   name: z.string().max(100).default(''),
@@ -100,7 +119,7 @@ export const pauseAct = z.object({
 });
 
 type ReviewAct = z.output<typeof reviewAct>;
-type BulkAct = z.output<typeof bulkAct>;
+export type BulkAct = z.output<typeof bulkAct>;
 
 export type Wish =
   | {
@@ -121,6 +140,12 @@ export type Wish =
       readonly do: 'outbox';
       readonly action: 'retry' | 'cancel' | 'absent' | 'noted';
       readonly outboxId: number;
+      readonly reason: string;
+    }
+  | {
+      readonly do: 'confirm';
+      readonly outboxId: number;
+      readonly id: string | null;
       readonly reason: string;
     }
   | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>)

@@ -3,11 +3,10 @@
  * same functions as the local API. Runs on the daemon's loop and does nothing but single
  * transactions there.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { actOnSelected } from '../decisions/review/bulk.ts';
 import { deliveryIdOf } from '../decisions/review/deliveries.ts';
-import { BULK_MAX } from '../decisions/review/listing.ts';
 import { writeNote } from '../decisions/review/note.ts';
-import type { Review, ReviewAnswer, Seen } from '../decisions/review/review.ts';
+import type { Review, ReviewAnswer, ReviewRequest, Seen } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -26,8 +25,9 @@ import {
   touchSession,
   viaOf,
 } from './access/sessions.ts';
-import type { Asker, Question, Refusal, Reply, Wish } from './acts.ts';
+import type { Asker, BulkAct, Question, Refusal, Reply, Wish } from './acts.ts';
 import { lookUp, type OperationDeps, operate } from './operations/operate.ts';
+import { undoLatest } from './undo.ts';
 
 export interface AnswerDeps {
   readonly store: Store;
@@ -41,11 +41,9 @@ export interface AnswerDeps {
   readonly sessionIdleMs: number;
 }
 
+const UNDONE = 'undone at the console';
 const WRITES_MAX = 120;
 const WRITES_MS = 60_000;
-
-/** Rejects of one bulk act; each is final. */
-const REJECTS_MAX = 20;
 
 /** Counts the writes of a session; a bulk act is one. */
 function createWriteLimit(clock: Clock) {
@@ -88,105 +86,49 @@ function seenOf({
   return { decisionId: decisionId === 0 ? null : decisionId, contentHash };
 }
 
+/** The request of an act, but for the delivery. */
+function requestOf(
+  action: ReviewRequest['action'],
+  { why, toRules, ifRejectWaits }: Pick<BulkAct, 'why' | 'toRules' | 'ifRejectWaits'>,
+  actor: Actor,
+) {
+  return {
+    ...actor,
+    action,
+    ifRejectWaits,
+    ...(action === 'release' && { why: why ?? ('checked' as const), toRules }),
+  };
+}
+
 async function reviewOne(
   { review }: AnswerDeps,
   wish: Extract<Wish, { do: 'review' }>,
   actor: Actor,
 ): Promise<unknown> {
   const { action, delivery, act } = wish;
-  const { why } = act;
   return review.act({
-    ...actor,
-    action,
+    ...requestOf(action, act, actor),
     delivery: `id:${delivery}`,
     confirmed: act.confirmed === undefined ? [] : [act.confirmed],
     seen: seenOf(act),
-    ...(action === 'release' && { why: why ?? 'checked', toRules: true }),
   });
 }
-
-/** Deliveries between two turns of the loop. */
-const SLICE = 10;
 
 async function reviewMany(
   { review }: AnswerDeps,
   { act, deliveries }: Extract<Wish, { do: 'bulk' }>,
   actor: Actor,
 ): Promise<{ readonly answers: readonly ReviewAnswer[] }> {
-  const { action, why } = act;
-  const max = action === 'reject' ? REJECTS_MAX : BULK_MAX;
-  if (deliveries.length > max) {
-    const message = `${deliveries.length} deliveries at once are more than ${max}`;
-    throw new RefusedError('console.too_many', message, { hint: 'narrow the filter' });
-  }
-  const answers: ReviewAnswer[] = [];
-  const request = {
-    ...actor,
-    action,
-    confirmed: act.confirmed?.split(/[\s,]+/) ?? [],
-    ...(action === 'release' && { why: why ?? ('checked' as const), toRules: true }),
-  };
-  for (let start = 0; start < deliveries.length; start += SLICE) {
-    const part = deliveries.slice(start, start + SLICE);
-    const ids = part.map(({ orderDeliveryId }) => `id:${orderDeliveryId}`);
-    const seen = part.map(({ decisionId, contentHash }) => ({ decisionId, contentHash }));
-    answers.push(...(await review.actOnAll(request, ids, seen)));
-    await nextTurn();
-  }
-  return { answers };
-}
-
-const REASON = 'undone at the console';
-
-/**
- * Undoes the latest act of a person about a delivery, where that is true: an accept that was not
- * sent is called back, one that was sent is revoked; a hold and a release go back to the rules.
- */
-async function undo(
-  deps: AnswerDeps,
-  { delivery, decisionId }: Extract<Wish, { do: 'undo' }>,
-  session: Session,
-  by: Asker,
-): Promise<unknown> {
-  const { review, outbox, store } = deps;
-  const latest = await store.db
-    .selectFrom('evaluation as e')
-    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
-    .leftJoin('outbox as o', 'o.decision_id', 'd.decision_id')
-    .select(['d.decision_id', 'd.actor', 'd.outcome', 'o.outbox_id', 'o.state'])
-    .where('e.order_delivery_id', '=', delivery)
-    .executeTakeFirst();
-  const { actor: name } = actorOf(session, by, REASON);
-  if (latest?.decision_id !== decisionId || latest.actor !== `person:${name}`) {
-    const hint = 'look at the delivery: it was decided again, or by somebody else';
-    throw new RefusedError('console.undo', 'there is nothing to undo any more', { hint });
-  }
-  if (latest.outcome === 'reject') {
-    const hint = 'a new delivery comes when the order is packed again';
-    throw new RefusedError('console.undo', 'a reject is final and cannot be undone', { hint });
-  }
-  const actor = actorOf(session, by, REASON);
-  const id = `id:${delivery}`;
-  if (latest.outcome === 'accept' && latest.outbox_id !== null) {
-    requireRole(session.role, 'delivery.hold');
-    if (latest.state === 'sending' || latest.state === 'sent' || latest.state === 'in_doubt') {
-      const message = 'its push is on its way';
-      throw new RetryLaterError('console.undo', message, { hint: 'try again in a moment' });
-    }
-    if (latest.state === 'queued') await outbox.cancel({ outboxId: latest.outbox_id }, actor);
-    return review.act({ ...actor, action: 'hold', delivery: id });
-  }
-  const why = 'other' as const;
-  if (latest.outcome === 'hold') {
-    return review.act({ ...actor, action: 'release', delivery: id, why, toRules: true });
-  }
-  return review.act({ ...actor, action: 'hold', delivery: id });
+  const confirmed = act.confirmed?.split(/[\s,]+/) ?? [];
+  const request = { ...requestOf(act.action, act, actor), confirmed };
+  return { answers: await actOnSelected(review, request, deliveries) };
 }
 
 function needOf(wish: Wish): Act {
   if (wish.do === 'review') return `delivery.${wish.action}`;
   if (wish.do === 'bulk') return `delivery.${wish.act.action}`;
   if (wish.do === 'outbox') return `outbox.${wish.action}`;
+  if (wish.do === 'confirm') return 'outbox.confirmed';
   if (wish.do === 'note') return 'delivery.note';
   return wish.do === 'undo' ? 'delivery.hold' : wish.do;
 }
@@ -201,7 +143,8 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
     case 'bulk':
       return reviewMany(deps, wish, actor(wish.act.reason));
     case 'undo':
-      return undo(deps, wish, session, by);
+      // Undoing may revoke an accept, which is a hold.
+      return undoLatest(deps, wish, actor(UNDONE));
     case 'note':
       await store.transaction(async (tx) => {
         const id = await deliveryIdOf(tx, `id:${wish.delivery}`);
@@ -214,6 +157,10 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
         return outbox[action]({ outboxId }, actor(reason));
       }
       return outbox.resolve(outboxId, { as: action }, actor(reason));
+    }
+    case 'confirm': {
+      const { outboxId, id, reason } = wish;
+      return outbox.resolve(outboxId, { as: 'confirmed', id }, actor(reason));
     }
     case 'pause':
     case 'resume':

@@ -121,7 +121,7 @@ function refusalOf(error: unknown): Refusal {
   }
   if (error instanceof SelvedgeError) {
     const { code, message, hint } = error;
-    return { status: code.endsWith('.unknown') ? 404 : 409, code, message, hint };
+    return { status: /\.unknown(?:_run|_stream)?$/.test(code) ? 404 : 409, code, message, hint };
   }
   const isStated = error instanceof Error && 'statusCode' in error;
   const status = isStated ? Number(error.statusCode) : 500;

@@ -1,7 +1,7 @@
 /** Sending pages and tables: as HTML for people, JSON and CSV for programs. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type CsvCell, csvLine, csvStyleOf, RFC_4180 } from '../lib/csv.ts';
+import { type CsvCell, csvLine, csvMannerOf } from '../lib/csv.ts';
 import { type Html, renderHtml } from '../lib/html.ts';
 
 /** Whether a person with a browser asks; a program names a twin, sends JSON or has a token. */
@@ -26,7 +26,7 @@ export const csvQuery = z.object({
   locale: z
     .string()
     .max(35)
-    .refine((locale) => csvStyleOf(locale) !== undefined, 'must be a language tag such as da-DK')
+    .refine((locale) => csvMannerOf(locale) !== undefined, 'must be a language tag such as da-DK')
     .optional(),
 });
 
@@ -34,8 +34,11 @@ export const csvQuery = z.object({
 export function localeOf({ headers }: FastifyRequest): string {
   const [first = ''] = (headers['accept-language'] ?? '').split(/[,;]/);
   const locale = first.trim();
-  return csvStyleOf(locale) === undefined ? '' : locale;
+  return csvMannerOf(locale) === undefined ? '' : locale;
 }
+
+/** Spreadsheets take UTF-8 without it for something else. */
+const UTF_8_MARK = '\uFEFF';
 
 export function sendCsv(
   request: FastifyRequest,
@@ -44,12 +47,12 @@ export function sendCsv(
   { columns, rows }: Table,
 ): FastifyReply {
   const { locale } = csvQuery.parse(request.query);
-  const style = (locale === undefined ? undefined : csvStyleOf(locale)) ?? RFC_4180;
-  const lines = [columns, ...rows].map((cells) => `${csvLine(cells, style)}\r\n`);
+  const manner = locale === undefined ? undefined : csvMannerOf(locale);
+  const lines = [columns, ...rows].map((cells) => `${csvLine(cells, manner)}\r\n`);
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(`${style.mark}${lines.join('')}`);
+    .send(`${manner === undefined ? '' : UTF_8_MARK}${lines.join('')}`);
 }
 
 /** Epoch milliseconds as programs read them: ISO 8601, UTC. */
@@ -59,14 +62,26 @@ export function isoTime(at: number | null): string | null {
 
 const TIME_MEMBER = /^(?:at|since)$|(?:At|Since)$/;
 
-/** Members that are points in time as {@link isoTime} writes them, in all of a value. */
-export function isoTimes(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(isoTimes);
+/** Members that have the words of others, in which nothing is ours to write otherwise. */
+const FOREIGN = new Set(['document', 'detail', 'shippingAddress', 'evaluation']);
+
+function withTimes(value: unknown, timeOf: (member: unknown) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => withTimes(one, timeOf));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      typeof member === 'number' && TIME_MEMBER.test(name) ? isoTime(member) : isoTimes(member),
-    ]),
+    Object.entries(value).map(([name, member]) => {
+      if (FOREIGN.has(name)) return [name, member];
+      return [name, TIME_MEMBER.test(name) ? timeOf(member) : withTimes(member, timeOf)];
+    }),
   );
+}
+
+/** Members that are points in time as {@link isoTime} writes them, in all of a value. */
+export function isoTimes(value: unknown): unknown {
+  return withTimes(value, (member) => (typeof member === 'number' ? isoTime(member) : member));
+}
+
+/** The same backwards: epoch milliseconds, as commands have them. */
+export function epochTimes(value: unknown): unknown {
+  return withTimes(value, (member) => (typeof member === 'string' ? Date.parse(member) : member));
 }

@@ -22,6 +22,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { consoleRoutes } from '../local-api/console-routes.ts';
+import { reviewRoutes } from '../local-api/decision-routes.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
@@ -160,6 +161,9 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
       return signInUrl(base, entrance.mintLink(name, role).key);
     },
     workers: enabled ? [worker] : [],
-    routes: [consoleRoutes({ store, clock, entrance, url })],
+    routes: [
+      consoleRoutes({ store, clock, entrance, url }),
+      reviewRoutes({ store, clock, review, outbox }),
+    ],
   };
 }

@@ -47,6 +47,7 @@ import { createInbox, type Inbox } from './inbox.ts';
 import { createNotifications } from './notify.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 import { pausesOf } from './pauses.ts';
+import { createReports } from './reports.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service } from './service.ts';
 import { readAlso } from './streams.ts';
@@ -171,16 +172,19 @@ function createCare(
   const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
   const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
   const health = createHealth(config, { ...common, ...watch, isOpen });
-  const notifications = createNotifications(config, {
+  const forPeople = {
     ...{ store, clock, log, scrubber },
     timeZone: () => config.console.timeZone ?? rules.current().ruleSet.settings.timezone,
+  };
+  const notifications = createNotifications(config, {
+    ...forPeople,
     isWell: () => health.ill().length === 0,
   });
   return {
     causes: createCauseWatch({ store, clock, log: log.child({ room: 'causes' }), timeZone }),
     keeper,
     renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
-    tellers: notifications.workers,
+    tellers: [...notifications.workers, createReports(config, forPeople)],
     routes: [healthRoutes(health), notifications.routes],
     // A level without events loses none.
     meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],

@@ -8,7 +8,6 @@ import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
 import type { RouteGroup } from '../local-api/api.ts';
-import { reviewRoutes } from '../local-api/decision-routes.ts';
 import { ruleRoutes } from '../local-api/rule-routes.ts';
 import { freshnessOf } from '../ops/status.ts';
 import type { Pauses } from '../store/pauses.ts';
@@ -35,7 +34,7 @@ export interface Decisions {
   readonly review: Review;
   /** The same operations as those of the routes, for the console. */
   readonly ruleOperations: RuleOperations;
-  /** Routes of the local API for reviews and rules. */
+  /** Routes of the local API for rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
   wakeUp(): void;
@@ -92,7 +91,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
     review,
     ruleOperations: { rejects: operations, preview, reload },
-    routes: [reviewRoutes(review), ruleRoutes(operations, { preview, reload })],
+    routes: [ruleRoutes(operations, { preview, reload })],
     wakeUp,
     reload,
   };

@@ -2,42 +2,45 @@
 
 export type CsvCell = string | number | boolean | null;
 
-export interface CsvStyle {
+/** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
+const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
+
+/** How a spreadsheet of some locale wants it. */
+export interface CsvManner {
   readonly separator: ',' | ';';
-  readonly decimal: '.' | ',';
-  /** At the beginning of the text: without it, spreadsheets take UTF-8 for something else. */
-  readonly mark: '' | '\uFEFF';
+  /** Writes the number of a column. */
+  readonly number: (value: number, column: number) => string;
 }
 
-/** For programs. */
-export const RFC_4180: CsvStyle = { separator: ',', decimal: '.', mark: '' };
+/** RFC 4180, for programs. */
+const PLAIN_CSV: CsvManner = { separator: ',', number: String };
+
+const COMMA_CSV: CsvManner = {
+  separator: ';',
+  number: (value) => String(value).replace('.', ','),
+};
 
 /** How spreadsheets of a place read CSV; undefined: the place is not known. */
-export function csvStyleOf(locale: string): CsvStyle | undefined {
+export function csvMannerOf(locale: string): CsvManner | undefined {
   try {
     const [known] = Intl.NumberFormat.supportedLocalesOf(locale);
     if (known === undefined) return undefined;
     const parts = new Intl.NumberFormat(known).formatToParts(1.5);
     const hasComma = parts.some(({ type, value }) => type === 'decimal' && value === ',');
-    return hasComma
-      ? { separator: ';', decimal: ',', mark: '\uFEFF' }
-      : { separator: ',', decimal: '.', mark: '\uFEFF' };
+    return hasComma ? COMMA_CSV : PLAIN_CSV;
   } catch {
     return undefined;
   }
 }
 
-/** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
-const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
-
-function csvCell(cell: CsvCell, { decimal }: CsvStyle): string {
-  const written = cell === null ? '' : String(cell);
-  if (typeof cell === 'number') return written.replace('.', decimal);
+function csvCell(cell: CsvCell, column: number, { separator, number }: CsvManner): string {
+  const written = typeof cell === 'number' ? number(cell, column) : String(cell ?? '');
   const text = typeof cell === 'string' && FORMULA.test(written) ? `'${written}` : written;
-  return /[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isPlain = !/["\r\n]/.test(text) && !text.includes(separator);
+  return isPlain ? text : `"${text.replaceAll('"', '""')}"`;
 }
 
 /** Without its line break. */
-export function csvLine(cells: readonly CsvCell[], style = RFC_4180): string {
-  return cells.map((cell) => csvCell(cell, style)).join(style.separator);
+export function csvLine(cells: readonly CsvCell[], manner = PLAIN_CSV): string {
+  return cells.map((cell, column) => csvCell(cell, column, manner)).join(manner.separator);
 }

@@ -137,7 +137,9 @@ export const EXIT = {
   migration: { code: 73, meaning: 'a schema migration failed; nothing was changed' },
   temporary: {
     code: 75,
-    meaning: 'the database or the port is held, the disk is full or the clock not set: try later',
+    meaning:
+      'the database or the port is held, the disk is full, the clock not set, or no console ' +
+      'answers: try later',
   },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
@@ -159,9 +161,17 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /**
- * Temporary problems: resources held by another process, and a clock that is set soon after boot.
+ * Temporary problems: resources held by another process, a clock that is set soon after boot, and
+ * a console that does not answer or was asked too often.
  */
-const PASSING = ['store.locked', 'store.busy', 'http.address_taken', 'clock.not_set'];
+const PASSING = [
+  'store.locked',
+  'store.busy',
+  'http.address_taken',
+  'clock.not_set',
+  'remote.unreachable',
+  'console.rate',
+];
 
 /** Exit code that tells a shell or systemd the kind of failure. */
 export function exitCodeOf(error: unknown): number {

@@ -1,6 +1,6 @@
 /**
- * Asks a program on this machine, and never through a proxy: Node makes one of the dispatcher that
- * all share where `NODE_USE_ENV_PROXY` is set, and the token of the local API would travel to it.
+ * Asks a program directly, and never through a proxy: Node makes one of the dispatcher that all
+ * share where `NODE_USE_ENV_PROXY` is set, and the token of the local API would travel to it.
  */
 import { join } from 'node:path';
 import { Agent, request } from 'undici';

@@ -1,43 +1,95 @@
-/** How a report is written: aligned for people, CSV (RFC 4180), JSON, or a JSON line a row. */
-import { csvLine } from '../lib/csv.ts';
+/**
+ * Forms of a report for programs and the terminal: aligned for people, CSV (RFC 4180), JSON, or a
+ * JSON line a row. Totals are in the table only: programs add up themselves.
+ */
+import { type CsvManner, csvLine } from '../lib/csv.ts';
+import { visible } from '../lib/strings.ts';
+import { createCellFormat, csvNumber, hasDecimalComma, type Manner } from './cells.ts';
 import type { Cell, RowSink } from './query.ts';
+import type { ColumnKind } from './report-head.ts';
+import { isNumeric, type ReportTable } from './table.ts';
 
-export const FORMATS = ['table', 'csv', 'json', 'ndjson'] as const;
+export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'xlsx', 'html', 'svg'] as const;
 export type Format = (typeof FORMATS)[number];
 
-export interface Paper {
-  line(text: string): void;
-  /** A line for programs, as it is. */
-  data(text: string): void;
-  json(value: unknown): void;
-  table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
+/** Formats that are written row by row, and so without waiting for the last one. */
+export type LineFormat = 'csv' | 'ndjson';
+
+export function isLineFormat(format: Format): format is LineFormat {
+  return format === 'csv' || format === 'ndjson';
 }
 
-export interface ReportWriter extends RowSink {
-  close(): void;
+export interface LineManner {
+  readonly locale: string | undefined;
+  /** Kinds of columns that the report's head names. */
+  readonly kinds: Readonly<Record<string, ColumnKind>>;
 }
 
-/** CSV and NDJSON are written row by row; a table and JSON when all rows are there. */
-export function createReportWriter(format: Format, paper: Paper): ReportWriter {
+function asObject(names: readonly string[], cells: readonly Cell[]): Record<string, Cell> {
+  return Object.fromEntries(names.map((name, index) => [name, cells[index] ?? null]));
+}
+
+function csvManner(names: readonly string[], { locale, kinds }: LineManner): CsvManner {
+  const comma = hasDecimalComma(locale);
+  return {
+    separator: comma ? ';' : ',',
+    number: (value, column) => csvNumber(kinds[names[column] ?? ''], value, comma),
+  };
+}
+
+/** Writes CSV or NDJSON, each line without its break. */
+export function createLineWriter(
+  format: LineFormat,
+  manner: LineManner,
+  line: (text: string) => void,
+): RowSink {
   let names: readonly string[] = [];
-  const kept: (readonly Cell[])[] = [];
-  const asObject = (cells: readonly Cell[]): Record<string, Cell> =>
-    Object.fromEntries(names.map((name, index) => [name, cells[index] ?? null]));
+  let csv: CsvManner | undefined;
   return {
     columns(found) {
       names = found;
-      if (format === 'csv') paper.data(csvLine(names));
+      if (format === 'csv') csv = csvManner(names, manner);
+      if (csv) line(csvLine(names, csv));
     },
-    row(cells) {
-      if (format === 'csv') paper.data(csvLine(cells));
-      else if (format === 'ndjson') paper.line(JSON.stringify(asObject(cells)));
-      else kept.push(cells);
-    },
-    close() {
-      if (format === 'json') paper.json(kept.map(asObject));
-      if (format !== 'table') return;
-      const shown = kept.map((cells) => cells.map((cell) => (cell === null ? '-' : String(cell))));
-      paper.table(names, shown);
-    },
+    row: (cells) => line(csv ? csvLine(cells, csv) : JSON.stringify(asObject(names, cells))),
   };
+}
+
+/** Lines of a table that is in memory. */
+export function linesOf(format: LineFormat, table: ReportTable, manner: LineManner): string[] {
+  const lines: string[] = [];
+  const names = table.columns.map(({ name }) => name);
+  const kinds = Object.fromEntries(table.columns.map(({ name, kind }) => [name, kind]));
+  const writer = createLineWriter(format, { ...manner, kinds }, (text) => lines.push(text));
+  writer.columns(names);
+  for (const row of table.rows) writer.row(row);
+  return lines;
+}
+
+/** Rows as objects by the names of their columns. */
+export function objectsOf({ columns, rows }: ReportTable): Record<string, Cell>[] {
+  const names = columns.map(({ name }) => name);
+  return rows.map((cells) => asObject(names, cells));
+}
+
+export interface TextTable {
+  readonly titles: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** Titles and rows for a terminal: numbers stand at the right of their column. */
+export function textTable({ columns, rows, totals }: ReportTable, manner: Manner): TextTable {
+  const format = createCellFormat(manner, '-');
+  const all = [...rows, ...totals];
+  const shown = columns.map(({ name, kind }, index) => {
+    const cells = all.map((row, at) => {
+      const isBlank = at >= rows.length && row[index] === null;
+      return isBlank ? '' : visible(format(kind, row[index] ?? null));
+    });
+    const column = [visible(name), ...cells];
+    const width = Math.max(...column.map((text) => text.length));
+    return isNumeric(kind) ? column.map((text) => text.padStart(width)) : column;
+  });
+  const lineAt = (at: number): string[] => shown.map((column) => column[at] ?? '');
+  return { titles: lineAt(0), rows: all.map((_, at) => lineAt(at + 1)) };
 }

@@ -3,7 +3,8 @@ import type { Clock } from '../lib/clock.ts';
 import { UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { parseDuration, parseTime } from '../lib/units.ts';
-import type { Parameter, Report } from './report-file.ts';
+import type { Report } from './report-file.ts';
+import type { Parameter } from './report-head.ts';
 
 export type ParameterValues = Readonly<Record<string, string | number>>;
 

@@ -15,29 +15,14 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseError } from 'yaml';
-import { z } from 'zod';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { notUtf8At } from '../lib/strings.ts';
+import { headSchema, type ReportHead } from './report-head.ts';
 
 const SHIPPED = fileURLToPath(new URL('../../config/reports/', import.meta.url));
 
-/** `text`, a whole `number`, or a `time`: ISO 8601, or how long ago (`28d`). */
-const parameterSchema = z.strictObject({
-  type: z.enum(['text', 'number', 'time']),
-  about: z.string().min(1),
-  default: z.union([z.string(), z.number()]).transform(String).optional(),
-});
-
-const headSchema = z.strictObject({
-  title: z.string().min(1),
-  about: z.string().min(1).optional(),
-  params: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), parameterSchema).default({}),
-});
-
-export type Parameter = z.output<typeof parameterSchema>;
-
-export interface Report extends z.output<typeof headSchema> {
+export interface Report extends ReportHead {
   readonly name: string;
   readonly sql: string;
   /** Path of the file, for messages. */
@@ -93,7 +78,7 @@ function readHead(head: Document.Parsed): unknown {
   }
 }
 
-function headOf(file: string, text: string): z.output<typeof headSchema> {
+function headOf(file: string, text: string): ReportHead {
   const [comment, head] = HEAD.exec(text) ?? [];
   if (comment === undefined || head === undefined) {
     const message = `${file}:1: it does not say what it is`;

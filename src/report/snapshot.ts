@@ -2,7 +2,15 @@
  * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isStoreUnusable, RefusedError, toError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
@@ -10,10 +18,14 @@ import { isMirrorOfBackup } from '../store/backup/manifest.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { openReader, readHead } from '../store/connection.ts';
 import { asCorruptionError } from '../store/transaction/dialect.ts';
+import { FILE_MODE } from './output-file.ts';
 import type { Report } from './report-file.ts';
 import { VIEWS } from './views.ts';
 
-/** The `metadata.json` for a snapshot that is served under the name `database`. */
+/**
+ * Gives the metadata for Datasette, which finds it by the name of the database: that of the file
+ * without what follows its last dot.
+ */
 export function datasetteMetadata(database: string, reports: readonly Report[]): object {
   const tables = VIEWS.map(({ name, about, columns }) => [name, { description: about, columns }]);
   const queries = reports.map(({ name, title, about, sql, params }) => [
@@ -87,6 +99,12 @@ function removeLeft(target: string): void {
   }
 }
 
+/** SQLite fills an empty file as well as none; so nobody else may ever read it. */
+function makeEmpty(path: string): void {
+  writeFileSync(path, '', { flag: 'wx', mode: FILE_MODE });
+  chmodSync(path, FILE_MODE);
+}
+
 /** Writes the copy to `target`; blocks this thread meanwhile. */
 export function publishSnapshot(source: SnapshotOptions, target: string): void {
   if (isSameFile(source.path, target)) {
@@ -102,6 +120,7 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
   try {
     removeLeft(target);
     rmSync(unfinished, { force: true });
+    makeEmpty(unfinished);
     // The mirror stays safe, because it is open for reading only.
     database.pragma('query_only = 0');
     database.prepare('vacuum into ?').run(unfinished);

@@ -61,27 +61,72 @@ function ruleValue({ value }: RuleResult): string {
   return value ? 'matches' : 'does not match';
 }
 
-function ruleLines(rule: RuleResult): readonly string[] {
+function ruleHead(rule: RuleResult): readonly string[] {
   const missing = rule.missing.length > 0 ? ` (${rule.missing.join(', ')})` : '';
   const unarmed = rule.armed === false ? ', not armed' : '';
   const lapsed = rule.lapsed === undefined ? '' : `, its time is up: now ${rule.lapsed}`;
   const kind = `${rule.action}, ${rule.mode}${unarmed}${lapsed}`;
   const ask = rule.owner === undefined || rule.value === false ? '' : `, ask ${rule.owner}`;
   const head = `${rule.id} (${kind}): ${ruleValue(rule)}${missing}${ask}`;
-  const message = rule.message === undefined ? [] : [`     ${rule.message}`];
-  return [head, ...message, ...rule.clauses.flatMap(clauseLines)];
+  return rule.message === undefined ? [head] : [head, `     ${rule.message}`];
 }
 
-/** Deciding rules first, then the others in the order of the files. */
-export function explain(evaluation: Evaluation): string {
-  const { delivery, live, shadow, rules } = evaluation;
-  const decided = new Set([...live.rules, ...shadow.rules]);
+function ruleLines(rule: RuleResult): readonly string[] {
+  return [...ruleHead(rule), ...rule.clauses.flatMap(clauseLines)];
+}
+
+function headLines({ delivery, live, shadow }: Evaluation): readonly string[] {
   const same = live.kind === shadow.kind && live.rules.join() === shadow.rules.join();
   return [
     `${delivery} => ${outcomeText(live)}`,
     ...(live.code === 'no_rule' ? [] : [`  ${live.reason}`]),
     ...(same ? [] : [`  with shadow rules: ${outcomeText(shadow)}`]),
-    ...rules.filter(({ id }) => decided.has(id)).flatMap(ruleLines),
-    ...rules.filter(({ id }) => !decided.has(id)).flatMap(ruleLines),
+  ];
+}
+
+/** Rules that decided, in the order of the files, and the others. */
+function byPart({ live, shadow, rules }: Evaluation) {
+  const decided = new Set([...live.rules, ...shadow.rules]);
+  return {
+    deciding: rules.filter(({ id }) => decided.has(id)),
+    others: rules.filter(({ id }) => !decided.has(id)),
+  };
+}
+
+/** Deciding rules first, then the others in the order of the files. */
+export function explain(evaluation: Evaluation): string {
+  const { deciding, others } = byPart(evaluation);
+  return [...headLines(evaluation), ...[...deciding, ...others].flatMap(ruleLines)].join('\n');
+}
+
+/**
+ * The condition that alone keeps a rule from matching. A hold of a single condition is not near
+ * because that one does not hold; an accept of one tells why it does not accept.
+ */
+function missedClauses({ action, value, clauses }: RuleResult): readonly ClauseResult[] {
+  if (value === 'unknown') return clauses.filter((clause) => clause.value === 'unknown');
+  const stopping = clauses.filter((clause) => clause.value === clause.negated);
+  const unclear = clauses.some((clause) => clause.value === 'unknown');
+  const isNear = clauses.length > 1 || action === 'accept';
+  return stopping.length === 1 && isNear && !unclear ? stopping : [];
+}
+
+/**
+ * The same for a reader in a hurry: rules that decided, with all their conditions; of the others
+ * those that match, that cannot be told, or that one condition alone keeps away, each with it.
+ */
+export function explainFolded(evaluation: Evaluation): string {
+  const { deciding, others } = byPart(evaluation);
+  const shown = others.filter((rule) => rule.value !== false || missedClauses(rule).length > 0);
+  const folded = others.length - shown.length;
+  const rules = folded === 1 ? 'rule does' : 'rules do';
+  return [
+    ...headLines(evaluation),
+    ...deciding.flatMap(ruleLines),
+    ...shown.flatMap((rule) => [
+      ...ruleHead(rule),
+      ...(rule.value === true ? [] : missedClauses(rule).flatMap(clauseLines)),
+    ]),
+    ...(folded === 0 ? [] : [`${folded} other ${rules} not match (--all shows them)`]),
   ].join('\n');
 }

@@ -6,12 +6,15 @@ import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { configOf } from '../../src/cli/configuration.ts';
 import { createOutput } from '../../src/cli/output.ts';
+import { tableLines } from '../../src/cli/table.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { LAUNCHER } from '../support/launcher.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
+
+const PLAIN_LOOK = { width: undefined, isColoured: false };
 
 describe('the command line', () => {
   it('shows help with examples and every exit code', async () => {
@@ -347,5 +350,41 @@ describe('the output', () => {
       ],
     );
     expect(text).toBe('A     B\nlong  x\ns     yy\n');
+  });
+
+  it('puts numbers of a table to the right, and cuts nothing for programs', () => {
+    const rows = [
+      ['500012', '5', '1200.50 EUR', 'Sørensen & Søn', 'hold'],
+      ['500013', '-', '80.00 SEK', '東京', 'a reason that goes on for a while'],
+    ];
+    const lines = tableLines(['ID', 'PIECES', 'VALUE', 'CUSTOMER', 'WHY'], rows, PLAIN_LOOK);
+    expect(lines).toEqual([
+      'ID      PIECES        VALUE  CUSTOMER        WHY',
+      '500012       5  1200.50 EUR  Sørensen & Søn  hold',
+      '500013       -    80.00 SEK  東京            a reason that goes on for a while',
+    ]);
+  });
+
+  it('fits a table to the terminal by cutting its widest texts, and never a number', () => {
+    const rows = [['500012', '125000', 'Linden Mode and Sons of Amsterdam', 'not enough stock']];
+    const titles = ['ID', 'PIECES', 'CUSTOMER', 'WHY'];
+    const [head = '', row = ''] = tableLines(titles, rows, { ...PLAIN_LOOK, width: 44 });
+    expect([head.length <= 44, row.length <= 44]).toEqual([true, true]);
+    expect(row).toMatch(/^500012 {2}125000 {2}Linden Mode… +not enough s…$/);
+    const [, narrow = ''] = tableLines(titles, rows, { ...PLAIN_LOOK, width: 5 });
+    expect(narrow).toMatch(/^500012 {2}125000 {2}Linden… +not e…$/);
+  });
+
+  it('colours the states of a table, and nothing that only looks like one', () => {
+    const rows = [
+      ['accepted', 'hold', 'accepted'],
+      ['x', 'refused (gone)', ''],
+    ];
+    const lines = tableLines(['NAME', 'STATUS', 'REASON'], rows, {
+      width: undefined,
+      isColoured: true,
+    });
+    expect(lines[1]).toBe('accepted  \u001b[33mhold\u001b[39m            accepted');
+    expect(lines[2]).toBe('x         \u001b[31mrefused (gone)\u001b[39m');
   });
 });

@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { runCli } from '../../src/cli/program.ts';
 import { localFile } from '../../src/local-api/ask.ts';
@@ -13,7 +14,7 @@ import {
   testConfig,
   until,
 } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { type AtEnd, temporaryFolder } from '../support/store.ts';
 import { type CliRun, selvedge } from './support.ts';
 
 export interface CliHouse {
@@ -30,8 +31,9 @@ export interface CliHouse {
 export async function startCliHouse(
   reference: Reference,
   parts: ConfigParts = {},
+  atEnd: AtEnd = onTestFinished,
 ): Promise<CliHouse> {
-  const folder = parts.folder ?? temporaryFolder();
+  const folder = parts.folder ?? temporaryFolder(atEnd);
   const config = testConfig(reference, { ...parts, folder });
   const [credentials] = Object.values(reference.credentials);
   const file = join(folder, 'selvedge.yaml');
@@ -43,7 +45,7 @@ export async function startCliHouse(
     service: { v1: { baseUrl: reference.v1Url, login } },
   };
   writeFileSync(file, stringify(written));
-  const daemon = await startTestDaemon(reference, config);
+  const daemon = await startTestDaemon(reference, config, undefined, atEnd);
   await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
   const call = (...args: readonly string[]) => selvedge(['--config', file, ...args]);
   const typing: CliHouse['typing'] = async (line, ...args) => {

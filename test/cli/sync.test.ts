@@ -110,13 +110,26 @@ describe('selvedge sync', () => {
     const id = String(runId);
     const run = db.updateTable('sync_run').where('run_id', '=', Number(runId));
     await run.set({ change_guard: 'open', rows_drastic: 200 }).execute();
+    const dry = await call('release', id, '--dry-run');
+    expect(dry.stdout).toBe(
+      `stock: rules would go by what run ${id} changed\nstock: 0 rows would be deleted\n`,
+    );
     const accepted = await call('release', id, '--reason', 'a new list');
     expect(accepted.stdout).toBe(`stock: rules go by what run ${id} changed\n`);
     const again = await call('release', id);
     expect(again).toMatchObject({ code: 1 });
     expect(again.stderr).toContain(`run ${id} is complete, not suspicious`);
     await run.set({ outcome: 'partial', count_off: '{"count:":2}' }).execute();
+    const unread = { entity: 'brand', raw: '[]', raw_hash: 'x', path: '', reason: 'no brand' };
+    await db
+      .insertInto('quarantine')
+      .values({ ...unread, source: 'run:1', first_seen_at: 1, last_seen_at: 1 })
+      .execute();
+    const retried = await call('retry-quarantine', '--reason', 'fixed there');
+    expect(retried.stdout).toBe('0 rows are read again, 1 still cannot be read\n');
     await daemon.stop();
+    const offline = JSON.parse((await call('release', 'stock', '--dry-run', '--json')).stdout);
+    expect(offline).toMatchObject({ deletes: 0, acceptsCount: '2 more counted than come' });
     const counted = await call('release', 'stock', '--reason', 'hidden ones');
     const told = `stock: 2 more counted than come, as in run ${id}; that is right from now on`;
     expect(counted.stdout).toBe(`stock: 0 rows deleted, run ${id} counts\n${told}\n`);
@@ -127,7 +140,7 @@ describe('selvedge sync', () => {
     expect(acceptedCounts).toMatchObject({ off: { 'count:': 2 }, reason: 'hidden ones' });
     const { stdout } = await selvedge('audit', 'list', '--json');
     const actions = JSON.parse(stdout).map(({ action }: { readonly action: string }) => action);
-    expect(actions).toEqual(['sync.release', 'sync.accept_change']);
+    expect(actions).toEqual([...['sync.release', 'sync.retry_quarantine', 'sync.accept_change']]);
   });
 
   it('shows a bar on a terminal while a run goes on', async () => {

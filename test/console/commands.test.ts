@@ -55,6 +55,9 @@ it('the command line of each page is right: it runs, and shows what the page sho
   };
   expect(await shows('/')).toContain('orders');
   expect(await shows('/review')).toContain(String(id));
+  expect(await shows('/review?rule=hold-all&older=0&q=DN-&min=1')).toContain(String(id));
+  expect(await shows('/review?rule=none&customer=of nobody')).not.toContain(String(id));
+  expect(await shows('/review?shown=all&overdue=1')).not.toContain(String(id));
   expect(await shows('/review?shown=accepted')).not.toContain(String(id));
   expect(await shows('/review?shown=undecided')).toContain(String(id));
   expect(await shows(`/deliveries/${id}`)).toContain('hold-all');

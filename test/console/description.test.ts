@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { lintOpenApi } from '../support/openapi-lint.ts';
 import { temporaryFolder } from '../support/store.ts';
-import { type PlantedHouse, startPlanted } from './planted.ts';
-import { consoleRoutes } from './routes.ts';
+import { MARK, type PlantedHouse, startPlanted } from './planted.ts';
+import { consoleRoutes, idsOf } from './routes.ts';
 import { type Caller, holdMore, program, seenRows, sharedEnd, signIn } from './support.ts';
 
 const operation = z.looseObject({
@@ -79,12 +79,21 @@ async function ask(
 }
 
 async function readAll(who: Caller): Promise<void> {
-  const { delivery, push } = house;
+  const ids: Readonly<Record<string, number | string>> = idsOf(house);
   for (const path of Object.keys(described.paths)) {
-    const id = path.startsWith('/deliveries') ? delivery : push;
-    const address = path.replace('{id}', String(id));
+    const id = ids[path.replace('{id}', ':id').replace(/\.\w+$/, '')];
+    const query = path === '/events/replay.json' ? '?hours=24' : '';
+    const address = `${path.replace('{id}', String(id))}${query}`;
     if (described.paths[path]?.get) await ask(who, ['get', path], address);
   }
+  await ask(who, ['get', '/pulls/{id}.json'], '/pulls/nowhere.json');
+  await ask(who, ['get', '/pulls/{id}.csv'], '/pulls/seasons.csv?outcome=complete&limit=1');
+  await ask(who, ['get', '/pulls/runs/{id}.json'], '/pulls/runs/4711.json');
+  await ask(who, ['get', '/events.json'], '/events.json?after=nowhere');
+  await ask(who, ['get', '/events.json'], '/events.json?since=2026-01-01T00:00:00Z&limit=1');
+  await ask(who, ['get', '/events/{id}.json'], '/events/nowhere.json');
+  await ask(who, ['get', '/events/replay.json'], '/events/replay.json?id=nowhere');
+  await ask(who, ['get', '/system/audit.json'], '/system/audit.json?days=1&action=console.');
   await ask(who, ['get', '/review.json'], '/review.json?shown=accepted');
   await ask(who, ['get', '/review.json'], '/review.json?sort=color');
   await ask(who, ['get', '/review.json'], '/review.json?after=nowhere');
@@ -151,6 +160,15 @@ async function actOnPushes(): Promise<void> {
     absent: await pushIn('C', doubt),
     noted: differs,
   };
+  const { order_id: orderId, reference } = await house.daemon.store.db
+    .selectFrom('sales_order')
+    .select(['order_id', 'reference'])
+    .where('reference', 'not like', `${MARK}%`)
+    .executeTakeFirstOrThrow();
+  const found = { id: String(orderId), reason: 'described' };
+  const confirmed = `/outbox/${await pushIn(reference ?? '', doubt)}/confirmed`;
+  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, { ...found, id: '4711' });
+  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, found);
   for (const [action, push] of Object.entries(pushes)) {
     const path = `/outbox/{id}/${action}`;
     const reason = { reason: 'described' };
@@ -158,6 +176,36 @@ async function actOnPushes(): Promise<void> {
     await ask(anna, ['post', path], path.replace('{id}', '4711'), reason);
     await ask(anna, ['post', path], path.replace('{id}', String(push)), {});
   }
+}
+
+async function operateAll(): Promise<void> {
+  const reason = { reason: 'described' };
+  const act = (path: string, id: number | string, more: object = {}) =>
+    ask(anna, ['post', path], path.replace('{id}', String(id)), { ...reason, ...more });
+  await act('/pulls/{id}/run', 'seasons', { full: true });
+  await act('/pulls/{id}/run', 'nowhere');
+  const release = '/pulls/runs/{id}/release';
+  const { release: shown } = await ask(
+    ...([
+      anna,
+      ['get', '/pulls/runs/{id}.json'] as const,
+      `/pulls/runs/${house.run}.json`,
+    ] as const),
+  );
+  const { preview } = z.looseObject({ preview: z.looseObject({ deletes: z.int() }) }).parse(shown);
+  await act(release, house.run, { deletes: preview.deletes + 1 });
+  await act(release, house.run, { deletes: preview.deletes });
+  await act(release, 4_711, { deletes: 0 });
+  await act('/pulls/quarantine/retry', '');
+  await act('/events/replay', '', { ids: [house.event] });
+  await act('/events/replay', '', { ids: ['nowhere'] });
+  await act('/events/replay', '', { since: '2026-01-01T00:00:00Z' });
+  await act('/events/portal', '');
+  const { sessions } = await ask(anna, ['get', '/system/people.json'], '/system/people.json');
+  const listed = z.array(z.looseObject({ sessionId: z.int(), way: z.string() })).parse(sessions);
+  const token = listed.find(({ way }) => way === 'token');
+  await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
+  await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
 }
 
 it('is valid for an independent linter', async () => {
@@ -169,6 +217,9 @@ it('is valid for an independent linter', async () => {
 /** For people: pages, which have twins, and forms that make a session. */
 const FOR_PEOPLE = [
   ...['get /', 'get /review', 'get /review/card/:id', 'get /outbox', 'get /assets/:tag/:name'],
+  ...['get /pulls', 'get /events', 'get /events/replay', 'get /system', 'get /system/doctor'],
+  ...['get /system/doctor/findings', 'get /system/settings', 'get /system/audit'],
+  ...['get /system/people'],
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
 ];
 
@@ -176,6 +227,9 @@ const FOR_PEOPLE = [
 const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/deliveries/:id': ['.json', '.csv'],
   '/outbox/:id': ['.json'],
+  '/pulls/:id': ['.json', '.csv'],
+  '/pulls/runs/:id': ['.json'],
+  '/events/:id': ['.json'],
 };
 
 it('has every route that the server registers, and no other', async () => {
@@ -199,6 +253,7 @@ it('is true of every answer, to people and to programs', async () => {
   await readAll(await program(house, 'viewer'));
   await decideAll();
   await actOnPushes();
+  await operateAll();
   const pause = { target: 'pushes', reason: 'described' };
   await ask(anna, ['post', '/pause'], '/pause', pause);
   await ask(anna, ['post', '/pause'], '/pause', pause);

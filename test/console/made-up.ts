@@ -1,12 +1,18 @@
 /** Parts of the console that a test without a daemon needs, and that do nothing. */
 import type { ConsoleSettings } from '../../src/console/context.ts';
 import type { OperationDeps } from '../../src/console/operations/operate.ts';
+import { Secret } from '../../src/lib/secret.ts';
 import { configOf } from '../config/config-of.ts';
+
+const SOME = configOf([
+  { path: 'service.v1.baseUrl', value: 'https://service.example.com/api/v1' },
+  { path: 'service.v1.apiKey', value: new Secret('apiKey', 'made-up-key') },
+]);
 
 export const CONSOLE_SETTINGS: ConsoleSettings = {
   ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
   ...{ sessionIdleMs: 7_200_000, freshnessMs: {}, pulled: {}, notAtLevel: {} },
-  machine: { dataDir: '', store: configOf([]).store, exchange: '', written: null },
+  machine: { dataDir: '', store: SOME.store, exchange: '', written: null },
 };
 
 function notAsked(): Promise<never> {

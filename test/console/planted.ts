@@ -3,6 +3,7 @@
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import { until } from '../support/house.ts';
 import type { AtEnd } from '../support/store.ts';
+import { STREAM } from './routes.ts';
 import { type ConsoleHouse, heldIds, startConsole } from './support.ts';
 
 /** Beginning of each: markup, a quote that could end an attribute, and a formula. */
@@ -46,6 +47,9 @@ rules:
 export interface PlantedHouse extends ConsoleHouse {
   readonly delivery: number;
   readonly push: number;
+  /** A suspicious one. */
+  readonly run: number;
+  readonly event: string;
 }
 
 /** Everything that people and the service write about it, quoting what is private. */
@@ -133,6 +137,51 @@ async function plantWords({ daemon }: ConsoleHouse, delivery: number): Promise<v
   });
 }
 
+/** A run that a person must look at, with changes of rows that tell of people. */
+async function plantRun({ daemon }: ConsoleHouse): Promise<number> {
+  const { company, email } = PRIVATE;
+  return daemon.store.transaction(async (tx) => {
+    const counts = { pages: 1, rows_seen: 1, rows_changed: 1, rows_held: 1 };
+    const asked = { stream: STREAM, cause: MARK, options: '{}', checkpoint: '{}' };
+    const { run_id: run } = await tx
+      .insertInto('sync_run')
+      .values({
+        ...{ ...asked, ...counts, started_at: Date.now(), ended_at: Date.now() + 1 },
+        ...{ read_seq: 4e9, outcome: 'suspicious', reason: ABOUT_NO_ORDER },
+      })
+      .returning('run_id')
+      .executeTakeFirstOrThrow();
+    const diff = JSON.stringify({ company: [MARK, company], email: [null, email] });
+    const change = { entity: 'sales_order', key: MARK, op: 'update', diff } as const;
+    await tx
+      .insertInto('change')
+      .values({ ...change, at: 1, cause: `run:${run}` })
+      .execute();
+    const row = { entity: 'brand', raw: '[]', raw_hash: MARK, path: MARK, reason: ABOUT_NO_ORDER };
+    await tx
+      .insertInto('quarantine')
+      .values({ ...row, source: `run:${run}`, first_seen_at: 1, last_seen_at: 1 })
+      .execute();
+    return run;
+  });
+}
+
+/** An event whose body tells of people, and an act that quotes them. */
+async function plantEvent({ daemon }: ConsoleHouse): Promise<string> {
+  const body = Buffer.from(JSON.stringify({ data: { note: QUOTE, shippingAddress: PRIVATE } }));
+  return daemon.store.transaction(async (tx) => {
+    await tx.updateTable('webhook_event').set({ body }).execute();
+    const act = { actor: MARK, action: 'planted', subject: MARK, reason: ABOUT_NO_ORDER };
+    const detail = JSON.stringify({ company: PRIVATE.company, said: CALL });
+    await tx
+      .insertInto('audit')
+      .values({ ...act, at: Date.now(), detail, session: MARK, address: MARK })
+      .execute();
+    const event = await tx.selectFrom('webhook_event').select('event_id').executeTakeFirstOrThrow();
+    return event.event_id;
+  });
+}
+
 /** Articles as the service may call them. */
 async function plantArticles({ daemon }: ConsoleHouse, delivery: number): Promise<void> {
   const lines = await daemon.store.db
@@ -172,5 +221,6 @@ export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
   const push = await plantPush(house, orderId);
   await plantWords(house, delivery);
   await plantArticles(house, delivery);
-  return { ...house, delivery, push };
+  const run = await plantRun(house);
+  return { ...house, delivery, push, run, event: await plantEvent(house) };
 }

@@ -50,27 +50,49 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
 export interface Things {
   readonly delivery: number;
   readonly push: number;
+  readonly run: number;
+  readonly event: string;
 }
+
+/** Stream of the run. */
+export const STREAM = 'brands';
+
+/** Parts of paths by the routes that have them. */
+export function idsOf({ delivery, push, run, event }: Things) {
+  return {
+    '/deliveries/:id': delivery,
+    '/review/card/:id': delivery,
+    '/outbox/:id': push,
+    '/pulls/:id': STREAM,
+    '/pulls/runs/:id': run,
+    '/events/:id': event,
+  };
+}
+
+/** Reads that want to know of what. */
+const QUERIES: Readonly<Record<string, string>> = {
+  '/events/replay': '?hours=24',
+  '/events/replay.json': '?hours=24',
+};
 
 /** Twins that share a route with their page. */
 const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/deliveries/:id': ['', '.json', '.csv'],
   '/outbox/:id': ['', '.json'],
+  '/pulls/:id': ['', '.json', '.csv'],
+  '/pulls/runs/:id': ['', '.json'],
+  '/events/:id': ['', '.json'],
 };
 
 /** Addresses of all reads but of assets; throws for a route that it cannot fill. */
-export function readAddresses(routes: readonly Route[], { delivery, push }: Things): string[] {
-  const ids: Readonly<Record<string, number>> = {
-    '/deliveries/:id': delivery,
-    '/review/card/:id': delivery,
-    '/outbox/:id': push,
-  };
+export function readAddresses(routes: readonly Route[], things: Things): string[] {
+  const ids: Readonly<Record<string, number | string>> = idsOf(things);
   return routes
     .filter(({ method, path }) => method === 'get' && !path.startsWith('/assets/'))
     .flatMap(({ path }) => {
       const id = ids[path];
       if (path.includes(':') && id === undefined) throw new Error(`say what ${path} stands for`);
       const address = path.replace(':id', String(id));
-      return (TWINS[path] ?? ['']).map((twin) => `${address}${twin}`);
+      return (TWINS[path] ?? [QUERIES[path] ?? '']).map((twin) => `${address}${twin}`);
     });
 }

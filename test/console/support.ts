@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import type { Role } from '../../src/console/access/roles.ts';
+import type { DaemonDeps } from '../../src/daemon/daemon.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../src/lib/json.ts';
 import { systemRandom } from '../../src/lib/random.ts';
@@ -18,7 +19,7 @@ import {
 import { type AtEnd, temporaryFolder } from '../support/store.ts';
 
 /** Everything waits for a person. */
-const HOLD_ALL = `
+export const HOLD_ALL = `
 rules:
   - id: hold-all
     title: Somebody looks at each delivery
@@ -52,6 +53,8 @@ export interface ConsoleParts {
   readonly atEnd?: AtEnd;
   /** For a reload. */
   readonly readConfig?: () => Config;
+  /** The configuration as it is written. */
+  readonly written?: DaemonDeps['written'];
 }
 
 /** A house with deliveries that are held. */
@@ -61,6 +64,7 @@ export async function startConsole({
   settings = [],
   atEnd,
   readConfig,
+  written,
 }: ConsoleParts = {}): Promise<ConsoleHouse> {
   const knobs = { auth: { loginSpacing: 0 }, life: { ordersPerMinute: 0, packAfter: '0s' } };
   const reference = await startTestReference(knobs, undefined, atEnd);
@@ -76,7 +80,10 @@ export async function startConsole({
       ...settings,
     ],
   });
-  const daemon = await startTestDaemon(reference, config, undefined, atEnd, { readConfig });
+  const daemon = await startTestDaemon(reference, config, undefined, atEnd, {
+    readConfig,
+    written,
+  });
   const link = await daemon.consoleLink('nobody', 'viewer');
   const house = { reference, config, daemon, url: new URL(link).origin };
   await holdMore(house, held);
@@ -96,7 +103,10 @@ export function sharedEnd(): { readonly atEnd: AtEnd; end(): Promise<void> } {
 }
 
 /** Orders that are packed at once, until this many more are held. */
-export async function holdMore({ reference, daemon }: ConsoleHouse, count: number): Promise<void> {
+export async function holdMore(
+  { reference, daemon }: Pick<ConsoleHouse, 'reference' | 'daemon'>,
+  count: number,
+): Promise<void> {
   const { world } = reference;
   const before = await heldIds(daemon);
   for (let left = count; left > 0; left -= 1) {

@@ -32,16 +32,22 @@ describe('the documents', () => {
 
   it('show a report of your own that can be used', async () => {
     const own = documentBlocks('sql').filter(({ text }) => text.startsWith('/*'));
-    expect(own).toHaveLength(1);
+    expect(own).toHaveLength(2);
     const folder = temporaryFolder();
-    for (const { text } of own) writeFileSync(join(folder, 'own.sql'), text);
-    const report = readReports(folder).reports.find(({ name }) => name === 'own');
-    expect(report?.params).toMatchObject({ country: { type: 'text' }, since: { default: '90d' } });
+    for (const [at, { text }] of own.entries()) writeFileSync(join(folder, `own-${at}.sql`), text);
+    const { reports, wrong } = readReports(folder);
+    expect(wrong).toEqual([]);
     const { path } = await temporaryStore();
     const database = new Database(path, { readonly: true });
-    const values = { country: 'DK', since: 0 };
-    expect(database.prepare(report?.sql ?? '').all(values)).toEqual([]);
+    const values = { country: 'DK', since: 0, style: 'S-1' };
+    for (const { sql } of reports.filter(({ name }) => name.startsWith('own-'))) {
+      expect(database.prepare(sql).all(values)).toEqual([]);
+    }
     database.close();
+    expect(reports.find(({ params }) => 'country' in params)?.params).toMatchObject({
+      country: { type: 'text' },
+      since: { default: '90d' },
+    });
   });
 
   it('show settings that load', () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import fs, { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -11,40 +11,15 @@ import { runQuery } from '../../src/report/query.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { selvedge } from '../cli/support.ts';
 import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
-import { repositoryRoot } from '../support/source.ts';
 import { damage, placeDatabase, temporaryFolder } from '../support/store.ts';
+import { type ReportHouse, reportHouse } from './support.ts';
 
-interface House {
-  readonly folder: string;
-  readonly own: string;
-  readonly config: string;
-  report(...args: string[]): ReturnType<typeof selvedge>;
-}
-
-/** A data folder with the mirror of mirror.sql, and a folder for reports of one's own. */
-function house(settings: readonly string[] = []): House {
-  const folder = temporaryFolder();
-  mkdirSync(join(folder, 'reports'));
-  const path = join(folder, 'data', 'mirror.db');
-  placeDatabase(path);
-  const database = new Database(path);
-  database.exec(readFileSync(join(repositoryRoot, 'test/report/mirror.sql'), 'utf8'));
-  database.close();
-  const config = join(folder, 'selvedge.yaml');
-  const lines = [
-    `dataDir: ${join(folder, 'data')}`,
-    'service: { v1: { baseUrl: http://127.0.0.1:9/api/v1, apiKey: { env: KEY } } }',
-    ...settings,
-  ];
-  writeFileSync(config, lines.join('\n'));
-  return {
-    ...{ folder, config, own: join(folder, 'reports') },
-    report: (...args) => selvedge(['report', ...args, '--config', config], { KEY: 'key-4711' }),
-  };
+function house(settings: readonly string[] = []): ReportHouse {
+  return reportHouse(temporaryFolder(), settings);
 }
 
 /** Runs the SQL in the mirror of the house. */
-function change({ folder }: House, sql: string): void {
+function change({ folder }: ReportHouse, sql: string): void {
   const database = new Database(join(folder, 'data', 'mirror.db'));
   database.exec(sql);
   database.close();
@@ -433,6 +408,17 @@ describe('selvedge report', () => {
     const described: unknown = JSON.parse(readFileSync(metadata, 'utf8'));
     expect(described).toMatchObject({
       databases: { copy: { queries: { 'stock-grid': { params: ['style'] } } } },
+    });
+    expect(statSync(copy).mode & 0o777).toBe(0o640);
+    const dotted = join(folder, '2026.01.05-copy');
+    await report('snapshot', dotted, '--metadata', metadata);
+    const databasesIn = () => Object.keys(JSON.parse(readFileSync(metadata, 'utf8')).databases);
+    expect(databasesIn()).toEqual(['2026.01']);
+    await report('snapshot', dotted, '--metadata', metadata, '--served-as', 'fashion');
+    expect(databasesIn()).toEqual(['fashion']);
+    expect(await report('snapshot', dotted, '--served-as', 'fashion')).toMatchObject({
+      code: EXIT.usage.code,
+      stderr: expect.stringContaining('--metadata metadata.json'),
     });
     const itself = await report('snapshot', join(folder, 'data', '.', 'mirror.db'));
     expect(itself).toMatchObject({ code: EXIT.failure.code });

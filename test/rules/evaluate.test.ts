@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/rules/evaluate.ts';
-import { explain } from '../../src/rules/explain.ts';
+import { explain, explainFolded } from '../../src/rules/explain.ts';
 import { factsOfTest } from '../../src/rules/facts/typical.ts';
 import { complaints, decide, rulesOf, ruleText } from './support.ts';
 
@@ -273,6 +273,44 @@ describe('an evaluation', () => {
         '         order.preorder = false',
       ].join('\n'),
     );
+  });
+
+  it('folds rules that were not near, and shows the one condition that a rule missed by', () => {
+    const rule = (id: string, action: string, ...when: string[]) => {
+      const conditions = when.map((one) => `'${one}'`).join(', ');
+      const what = `action: ${action}, mode: live, when: [${conditions}]`;
+      return `  - { id: ${id}, title: ${id}, ${what} }\n`;
+    };
+    const text = [
+      'rules:\n',
+      rule('far', 'accept', 'delivery.quantity > 99', 'order.country == "SE"'),
+      rule('holding', 'hold', 'delivery.quantity > 9'),
+      rule('near', 'accept', 'delivery.quantity > 9', 'order.country == "SE"'),
+      rule('unclear', 'accept', 'delivery.quantity > 9', 'customer.credit.overdue_days > 5'),
+      rule('matching', 'accept', 'delivery.quantity > 9'),
+      rule('other', 'hold', 'order.country == "SE"'),
+    ].join('');
+    const decided = decide(text, { customer: null });
+    expect(explainFolded(decided)).toBe(
+      [
+        'D-7001 => HOLD (hold rule)  holding',
+        '  holding',
+        'holding (hold, live): matches',
+        '     holding',
+        '  ok  line 3 delivery.quantity > 9',
+        '         delivery.quantity = 10',
+        'near (accept, live): does not match',
+        '  no  line 4 order.country == "SE"',
+        '         order.country = DK',
+        'unclear (accept, live): unknown (customer.credit)',
+        '  ??  line 5 customer.credit.overdue_days > 5',
+        '         customer.credit.overdue_days = ? (customer.credit is not known)',
+        'matching (accept, live): matches',
+        '     matching',
+        '2 other rules do not match (--all shows them)',
+      ].join('\n'),
+    );
+    expect(explain(decided)).toContain('far (accept, live): does not match');
   });
 
   it('says what was not known', () => {

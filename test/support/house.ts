@@ -120,7 +120,7 @@ export async function startTestDaemon(
   config: Config,
   clock: Clock = systemClock(),
   atEnd: AtEnd = onTestFinished,
-  more: Partial<Pick<DaemonDeps, 'readConfig'>> = {},
+  more: Partial<Pick<DaemonDeps, 'readConfig' | 'written'>> = {},
 ): Promise<RunningDaemon> {
   placeDatabase(join(config.dataDir, 'mirror.db'));
   placeDatabase(exchangeFile(config), inject('migratedExchange'));

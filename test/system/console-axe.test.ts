@@ -51,9 +51,20 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   await look(link);
   await page.getByRole('button', { name: 'Sign in with this link' }).click();
   await page.waitForURL(`${house.url}/`);
-  for (const path of ['/', '/review', `/review?open=${id}`, `/deliveries/${id}`, '/outbox']) {
-    await look(path);
-  }
+  const [run, event] = await Promise.all([
+    house.daemon.store.db.selectFrom('sync_run').select('run_id as id').executeTakeFirstOrThrow(),
+    house.daemon.store.db.selectFrom('webhook_event').select('event_id').executeTakeFirstOrThrow(),
+  ]);
+  const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
+  await house.daemon.store.db.updateTable('sync_run').set(suspicious).execute();
+  const screens = [
+    ...['/', '/review', `/review?open=${id}`, `/deliveries/${id}`, '/outbox'],
+    ...['/pulls', '/pulls/brands', `/pulls/runs/${run.id}`],
+    ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
+    ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
+    ...['/system/audit', '/system/people'],
+  ];
+  for (const path of screens) await look(path);
   await look('/nowhere');
   await context.close();
   expect(found).toEqual([]);

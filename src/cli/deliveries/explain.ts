@@ -22,18 +22,21 @@ import {
   counterfactualText,
   type Judged,
 } from '../../rules/analysis/counterfactuals.ts';
-import { evaluate } from '../../rules/evaluate.ts';
-import { explain } from '../../rules/explain.ts';
+import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import { explain, explainFolded } from '../../rules/explain.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Db } from '../../store/store.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import { type RemoteConsole, remoteConsoleOf, requireHere } from '../remote/console.ts';
+import { readRemoteDelivery } from '../remote/deliveries.ts';
 import { namedRuleSet } from '../rules/rule-sets.ts';
 
 interface Options {
   readonly all?: boolean;
+  readonly history?: boolean;
   readonly now?: boolean;
   readonly rules?: string;
   readonly json?: boolean;
@@ -48,7 +51,11 @@ function printCounterfactuals(output: Output, found: readonly Counterfactual[]):
   for (const one of found) output.line(visible(counterfactualText(one)));
 }
 
-function printDecision(output: Output, decision: Explained): void {
+function explained(evaluation: Evaluation, { all }: Options): string {
+  return all === true ? explain(evaluation) : explainFolded(evaluation);
+}
+
+function printDecision(output: Output, decision: Explained, options: Options): void {
   const { decisionId, trigger, actor, mode, push, counterfactuals } = decision;
   const at = new Date(decision.at).toISOString();
   output.line(`decision ${decisionId}  ${at}  by ${actor}, because: ${trigger}, mode ${mode}`);
@@ -57,7 +64,7 @@ function printDecision(output: Output, decision: Explained): void {
   if (decision.reason !== decision.evaluation.live.reason) {
     output.line(`outcome  ${decision.outcome}: ${decision.reason}`);
   }
-  output.line(explain(decision.evaluation));
+  output.line(explained(decision.evaluation, options));
   printCounterfactuals(output, counterfactuals);
 }
 
@@ -149,7 +156,7 @@ async function explainNow(
   }
   if (inWay !== undefined) output.line(`${delivery.number} is pending: ${inWay}`);
   for (const line of statusLines(delivery, by)) output.line(line);
-  output.line(explain(evaluation));
+  output.line(explained(evaluation, options));
   printCounterfactuals(output, counterfactuals);
 }
 
@@ -160,22 +167,45 @@ function explainPast({ output }: CliContext, shown: readonly Explained[], option
   }
   for (const [index, decision] of shown.entries()) {
     if (index > 0) output.line();
-    printDecision(output, decision);
+    printDecision(output, decision, options);
   }
+}
+
+/** The latest decision, or all. */
+function shownOf<T>(all: readonly T[], { history }: Options): readonly T[] {
+  return history === true ? all : all.slice(0, 1);
+}
+
+async function pastHere(db: Db, delivery: string, options: Options): Promise<Explained[]> {
+  const shown = shownOf(await decisionsAbout(db, delivery), options);
+  const ids = shown.map(({ decisionId }) => decisionId);
+  const counterfactuals = await pastCounterfactuals(db, ids);
+  return shown.map((one) => {
+    return { ...one, counterfactuals: counterfactuals.get(one.decisionId) ?? [] };
+  });
+}
+
+async function pastOverUrl(remote: RemoteConsole, delivery: string): Promise<Explained[]> {
+  const { card, counterfactuals } = await readRemoteDelivery(remote, delivery);
+  return card.decisions.map((one) => {
+    return { ...one, counterfactuals: counterfactuals[one.decisionId] ?? [] };
+  });
 }
 
 export function deliveriesExplain(context: CliContext): Command {
   return new Command('explain')
     .summary('show why a delivery was decided as it was, or would be now')
     .description(
-      'The latest decision with every rule, every condition and the values it saw; earlier\n' +
-        'decisions with --all. --now or --rules asks the rules about the present facts: that\n' +
+      'The latest decision with the rules that decided and the values they saw; of the others\n' +
+        'what matched or missed by one condition, and the rest with --all. Earlier decisions\n' +
+        'with --history. --now or --rules asks the rules about the present facts: that\n' +
         'decides nothing and writes nothing, and tells what keeps the rules from the delivery:\n' +
         'it is not pending any more, people have decided, or accepting pauses. Where one\n' +
         'condition alone stands in the way, it names the limit that would let it pass.',
     )
     .argument('<delivery>', 'id or number (selvedge deliveries list)')
-    .option('--all', 'every decision, the latest first')
+    .option('--all', 'every rule with every condition')
+    .option('--history', 'every decision, the latest first')
     .option('--now', 'what the rules say of it now')
     .option('--rules <dir|hash>', 'the same with other rules than the configured ones')
     .option('--json', 'as JSON')
@@ -188,24 +218,20 @@ export function deliveriesExplain(context: CliContext): Command {
       ]),
     )
     .action(async (delivery: string, options: Options, command: Command) => {
+      const remote = remoteConsoleOf(command, context);
       if (options.now === true || options.rules !== undefined) {
+        requireHere(remote, options.now === true ? '--now' : '--rules');
         await explainNow(context, delivery, options, command);
         return;
       }
-      const found = await withMirror(command, context, async (db): Promise<Explained[]> => {
-        const all = await decisionsAbout(db, delivery);
-        const shown = options.all === true ? all : all.slice(0, 1);
-        const ids = shown.map(({ decisionId }) => decisionId);
-        const counterfactuals = await pastCounterfactuals(db, ids);
-        return shown.map((one) => {
-          return { ...one, counterfactuals: counterfactuals.get(one.decisionId) ?? [] };
-        });
-      });
+      const found = remote
+        ? await pastOverUrl(remote, delivery)
+        : await withMirror(command, context, (db) => pastHere(db, delivery, options));
       if (found.length === 0) {
         const message = `there is no decision about delivery ${delivery}`;
         const hint = 'a new delivery is decided in a moment';
         throw new SelvedgeError('deliveries.undecided', message, { hint });
       }
-      explainPast(context, found, options);
+      explainPast(context, shownOf(found, options), options);
     });
 }

@@ -6,6 +6,8 @@ import { currencyOf, visible } from '../../lib/strings.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import { remoteConsoleOf } from '../remote/console.ts';
+import { readRemoteDelivery } from '../remote/deliveries.ts';
 
 function time(at: number): string {
   return new Date(at).toISOString();
@@ -86,7 +88,10 @@ export function deliveriesShow(context: CliContext): Command {
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['deliveries show DN-500012', 'before you decide']]))
     .action(async (delivery: string, options: { json?: boolean }, command: Command) => {
-      const card = await withMirror(command, context, (db) => deliveryCard(db, delivery));
+      const remote = remoteConsoleOf(command, context);
+      const card = remote
+        ? (await readRemoteDelivery(remote, delivery)).card
+        : await withMirror(command, context, (db) => deliveryCard(db, delivery));
       if (options.json === true) context.output.json(card);
       else print(context.output, card);
     });

@@ -1,6 +1,7 @@
 /** `selvedge status`: how the installation is. */
 import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
+import type { OverviewData } from '../../console/read/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
@@ -14,6 +15,8 @@ import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import { remoteConsoleOf, requireHere } from '../remote/console.ts';
+import { readRemoteOverview } from '../remote/status.ts';
 
 function counts(record: Readonly<Record<string, number>>): string {
   const parts = Object.entries(record).map(([name, count]) => `${count} ${name}`);
@@ -52,10 +55,16 @@ function relayLine({ relay }: Status): string {
   return `${state}: events missed ${missed} of the newest ${deliveries} deliveries${quick}`;
 }
 
-function printStatus(output: Output, status: Installation, { store, rules }: Config): void {
-  const { daemon, events } = status;
-  const silence =
-    status.silentMs === null ? '' : `, but ${describeSilence(status)}: its log says why`;
+/** The part that only the machine of the daemon knows. */
+interface Here {
+  readonly found: Installation;
+  readonly config: Config;
+}
+
+function printDaemon(output: Output, status: Status, here: Here | undefined): void {
+  const { daemon } = status;
+  const isSilent = here && here.found.silentMs !== null;
+  const silence = isSilent ? `, but ${describeSilence(here.found)}: its log says why` : '';
   const running = `running (${daemon.holder})${silence}`;
   output.line(`daemon      ${daemon.running ? running : 'not running'}`);
   for (const { worker, since, error } of status.failingWorkers) {
@@ -63,18 +72,33 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   }
   output.line(`schema      ${status.schema}`);
   if (status.accountHold !== null) output.line(`account     UNKNOWN: ${status.accountHold}`);
-  if (status.lacks.length > 0) {
-    const lacks = status.lacks.join('; ');
-    output.line(`level       ${status.level} is without: ${lacks} ("selvedge doctor" tells more)`);
+  if (here && here.found.lacks.length > 0) {
+    const { level, lacks } = here.found;
+    const without = `${level} is without: ${lacks.join('; ')}`;
+    output.line(`level       ${without} ("selvedge doctor" tells more)`);
   }
   for (const { actor, reason, at, ...what } of status.paused) {
     const since = new Date(at).toISOString();
     output.line(`PAUSED      ${labelOf(what)} by ${actor} since ${since}: ${reason}`);
   }
-  if (status.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
-  if (rules.mode !== 'live') {
-    output.line(`rules       ${rules.mode} by the configuration: nothing they decide is sent`);
+  if (here?.found.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
+  const mode = here?.config.rules.mode ?? 'live';
+  if (mode !== 'live') {
+    output.line(`rules       ${mode} by the configuration: nothing they decide is sent`);
   }
+}
+
+function printDisk(output: Output, { found, config }: Here): void {
+  const { backupAgeMs, freeBytes } = found;
+  output.line(`backup      ${backupAgeMs === null ? 'none' : ago(backupAgeMs)}`);
+  const resting = restingWith(freeBytes, config.store);
+  const rest = resting === undefined ? '' : `: ${resting}`;
+  output.line(`disk        ${formatSize(freeBytes)} free${rest}`);
+}
+
+function printStatus(output: Output, status: Status, here: Here | undefined): void {
+  const { daemon, events } = status;
+  printDaemon(output, status, here);
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
   for (const { says, advice } of status.causes) {
@@ -96,14 +120,24 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   const kinds =
     openIncidents === 0 ? '' : `: ${counts(incidents)} ("selvedge report run incidents")`;
   output.line(`incidents   ${openIncidents} open${kinds}`);
-  output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
-  const resting = restingWith(status.freeBytes, store);
-  const rest = resting === undefined ? '' : `: ${resting}`;
-  output.line(`disk        ${formatSize(status.freeBytes)} free${rest}`);
+  if (here) printDisk(output, here);
   output.line();
   output.table(
     ['STREAM', 'STATE', 'COMPLETE', 'ROWS', 'DUE', 'LAST ERROR'],
     status.streams.map(streamRow),
+  );
+}
+
+/** What needs a person, as the first screen of the console has it. */
+function printNeeds(output: Output, { held, needs }: OverviewData): void {
+  const now = systemClock().now();
+  const age = (at: number | null): string => ago(at === null ? null : now - at);
+  output.line();
+  if (held.count > 0) output.line(`held        ${held.count}, the oldest ${age(held.oldestAt)}`);
+  if (needs.length === 0) return;
+  output.table(
+    ['NEEDS A PERSON', 'COUNT', 'NEWEST'],
+    needs.map(({ what, count, newestAt }) => [what, String(count), age(newestAt)]),
   );
 }
 
@@ -139,12 +173,44 @@ async function check(command: Command, context: CliContext): Promise<void> {
   }
 }
 
+/** @param clear empties the terminal once there is something to show. */
+async function print(
+  command: Command,
+  context: CliContext,
+  clear: () => void = () => undefined,
+): Promise<void> {
+  const { output } = context;
+  const remote = remoteConsoleOf(command, context);
+  if (remote) {
+    const overview = await readRemoteOverview(remote);
+    clear();
+    printStatus(output, overview.status, undefined);
+    printNeeds(output, overview);
+    return;
+  }
+  const [found, config] = await read(command, context);
+  clear();
+  printStatus(output, found, { found, config });
+}
+
+async function printJson(command: Command, context: CliContext): Promise<void> {
+  const remote = remoteConsoleOf(command, context);
+  if (!remote) {
+    const [found] = await read(command, context);
+    context.output.json(found);
+    return;
+  }
+  const { status: found, ...more } = await readRemoteOverview(remote);
+  context.output.json({ ...found, ...more });
+}
+
 async function watch(command: Command, context: CliContext): Promise<void> {
   const { output } = context;
-  while (!output.isClosed()) {
-    const [found, config] = await read(command, context);
+  const clear = (): void => {
     if (output.isTerminal) output.control(CLEAR);
-    printStatus(output, found, config);
+  };
+  while (!output.isClosed()) {
+    await print(command, context, clear);
     await systemClock().sleep(WATCH_MS);
   }
 }
@@ -154,7 +220,8 @@ export function status(context: CliContext): Command {
     .summary('show daemon, sync and outbox state')
     .description(
       'Streams and their age, deliveries, pushes, events and what needs a person. Reads the\n' +
-        'database only: works while the daemon runs and while it does not.',
+        'database only: works while the daemon runs and while it does not. Over a URL it is\n' +
+        "the console's overview.",
     )
     .addOption(new Option('--watch', 'again every two seconds, until Ctrl-C').conflicts(['json']))
     .addOption(
@@ -173,12 +240,11 @@ export function status(context: CliContext): Command {
       ]),
     )
     .action(async (options: Options, command: Command) => {
-      if (options.check === true) await check(command, context);
-      else if (options.watch === true) await watch(command, context);
-      else {
-        const [found, config] = await read(command, context);
-        if (options.json === true) context.output.json(found);
-        else printStatus(context.output, found, config);
-      }
+      if (options.check === true) {
+        requireHere(remoteConsoleOf(command, context), '--check');
+        await check(command, context);
+      } else if (options.watch === true) await watch(command, context);
+      else if (options.json === true) await printJson(command, context);
+      else await print(command, context);
     });
 }

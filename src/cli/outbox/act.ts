@@ -7,6 +7,13 @@ import { statedReason, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
+import { remoteConsoleOf } from '../remote/console.ts';
+import {
+  actOnRemoteRow,
+  requireOneRow,
+  resolveRemoteRow,
+  showRemoteOutbox,
+} from '../remote/outbox.ts';
 import { type FilterOptions, filterOptions } from './options.ts';
 
 interface Options extends FilterOptions {
@@ -67,11 +74,15 @@ function acting(
     .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber())
     .option('--json', 'the answer as JSON')
     .action(async (outboxId: number | undefined, options: Options, self: Command) => {
-      const answer = await askRunningDaemon(self, context, {
-        path: `/api/outbox/${name}`,
-        body: { select: selection(outboxId, options), reason: options.reason },
-        answer: doneAnswer,
-      });
+      const select = selection(outboxId, options);
+      const remote = remoteConsoleOf(self, context);
+      const answer = remote
+        ? await actOnRemoteRow(remote, name, requireOneRow(outboxId), options.reason)
+        : await askRunningDaemon(self, context, {
+            path: `/api/outbox/${name}`,
+            body: { select, reason: options.reason },
+            answer: doneAnswer,
+          });
       tellDone(context, answer, done, options.json);
     });
 }
@@ -123,8 +134,13 @@ async function requireReference(
   outboxId: number,
   given: string | undefined,
 ): Promise<void> {
-  const rows = await withMirror(self, context, (db) => listOutbox(db, { limit: 1, outboxId }));
-  const reference = rows[0]?.reference;
+  const remote = remoteConsoleOf(self, context);
+  const reference = remote
+    ? (await showRemoteOutbox(remote, outboxId)).reference
+    : await withMirror(self, context, async (db) => {
+        const [row] = await listOutbox(db, { limit: 1, outboxId });
+        return row?.reference;
+      });
   const question = 'It will be sent again. Type its reference to go on: ';
   const typed = given ?? (await context.ask(question));
   if (reference === undefined || typed?.trim() === reference) return;
@@ -143,11 +159,14 @@ async function resolveOne(
   if (resolution.as === 'absent') {
     await requireReference(context, self, outboxId, options.reference);
   }
-  const answer = await askRunningDaemon(self, context, {
-    path: '/api/outbox/resolve',
-    body: { outboxId, resolution, reason: options.reason },
-    answer: z.object({ outboxId: z.int(), state: z.string() }),
-  });
+  const remote = remoteConsoleOf(self, context);
+  const answer = remote
+    ? await resolveRemoteRow(remote, outboxId, resolution, options.reason)
+    : await askRunningDaemon(self, context, {
+        path: '/api/outbox/resolve',
+        body: { outboxId, resolution, reason: options.reason },
+        answer: z.object({ outboxId: z.int(), state: z.string() }),
+      });
   if (options.json === true) context.output.json(answer);
   else context.output.line(`outbox ${answer.outboxId} is ${answer.state}`);
 }
@@ -163,6 +182,7 @@ async function resolveAbsent(
       hint: 'name its number; many at once can only be absent',
     });
   }
+  if (remoteConsoleOf(self, context)) requireOneRow(undefined);
   const answer = await askRunningDaemon(self, context, {
     path: '/api/outbox/absent',
     body: { select: selection(undefined, options), reason: options.reason },

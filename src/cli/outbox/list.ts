@@ -8,6 +8,9 @@ import { labelOf, readPauses } from '../../store/pauses.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { firstRows, withMirror } from '../reading.ts';
+import { remoteConsoleOf } from '../remote/console.ts';
+import { listRemoteOutbox } from '../remote/outbox.ts';
+import { readRemoteOverview } from '../remote/status.ts';
 import { type FilterOptions, filterOptions } from './options.ts';
 
 interface ListOptions extends FilterOptions {
@@ -43,10 +46,16 @@ export function outboxList(context: CliContext): Command {
     )
     .action(async (options: ListOptions, self: Command) => {
       const { json, limit, ...filter } = options;
-      const [found, pauses] = await withMirror(self, context, async (db, _store, config) => [
-        await listOutbox(db, { ...filter, limit: limit + 1 }),
-        await readPauses(db, config.dataDir),
-      ]);
+      const remote = remoteConsoleOf(self, context);
+      const [found, pauses] = remote
+        ? [
+            await listRemoteOutbox(remote, filter, limit + 1),
+            (await readRemoteOverview(remote)).status.paused,
+          ]
+        : await withMirror(self, context, async (db, _store, config) => [
+            await listOutbox(db, { ...filter, limit: limit + 1 }),
+            await readPauses(db, config.dataDir),
+          ]);
       const rows = firstRows(context.output, found, limit);
       if (json === true) {
         context.output.json(rows);

@@ -7,6 +7,8 @@ import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import { remoteConsoleOf } from '../remote/console.ts';
+import { showRemoteOutbox } from '../remote/outbox.ts';
 
 function timeText(at: number): string {
   return new Date(at).toISOString();
@@ -138,7 +140,10 @@ export function outboxShow(context: CliContext): Command {
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['outbox show 17', 'before you resolve it']]))
     .action(async (outboxId: number, options: { json?: boolean }, self: Command) => {
-      const card = await withMirror(self, context, (db) => showOutbox(db, outboxId));
+      const remote = remoteConsoleOf(self, context);
+      const card = remote
+        ? await showRemoteOutbox(remote, outboxId)
+        : await withMirror(self, context, (db) => showOutbox(db, outboxId));
       if (!card) {
         throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`, {
           hint: 'see: selvedge outbox list',

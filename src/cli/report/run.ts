@@ -1,18 +1,37 @@
 /** `selvedge report run`: one report, written as a person or a program wants it. */
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { systemClock } from '../../lib/clock.ts';
-import { createReportWriter, FORMATS, type Format } from '../../report/formats.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { requireLocale } from '../../report/cells.ts';
+import type { ReportDocument } from '../../report/document.ts';
+import {
+  createLineWriter,
+  FORMATS,
+  type Format,
+  isLineFormat,
+  objectsOf,
+  textTable,
+} from '../../report/formats.ts';
+import { makeFile, type Order, queryOf, runReport } from '../../report/make.ts';
+import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
 import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
+import { requireColumns } from '../../report/table.ts';
 import { storeOptions } from '../../store/store.ts';
 import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
+import type { Output } from '../output.ts';
+import { timeZoneOf } from './zone.ts';
 
 interface Options {
   readonly param: Readonly<Record<string, string>>;
-  readonly format: Format;
+  readonly format?: Format;
+  readonly json?: boolean;
+  readonly output?: string;
+  readonly locale?: string;
   readonly limit: number;
   readonly timeout: number;
 }
@@ -27,6 +46,80 @@ function collect(text: string, before: Readonly<Record<string, string>>): Record
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
+function formatOf({ format, json, output }: Options, { isTerminal }: Output): Format {
+  if (json === true && format !== undefined && format !== 'json') {
+    throw new UsageError('report.two_formats', `--json and --format ${format} are two formats`);
+  }
+  const wanted = json === true ? 'json' : (format ?? 'table');
+  const isFile = wanted === 'xlsx' || wanted === 'html' || wanted === 'svg';
+  if (isFile && isTerminal && output === undefined) {
+    throw new UsageError('report.needs_output', `${wanted} is no text for a terminal`, {
+      hint: `name a file: --output report.${wanted}`,
+    });
+  }
+  return wanted;
+}
+
+/** Only these forms show a time of day in a zone. */
+function showsTimes(format: Format, locale: string | undefined): boolean {
+  return format === 'xlsx' || format === 'html' || (locale !== undefined && !isLineFormat(format));
+}
+
+function tellNotes(output: Output, { table }: ReportDocument, isCut: boolean, limit: number): void {
+  const [first, ...others] = table.notes;
+  if (isCut) output.note(`there are more than ${limit} rows; --limit shows more`);
+  else if (first !== undefined) output.note(first);
+  for (const note of others) output.note(note);
+}
+
+function print(output: Output, document: ReportDocument): void {
+  const { report, table, manner } = document;
+  if (table.rows.length === 0 && report.empty !== undefined) {
+    output.line(report.empty);
+    return;
+  }
+  const { titles, rows } = textTable(table, manner);
+  output.table(titles, rows);
+}
+
+/** Rows that nothing is made of are written as they come: `| head` need not wait for the last. */
+async function stream(
+  output: Output,
+  order: Order,
+  format: Format,
+  clock: Clock,
+): Promise<boolean> {
+  const { report, manner } = order;
+  if (!isLineFormat(format) || report.pivot) return false;
+  const line = format === 'csv' ? output.data : output.line;
+  const writer = createLineWriter(format, { locale: manner.locale, kinds: report.formats }, line);
+  const sink = {
+    ...writer,
+    columns(names: readonly string[]) {
+      requireColumns(report, names);
+      writer.columns(names);
+    },
+  };
+  const { isCut } = await runQuery(queryOf(order), order.timeMaxMs, clock, sink);
+  if (isCut) output.note(`there are more than ${order.rowsMax} rows; --limit shows more`);
+  return true;
+}
+
+async function run(output: Output, order: Order, options: Options, format: Format): Promise<void> {
+  const clock = systemClock();
+  const target = options.output === undefined ? undefined : resolve(options.output);
+  if (target !== undefined) requireOutput(target);
+  else if (await stream(output, order, format, clock)) return;
+  const document = await runReport(order, clock);
+  if (target !== undefined) {
+    writeOutput(target, await makeFile(document, format));
+    output.line(`written: ${target}`);
+  } else if (format === 'table') print(output, document);
+  else if (format === 'json') output.json(objectsOf(document.table));
+  else output.bytes(await makeFile(document, format));
+  tellNotes(output, document, document.isCut, order.rowsMax);
+}
+
 export function reportRun(context: CliContext): Command {
   const { output } = context;
   return new Command('run')
@@ -35,8 +128,11 @@ export function reportRun(context: CliContext): Command {
     .argument('<name>', 'a name that `report list` shows')
     .option('--param <name=value>', 'a parameter of the report (repeatable)', collect, {})
     .addOption(
-      new Option('--format <format>', 'how it is written').choices([...FORMATS]).default('table'),
+      new Option('--format <format>', 'how it is written (default: table)').choices([...FORMATS]),
     )
+    .option('--json', 'the same as --format json')
+    .option('--output <file>', 'writes a file, whole and at once, in place of an older one')
+    .option('--locale <locale>', 'numbers and dates as de-DE, en-GB, … writes them')
     .option('--limit <rows>', 'rows at most', wholeNumber(1), ROWS_MAX)
     .addOption(
       new Option('--timeout <duration>', 'ends a query that takes longer')
@@ -48,25 +144,24 @@ export function reportRun(context: CliContext): Command {
       examples([
         ['report run held-deliveries', 'what waits for a person'],
         ['report run stock-grid --param style=S-1001', 'one style'],
-        ['report run decisions-per-day --param since=7d --format csv', 'for a spreadsheet'],
+        ['report run preorder-book --format xlsx --output book.xlsx', 'a workbook'],
+        ['report run decisions-per-day --format csv --locale de-DE', 'for a German spreadsheet'],
       ]),
     )
     .action(async (name: string, options: Options, command: Command) => {
       const { config } = configOf(command, context);
-      const clock = systemClock();
-      const { limit, timeout } = options;
+      const format = formatOf(options, output);
+      const given = options.locale ?? config.reports.locale ?? undefined;
+      const locale = given === undefined ? undefined : requireLocale(given);
       const report = findReport(config.reports.directory, name);
-      const values = bindParameters(report, options.param, clock);
-      const writer = createReportWriter(options.format, output);
-      const query = {
-        ...storeOptions(config),
-        sql: report.sql,
-        file: report.file,
-        values,
-        rowsMax: limit,
+      const order = {
+        report,
+        values: bindParameters(report, options.param, systemClock()),
+        manner: { locale, timeZone: showsTimes(format, locale) ? timeZoneOf(config) : 'UTC' },
+        rowsMax: options.limit,
+        timeMaxMs: options.timeout,
+        store: storeOptions(config),
       };
-      const { isCut } = await runQuery(query, timeout, clock, writer);
-      writer.close();
-      if (isCut) output.note(`there are more than ${limit} rows; --limit shows more`);
+      await run(output, order, options, format);
     });
 }

@@ -1,7 +1,8 @@
 /** `selvedge report snapshot`: a copy of the mirror for reports elsewhere. */
-import { writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { join, parse, resolve } from 'node:path';
 import { Command } from 'commander';
+import { UsageError } from '../../lib/errors.ts';
+import { writeOutput } from '../../report/output-file.ts';
 import { readReports } from '../../report/report-file.ts';
 import { datasetteMetadata, publishSnapshot } from '../../report/snapshot.ts';
 import { storeOptions } from '../../store/store.ts';
@@ -11,6 +12,14 @@ import { noteWrong } from './list.ts';
 
 interface Options {
   readonly metadata?: string;
+  readonly servedAs?: string;
+}
+
+function requireServedAs({ metadata, servedAs }: Options): void {
+  if (servedAs === undefined || metadata !== undefined) return;
+  throw new UsageError('report.no_metadata', '--served-as names the database in --metadata', {
+    hint: 'name a file: --metadata metadata.json',
+  });
 }
 
 export function reportSnapshot(context: CliContext): Command {
@@ -22,6 +31,7 @@ export function reportSnapshot(context: CliContext): Command {
     )
     .argument('[path]', 'the file (default: snapshot.db in the data folder)')
     .option('--metadata <file>', 'also write the descriptions for Datasette')
+    .option('--served-as <name>', 'the name of the database there (default: that of the file)')
     .addHelpText(
       'after',
       examples([
@@ -31,14 +41,15 @@ export function reportSnapshot(context: CliContext): Command {
     )
     .action((path: string | undefined, options: Options, command: Command) => {
       const { config } = configOf(command, context);
+      requireServedAs(options);
       const target = resolve(path ?? join(config.dataDir, 'snapshot.db'));
       publishSnapshot(storeOptions(config), target);
       context.output.line(`written: ${target}`);
       if (options.metadata === undefined) return;
-      const database = basename(target).replace(/\.[^.]*$/, '');
+      const database = options.servedAs ?? parse(target).name;
       const { reports, wrong } = readReports(config.reports.directory);
       const metadata = datasetteMetadata(database, reports);
-      writeFileSync(options.metadata, `${JSON.stringify(metadata, null, 2)}\n`);
+      writeOutput(options.metadata, Buffer.from(`${JSON.stringify(metadata, null, 2)}\n`));
       context.output.line(`written: ${resolve(options.metadata)}`);
       noteWrong(context.output, wrong);
     });

@@ -1,5 +1,6 @@
 /** The command tree as data: what completion and the manual are made from. */
 import type { Command, Option } from 'commander';
+import type { Offer } from './offers.ts';
 
 export interface OptionNode {
   readonly long: string;
@@ -8,6 +9,8 @@ export interface OptionNode {
   readonly term: string;
   readonly about: string;
   readonly choices: readonly string[];
+  /** Names of the installation that it takes. */
+  readonly offer: Offer | undefined;
   readonly takesValue: boolean;
 }
 
@@ -20,9 +23,38 @@ export interface CommandNode {
   readonly usage: string;
   /** Choices of its arguments, if they are known. */
   readonly words: readonly string[];
+  /** Names of the installation that its arguments take. */
+  readonly offer: Offer | undefined;
   readonly options: readonly OptionNode[];
   readonly children: readonly CommandNode[];
 }
+
+const ARGUMENTS: Readonly<Record<string, Offer>> = {
+  'deliveries show': 'deliveries',
+  'deliveries explain': 'deliveries',
+  'deliveries accept': 'deliveries',
+  'deliveries reject': 'deliveries',
+  'deliveries hold': 'deliveries',
+  'deliveries release': 'deliveries',
+  'deliveries undo': 'deliveries',
+  'deliveries note': 'deliveries',
+  'rules facts': 'deliveries',
+  'rules arm': 'rules',
+  'rules disarm': 'rules',
+  'rules matches': 'rules',
+  'outbox show': 'outbox',
+  'outbox retry': 'outbox',
+  'outbox cancel': 'outbox',
+  'outbox resolve': 'outbox',
+  'sync show': 'streams',
+  'sync run': 'streams',
+  'sync release': 'streams',
+  pause: 'streams',
+  resume: 'streams',
+  'report run': 'reports',
+};
+
+const OPTIONS: Readonly<Record<string, Offer>> = { '--rule': 'rules' };
 
 /** The program that a command belongs to. */
 export function programOf(command: Command): Command {
@@ -36,6 +68,7 @@ function optionNode(option: Option, about: string): OptionNode {
     term: option.flags,
     about,
     choices: option.argChoices ?? [],
+    offer: OPTIONS[option.long ?? ''],
     takesValue: option.required || option.optional,
   };
 }
@@ -48,6 +81,7 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
     description: command.description(),
     usage: command.usage(),
     words: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    offer: ARGUMENTS[path.join(' ')],
     options: help
       .visibleOptions(command)
       .map((option) => optionNode(option, help.optionDescription(option))),

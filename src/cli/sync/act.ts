@@ -2,6 +2,8 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { offlineOperations } from '../../daemon/sync.ts';
+import { visible } from '../../lib/strings.ts';
+import type { ReleasePreview } from '../../sync/operations.ts';
 import { remark, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { viaDaemonOrOffline } from '../daemon-call.ts';
@@ -10,6 +12,7 @@ import { followRun } from './follow.ts';
 interface Options {
   readonly reason: string;
   readonly full?: boolean;
+  readonly dryRun?: boolean;
   readonly json?: boolean;
 }
 
@@ -103,6 +106,70 @@ function releaseLines(answer: z.output<typeof releaseAnswer>): string {
   return lines.map((line) => `${stream}: ${line}`).join('\n');
 }
 
+const previewAnswer: z.ZodType<ReleasePreview> = z.object({
+  stream: z.string(),
+  runId: z.int(),
+  deletes: z.int(),
+  firstKeys: z.array(z.string()).readonly(),
+  acceptsChange: z.boolean(),
+  acceptsCount: z.string().nullable(),
+  later: z.string().nullable(),
+});
+
+function previewLines(preview: ReleasePreview): string {
+  const { stream, runId, deletes, firstKeys, acceptsChange, acceptsCount, later } = preview;
+  const lines = [
+    ...(acceptsChange ? [`rules would go by what run ${runId} changed`] : []),
+    ...(acceptsCount === null ? [] : [`${acceptsCount} would be right from now on`]),
+    later === null ? `${deletes} rows would be deleted` : `nothing would be deleted yet: ${later}`,
+    ...firstKeys.map((key) => `  ${visible(key)}`),
+    ...(firstKeys.length < deletes ? ['  …'] : []),
+  ];
+  return lines.map((line) => (line.startsWith('  ') ? line : `${stream}: ${line}`)).join('\n');
+}
+
+async function previewRelease(
+  context: CliContext,
+  self: Command,
+  which: string,
+  options: Options,
+): Promise<void> {
+  const preview = await viaDaemonOrOffline(self, context, {
+    path: '/api/sync/preview-release',
+    body: { which },
+    answer: previewAnswer,
+    reason: options.reason,
+    offline: (parts) => offlineOperations(parts).previewRelease(which),
+  });
+  tell(context, options, preview, previewLines(preview));
+}
+
+const retryAnswer = z.object({ understood: z.int(), left: z.int() });
+
+export function syncRetryQuarantine(context: CliContext): Command {
+  return command('retry-quarantine', 'read rows again that could not be read')
+    .description(
+      'Rows in quarantine that this version can understand are read again where they came from:\n' +
+        'their order, or their stream with every row compared. The others stay.',
+    )
+    .addHelpText(
+      'after',
+      examples([['sync retry-quarantine --reason "fixed there"', 'after a correction']]),
+    )
+    .action(async (options: Options, self: Command) => {
+      const answer = await viaDaemonOrOffline(self, context, {
+        path: '/api/sync/retry-quarantine',
+        body: {},
+        answer: retryAnswer,
+        reason: options.reason,
+        offline: (parts, asker) => offlineOperations(parts).retryQuarantine(asker),
+      });
+      const { understood, left } = answer;
+      const text = `${understood} rows are read again, ${left} still cannot be read`;
+      tell(context, options, answer, text);
+    });
+}
+
 export function syncRelease(context: CliContext): Command {
   return command('release', 'accept a run that was held, changed most rows, or has a wrong count')
     .description(
@@ -114,14 +181,17 @@ export function syncRelease(context: CliContext): Command {
         '             lets through, the next run says so',
     )
     .argument('<stream|run>', 'the number of a run, or a stream for its latest run')
+    .option('--dry-run', 'only say what would be done, with the first keys to be deleted')
     .addHelpText(
       'after',
       examples([
+        ['sync release 41 --dry-run', 'which rows would be deleted?'],
         ['sync release 41 --reason "season is over"', 'after a look'],
         ['sync release stock --reason "hidden ones"', 'by its latest run'],
       ]),
     )
     .action(async (which: string, options: Options, self: Command) => {
+      if (options.dryRun === true) return previewRelease(context, self, which, options);
       const answer = await viaDaemonOrOffline(self, context, {
         path: '/api/sync/release',
         body: { which },

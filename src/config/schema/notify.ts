@@ -51,14 +51,15 @@ function webhook(fields: ContextFields) {
   });
 }
 
-function smtp(fields: ContextFields) {
+/** Section of a mail server and the people who are written to; `place` names it in logs. */
+export function smtpSection(fields: ContextFields, place: string) {
   const user = 'the name of a user, or a reference to a secret that holds it';
   const section = z.strictObject({
     host: text("a mail server's name or address", 'mail.example.com', /^[A-Za-z0-9.:-]{1,253}$/),
     port: whole(1, 65_535),
     tls: choice('starttls', 'tls', 'none'),
-    user: fields.textOrSecret('notify.channels.to.smtp.user', user, 'selvedge').nullish(),
-    password: fields.secret('notify.channels.to.smtp.password').nullish(),
+    user: fields.textOrSecret(`${place}.user`, user, 'selvedge').nullish(),
+    password: fields.secret(`${place}.password`).nullish(),
     from: mailAddress(),
     to: z
       .array(mailAddress())
@@ -96,7 +97,10 @@ function channel(fields: ContextFields) {
         example: '[held, overdue]',
       }),
     to: z
-      .strictObject({ webhook: webhook(fields).optional(), smtp: smtp(fields).optional() })
+      .strictObject({
+        webhook: webhook(fields).optional(),
+        smtp: smtpSection(fields, 'notify.channels.to.smtp').optional(),
+      })
       .superRefine(
         (to, ctx) => {
           if ((to.webhook === undefined) !== (to.smtp === undefined)) return;

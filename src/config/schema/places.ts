@@ -9,15 +9,29 @@ interface Places {
     readonly database: string | null;
     readonly folder: { readonly path: string | null };
   };
+  readonly reports: {
+    readonly schedules: readonly {
+      readonly to: { readonly folder?: { readonly path: string } | undefined };
+    }[];
+  };
 }
 
 /** The check of the whole configuration: what is handed in does not lie among our own files. */
-export function placesApart({ dataDir, store, intake }: Places, ctx: z.RefinementCtx): void {
+export function placesApart(
+  { dataDir, store, intake, reports }: Places,
+  ctx: z.RefinementCtx,
+): void {
   const { database, folder } = intake;
   if (database === join(dataDir, 'mirror.db')) {
     const message = 'is the mirror itself, which no other program may write';
     const hint = 'name another file, or null for exchange.db in dataDir';
     ctx.addIssue({ code: 'custom', path: ['intake', 'database'], message, params: { hint } });
+  }
+  for (const [index, { to }] of reports.schedules.entries()) {
+    if (to.folder === undefined || to.folder.path !== folder.path) continue;
+    const message = 'is where documents are handed in: a report would be taken for one';
+    const path = ['reports', 'schedules', index, 'to', 'folder', 'path'];
+    ctx.addIssue({ code: 'custom', path, message, params: { hint: 'name another folder' } });
   }
   const own = [dataDir, store.backup.directory ?? join(dataDir, 'backups')];
   if (folder.path === null || !own.includes(folder.path)) return;

@@ -29,11 +29,17 @@ const NEEDED = {
   'rules.arm': 'approver',
   'rules.disarm': 'approver',
   'rules.resume': 'approver',
+  'outbox.confirmed': 'approver',
   pause: 'operator',
   resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;
 
 export type Act = keyof typeof NEEDED;
+
+/** The least role that may do it. */
+export function neededFor(act: Act): Role {
+  return NEEDED[act];
+}
 
 export function mayDo(role: Role, act: Act): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(NEEDED[act]);

@@ -88,7 +88,7 @@ const follow = async () => {
   }
   const { mark, seen } = document.querySelector('[data-mark]').dataset;
   const newer = document.querySelector('#newer');
-  if (newer) newer.hidden = mark === '' || String(live[mark]) === seen;
+  if (newer) newer.hidden = mark === '' || String(live[mark] ?? '') === seen;
   showPulls(live.runs);
 };
 setInterval(follow, LIVE_MS);

@@ -6,13 +6,13 @@ import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 
-const time = z.string().meta({ format: 'date-time', description: 'UTC' });
-const textOrNull = z.string().nullable();
+export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
+export const textOrNull = z.string().nullable();
 const id = z.int();
-const idOrNull = z.int().nullable();
-const numberOrNull = z.number().nullable();
+export const idOrNull = z.int().nullable();
+export const numberOrNull = z.number().nullable();
 const anyObject = z.record(z.string(), z.unknown());
-const counts = z.record(z.string(), z.int());
+export const counts = z.record(z.string(), z.int());
 
 export const problemSchema = z
   .strictObject({
@@ -29,12 +29,22 @@ export const liveSchema = z
     held: z.int(),
     attention: z.int().meta({ description: 'Pushes that need a person' }),
     decisionId: z.int().meta({ description: 'The latest one: lists changed when it did' }),
+    runId: z.int().meta({ description: 'The latest pull that has ended' }),
+    eventAt: time.nullable().meta({ description: 'When the latest event arrived' }),
+    runs: z.array(
+      z.strictObject({
+        runId: z.int(),
+        stream: z.string(),
+        rows: z.int(),
+        of: idOrNull.meta({ description: 'Rows of the last complete run, as an estimate' }),
+      }),
+    ),
   })
   .meta({ id: 'Changes' });
 
 const amount = z.strictObject({ count: z.int(), oldestAt: time.nullable() });
 
-const pauseMembers = {
+export const pauseMembers = {
   target: z.enum(['pushes', 'decisions', 'stream', 'all']),
   name: z.string().meta({ description: 'A kind of push, or a stream; empty: all of the target' }),
   actor: z.string(),
@@ -149,6 +159,8 @@ const reviewRowSchema = z
     deadline: time.nullable().meta({ description: 'When its hold ends by itself' }),
     overdue: z.boolean(),
     note: textOrNull,
+    push: z.enum(OUTBOX_STATES).nullable().meta({ description: 'State of its push' }),
+    refusal: textOrNull.meta({ description: 'Why the service did not take the push' }),
     decisionId: idOrNull,
     contentHash: z.string(),
   })
@@ -164,6 +176,7 @@ export const selectionSchema = z
   .strictObject({
     count: z.int(),
     digest: z.string(),
+    asOf: z.int().meta({ description: 'By which a refusal can name what came and went' }),
     sums: z.array(z.strictObject({ currency: textOrNull, value: numberOrNull })),
     customers: z.int(),
     ids: z.array(id),
@@ -353,6 +366,22 @@ export const deliverySchema = z
     contentHash: z.string(),
     openPush: z.boolean().meta({ description: 'Nothing else can be decided now' }),
     tracking: z.array(z.string()),
+    counterfactuals: z
+      .record(
+        z.string(),
+        z.array(
+          z.strictObject({
+            rule: z.string(),
+            line: z.int(),
+            condition: z.string(),
+            text: z.string(),
+            change: z.string(),
+            was: z.number().optional(),
+            limit: z.number().optional(),
+          }),
+        ),
+      )
+      .meta({ description: 'By decision: limits that would have let it pass' }),
   })
   .meta({ id: 'Delivery' });
 

@@ -3,9 +3,10 @@
  * and from those of the answers, which a test parses every real answer by.
  */
 import { z } from 'zod';
-import { createDocument, type ZodOpenApiOperationObject } from 'zod-openapi';
+import { createDocument } from 'zod-openapi';
 import {
   bulkRequest,
+  confirmAct,
   noteAct,
   outboxAct,
   pauseAct,
@@ -16,7 +17,6 @@ import {
 } from '../acts.ts';
 import { OUTBOX_ACTIONS, REVIEW_ACTIONS } from '../routes/acts.ts';
 import { outboxQuery } from '../routes/outbox.ts';
-import { csvQuery } from '../show.ts';
 import {
   bulkSchema,
   decidedSchema,
@@ -27,48 +27,23 @@ import {
   outboxListSchema,
   overviewSchema,
   pauseSchema,
-  problemSchema,
   pushSchema,
   resolvedSchema,
   reviewListSchema,
   selectionSchema,
 } from './answers.ts';
-
-const JSON_TYPE = 'application/json';
-
-function answer(description: string, schema: z.ZodType) {
-  return { description, content: { [JSON_TYPE]: { schema } } };
-}
-
-function problem(description: string) {
-  return answer(description, problemSchema);
-}
-
-const READ_PROBLEMS = {
-  400: problem('The request cannot be read; the message names the member'),
-  401: problem('The token or the session is missing, over or revoked'),
-  403: problem('The proxy named a person who may not come in'),
-  421: { description: 'The host name does not lead here; a line of text' },
-};
-
-const NO_SUCH = { 404: problem('There is no such thing') };
-const PLACE = { 409: problem('There is no such place in the list: begin again without it') };
-
-const WRITE_PROBLEMS = {
-  ...READ_PROBLEMS,
-  403: {
-    description: 'The role may not do this; or a line of text, to a page of another site',
-    content: {
-      [JSON_TYPE]: { schema: problemSchema },
-      'text/plain': { schema: z.string() },
-    },
-  },
-  ...NO_SUCH,
-  409: problem('Not as things are now: read again, then decide'),
-  429: problem('More than 120 changes in a minute'),
-};
-
-const SECURED = [{ token: [] }, { cookie: [] }];
+import { OPERATION_PATHS as PULL_PATHS } from './operation-paths.ts';
+import {
+  answer,
+  csvOf,
+  jsonOf,
+  NO_SUCH,
+  PLACE,
+  READ_PROBLEMS,
+  SECURED,
+  WRITE_PROBLEMS,
+  writing,
+} from './route.ts';
 
 const idOfDelivery = z.object({
   id: z.string().meta({
@@ -77,68 +52,6 @@ const idOfDelivery = z.object({
   }),
 });
 const idParams = z.object({ id: z.int().min(1) });
-
-interface Reading {
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly path?: z.ZodObject;
-  readonly query?: z.ZodObject;
-  /** Beside those of every read. */
-  readonly problems?: ZodOpenApiOperationObject['responses'];
-}
-
-function reading(of: Reading, done: object) {
-  return {
-    get: {
-      operationId: of.id,
-      summary: of.summary,
-      tags: [of.tag],
-      security: SECURED,
-      requestParams: { ...(of.path && { path: of.path }), ...(of.query && { query: of.query }) },
-      responses: { 200: done, ...READ_PROBLEMS, ...of.problems },
-    },
-  };
-}
-
-function jsonOf(of: Reading, schema: z.ZodType) {
-  return reading(of, answer('The rows', schema));
-}
-
-function csvOf({ query, ...of }: Reading) {
-  const wanted = query ? query.extend(csvQuery.shape) : csvQuery;
-  const description =
-    'RFC 4180 with a header; with `locale` as spreadsheets there read it, such as `;` and `1,5`. ' +
-    "A text that a spreadsheet would run has a `'` before it.";
-  const schema = z.string();
-  return reading({ ...of, query: wanted }, { description, content: { 'text/csv': { schema } } });
-}
-
-interface Writing {
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
-  /** The least role. */
-  readonly role: 'operator' | 'approver';
-  readonly path?: z.ZodObject;
-  readonly body: z.ZodType;
-  readonly done: z.ZodType;
-}
-
-function writing(of: Writing) {
-  return {
-    post: {
-      operationId: of.id,
-      summary: of.summary,
-      description: `Needs the role ${of.role}.`,
-      tags: [of.tag],
-      security: SECURED,
-      requestParams: { ...(of.path && { path: of.path }) },
-      requestBody: { required: true, content: { [JSON_TYPE]: { schema: of.body } } },
-      responses: { 200: answer('Done', of.done), ...WRITE_PROBLEMS },
-    },
-  };
-}
 
 const REVIEW_PATHS = {
   '/review.json': jsonOf(
@@ -242,6 +155,10 @@ const ACT_PATHS = {
     summary: 'Decide all that fit a filter, if they are those that were seen',
   }),
   ...PUSH_PATHS,
+  '/outbox/{id}/confirmed': writing({
+    ...{ id: 'confirmPush', tag: 'outbox', role: 'approver', path: idParams, body: confirmAct },
+    ...{ summary: 'Say what it made at the service', done: resolvedSchema },
+  }),
   '/pause': writing({
     ...{ id: 'pause', tag: 'operation', summary: 'Pause pushes, decisions, a stream, or all' },
     ...{ role: 'operator', body: pauseAct, done: pauseSchema },
@@ -312,9 +229,15 @@ export function consoleDocument() {
       { name: 'review', description: 'Deliveries, and what people decide about them' },
       { name: 'outbox', description: 'Pushes on their way to the service' },
       { name: 'operation', description: 'Health, and pauses' },
+      { name: 'pulls', description: 'Streams, their runs, and what a run held back' },
+      { name: 'events', description: 'What the relay sent, and its replay' },
+      { name: 'system', description: 'Host, doctor, settings, audit, and who is signed in' },
       { name: 'session', description: 'Its end' },
     ],
-    paths: { ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS, ...SESSION_PATHS },
+    paths: {
+      ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
+      ...{ ...PULL_PATHS, ...SESSION_PATHS },
+    },
     components: {
       securitySchemes: {
         token: {

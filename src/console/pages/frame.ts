@@ -26,7 +26,7 @@ export interface Frame {
   /** Numbers behind tabs; 0 is not shown. */
   readonly counts: Partial<Readonly<Record<Tab, number>>>;
   /** Marks of what changes, when the page was read. */
-  readonly marks: Readonly<Record<'decisionId' | 'runId' | 'eventAt', number>>;
+  readonly marks: Readonly<Record<'decisionId' | 'runId' | 'eventAt', unknown>>;
   /** Faults of the whole: pauses, a daemon that does not answer. */
   readonly warnings: readonly string[];
   /** The last act, with a way back where there is one. */
@@ -126,7 +126,7 @@ ${
 }
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
 <p id="newer" role="status" hidden><a href="">${newer}</a></p>
-<main id="main" data-mark="${mark}" data-seen="${mark && marks[mark]}">${body}</main>
+<main id="main" data-mark="${mark}" data-seen="${mark && String(marks[mark] ?? '')}">${body}</main>
 <details id="keys"><summary>Keys</summary><p><kbd>j</kbd> <kbd>k</kbd> next and previous delivery ·
 <kbd>a</kbd> accept · <kbd>h</kbd> hold · <kbd>u</kbd> give to the rules · <kbd>r</kbd> reject ·
 <kbd>z</kbd> undo · <kbd>/</kbd> search · <kbd>?</kbd> this list. The first press of a key leads

@@ -33,7 +33,7 @@ function stockTile({ data }: OverviewView): Tile {
     value: age === null ? 'never read' : `${span(age)} old`,
     detail: stock?.stale === true ? 'older than it may be' : 'fresh enough',
     state: age === null || stock?.stale === true ? 'bad' : 'good',
-    href: '#streams',
+    href: '/pulls',
   };
 }
 
@@ -71,7 +71,7 @@ function tilesOf(view: OverviewView): Tile[] {
       value: lag === null ? 'none yet' : `${span(lag)} ago`,
       detail: late > 0 ? `${late} missed` : 'none missed',
       state: late > 0 ? 'look' : 'good',
-      href: '#events',
+      href: '/events',
     },
     {
       name: 'Incidents',

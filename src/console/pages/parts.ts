@@ -1,6 +1,6 @@
 /** Parts that pages of operations share: tables, figures, forms with a reason, and progress. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
-import { type Act, mayDo, type Role } from '../access/roles.ts';
+import { type Act, mayDo, neededFor, type Role } from '../access/roles.ts';
 import { whole } from './format.ts';
 
 export interface Column<Row> {
@@ -51,7 +51,8 @@ export interface ReasonForm {
 export function reasonForm(role: Role, form: ReasonForm): Html {
   const { act, path, button, what, id, isDanger, fields = {}, more } = form;
   if (!mayDo(role, act)) {
-    return html`<p>${what} <span class="soft">A ${role} may not do this.</span></p>`;
+    const who = neededFor(act) === 'approver' ? 'Only an approver' : 'An operator';
+    return html`<p>${what} <span class="soft">${who} may do this.</span></p>`;
   }
   const hidden = Object.entries(fields).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,

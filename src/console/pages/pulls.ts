@@ -44,7 +44,7 @@ function stateOf(row: PullRow, { now, pauses }: PullContext): HtmlValue {
   if (row.notAtLevel !== null) return `level ${row.notAtLevel} of the account does not have it`;
   if (row.schedule === null) return 'switched off';
   if (pause) return html`<b class="state s-held">paused</b> by ${pause.actor}: ${pause.reason}`;
-  if (row.running) return 'is pulled now';
+  if (row.running) return 'being pulled now';
   if (row.stale) return html`<b class="state s-overdue">too old</b>`;
   return row.dueAt <= now ? 'due now' : `waits, due in ${span(row.dueAt - now)}`;
 }
@@ -78,8 +78,8 @@ function streamsTable(rows: readonly PullRow[], context: PullContext): Html {
       { title: 'Rows', isNumber: true, cell: (row) => whole(row.completeRows ?? 0) },
       { title: 'Schedule (UTC)', cell: (row) => row.scheduleText ?? '–' },
       { title: 'Last runs', cell: outcomesText },
-      { title: 'Half take', isNumber: true, cell: ({ figures: of }) => took(of.p50Ms) },
-      { title: '95 % take', isNumber: true, cell: ({ figures: of }) => took(of.p95Ms) },
+      { title: 'Median', isNumber: true, cell: ({ figures: of }) => took(of.p50Ms) },
+      { title: 'p95', isNumber: true, cell: ({ figures: of }) => took(of.p95Ms) },
       {
         title: 'Rows/s',
         isNumber: true,
@@ -154,7 +154,7 @@ function pausePart(stream: string, { role, pauses }: PullContext): Html {
   if (!pause) {
     return reasonForm(role, {
       ...{ act: 'pause', path: '/pause', id: 'pause-reason', button: 'Pause', fields },
-      what: 'Pauses it until somebody resumes it; a run that goes on stops after its page.',
+      what: 'Pauses it until somebody resumes it; a run that goes on comes to its end.',
     });
   }
   if (pause.target !== 'stream' || pause.actor === 'file') {
@@ -209,7 +209,7 @@ ${figures([
   ['Schedule', row.scheduleText && html`${row.scheduleText} (UTC) <code>${row.schedule}</code>`],
   ['Next times', next.length > 0 && next],
   ['Last runs', outcomesText(row)],
-  ['Durations', `half within ${took(of.p50Ms)}, 95 % within ${took(of.p95Ms)}`],
+  ['Durations', `median ${took(of.p50Ms)}, 95 % within ${took(of.p95Ms)}`],
   ['Speed', of.rowsPerSecond === null ? '' : `${rateText(of.rowsPerSecond)} rows a second`],
   ['Last error', row.lastError],
 ])}

@@ -163,7 +163,7 @@ function sums({ sums: all }: ReviewSelection): string {
 function bulkForm(view: ReviewView): Html | false {
   const { selection, role, query } = view;
   if (!selection || selection.count < 2 || !mayDo(role, 'delivery.accept')) return false;
-  const { count, digest, customers } = selection;
+  const { count, digest, asOf, customers } = selection;
   return html`<details class="bulk"><summary>Decide all ${String(count)}…</summary>
 <form method="post" action="/review/bulk" data-act="bulk">
 ${[...query].map(
@@ -172,6 +172,7 @@ ${[...query].map(
 )}
 <input type="hidden" name="count" value="${count}">
 <input type="hidden" name="digest" value="${digest}">
+<input type="hidden" name="asOf" value="${asOf}">
 <p>${plural(count, 'delivery', 'deliveries')} of ${plural(customers, 'customer')},
 ${sums(selection)}.
 If others fit by then, nothing is done.</p>
@@ -189,7 +190,7 @@ function list(view: ReviewView): Html {
     return html`<p class="empty">${
       query.size === 0
         ? 'Nothing waits for you: no delivery is held.'
-        : `No delivery that is ${shown} fits this filter.`
+        : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter.`
     }</p>`;
   }
   return html`<div class="table" tabindex="0" role="group" aria-label="Deliveries">

@@ -80,7 +80,7 @@ function pausesPart(pauses: readonly Pause[], { role }: SystemContext): Html {
     return html`<p class="empty">Nothing is paused.</p>${reasonForm(role, {
       ...{ act: 'pause', path: '/pause', id: 'pause-reason', fields, isDanger: true },
       button: 'Pause everything',
-      what: 'Nothing is pulled, decided by rules or sent until somebody resumes it.',
+      what: 'A pause of everything: nothing is pulled, decided by rules or sent until it is resumed.',
     })}`;
   }
   const one = (pause: Pause, index: number): Html => {
@@ -152,17 +152,32 @@ export interface Finding {
 const GRADES = { failed: 0, warning: 1, skipped: 2, ok: 3 } as const;
 const GRADE_WORDS = { failed: 'failed', warning: 'look', skipped: 'left out', ok: 'fine' } as const;
 
-export function doctorPage(
+/** `checked` is left out where the checks are still to be made: the page asks for them by itself. */
+export function doctorPage(checked: Html | undefined): Html {
+  return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
+${
+  checked ??
+  html`<div hx-get="/system/doctor/findings" hx-trigger="load" aria-live="polite">
+<p>The checks take a few seconds, and leave the network alone.</p>
+<p><a class="button" href="/system/doctor?now=1">Check now</a></p></div>`
+}`;
+}
+
+export function problemPart(message: string): Html {
+  return html`<p class="problem">The checks could not be made: ${message}.</p>
+<p><a class="button" href="/system/doctor">Check again</a></p>`;
+}
+
+export function findingsPart(
   findings: readonly Finding[],
   { now, timeZone, locale }: SystemContext,
 ): Html {
   const count = (grade: Finding['grade']): number =>
     findings.filter((one) => one.grade === grade).length;
   const sorted = findings.toSorted((a, b) => GRADES[a.grade] - GRADES[b.grade]);
-  return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
-<p>Checked ${time(now, timeZone)}: ${whole(count('failed'))} failed, ${whole(count('warning'))} to look
-at, ${whole(count('ok'))} fine. The network was left alone: <code>selvedge doctor</code> on the host
-looks at it too. ${csvLink('/system/doctor', locale)}</p>
+  return html`<p>Checked ${time(now, timeZone)}: ${whole(count('failed'))} failed,
+${whole(count('warning'))} to look at, ${whole(count('ok'))} fine. The network was left alone:
+<code>selvedge doctor</code> on the host looks at it too. ${csvLink('/system/doctor', locale)}</p>
 <p><a class="button" href="/system/doctor">Check again</a></p>
 ${tableOf(
   'Findings',

@@ -166,6 +166,18 @@ function trackingOf(text: string): string[] {
   return Array.isArray(numbers) ? numbers.map(String) : [];
 }
 
+/** Decisions of which programs hear what would have let the delivery pass. */
+const EXPLAINED_MAX = 20;
+
+/** What would have let the delivery pass, for each of its latest decisions. */
+export async function counterfactualsIn(
+  db: Db,
+  { card }: DeliveryView,
+): Promise<Readonly<Record<string, readonly Counterfactual[]>>> {
+  const ids = card.decisions.slice(0, EXPLAINED_MAX).map(({ decisionId }) => decisionId);
+  return Object.fromEntries(await pastCounterfactuals(db, ids));
+}
+
 /** By id or number; throws when there is none. */
 export async function deliveryView(db: Db, named: string, now: number): Promise<DeliveryView> {
   const id = await deliveryIdOf(db, named);

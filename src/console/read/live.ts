@@ -11,8 +11,8 @@ export interface LiveCounts {
   readonly decisionId: number;
   /** The latest pull that has ended; another one means that the pages of pulls may have changed. */
   readonly runId: number;
-  /** When the latest event arrived, epoch ms; 0: none yet. */
-  readonly eventAt: number;
+  /** When the latest event arrived, epoch ms; null: none yet. */
+  readonly eventAt: number | null;
   /** Pulls that go on. */
   readonly runs: readonly LiveRun[];
 }
@@ -51,8 +51,8 @@ async function count(db: Db): Promise<LiveCounts> {
     (select coalesce(max(decision_id), 0) from decision) "decisionId",
     coalesce((select run_id from sync_run where outcome <> 'running'
       order by run_id desc limit 1), 0) "runId",
-    (select coalesce(max(received_at), 0) from webhook_event) "eventAt"`.execute(db);
-  const nothing = { held: 0, attention: 0, decisionId: 0, runId: 0, eventAt: 0 };
+    (select max(received_at) from webhook_event) "eventAt"`.execute(db);
+  const nothing = { held: 0, attention: 0, decisionId: 0, runId: 0, eventAt: null };
   return { ...(rows[0] ?? nothing), runs: await runsOf(db) };
 }
 

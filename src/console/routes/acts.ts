@@ -4,11 +4,11 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { selectForReview } from '../../decisions/review/listing.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { selectExpected } from '../../decisions/review/bulk.ts';
 import {
   type Asker,
   bulkRequest,
+  confirmAct,
   noteAct,
   outboxAct,
   pauseAct,
@@ -50,8 +50,9 @@ function bulkBody(body: unknown): unknown {
   const filter = fields.flatMap(([name, value]) =>
     name.startsWith('filter.') ? [[name.slice('filter.'.length), value]] : [],
   );
-  const { count, digest, ...rest } = Object.fromEntries(fields);
-  return { ...rest, select: { filter: Object.fromEntries(filter), expect: { count, digest } } };
+  const { count, digest, asOf, ...rest } = Object.fromEntries(fields);
+  const expect = { count, digest, asOf };
+  return { ...rest, select: { filter: Object.fromEntries(filter), expect } };
 }
 
 /** How a route hears who asks, has the daemon act, and answers. */
@@ -125,14 +126,9 @@ function installBulkAct(
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
     const { owners } = await rulesShown();
-    const filter = filterOf(select.filter, clock.now(), owners, signedIn(request));
-    const found = await selectForReview(db, filter);
-    if (found.count !== expect.count || found.digest !== expect.digest) {
-      const message =
-        `nothing was done: ${found.count} deliveries fit the filter now, ` +
-        `${expect.count} did when you looked, and they are not the same`;
-      throw new RefusedError('console.changed', message, { hint: 'look at the list again' });
-    }
+    const now = clock.now();
+    const filter = filterOf(select.filter, now, owners, signedIn(request));
+    const found = await selectExpected(db, filter, expect, now);
     const wish = { do: 'bulk', act: { ...rest, expect }, deliveries: found.deliveries } as const;
     const value = await act(request, wish);
     return answer(request, reply, value, backTo('/review', bulkText(value, rest.action)));
@@ -164,6 +160,15 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown:
       return answer(request, reply, value, backTo(`/outbox/${id}`, 'Done.'));
     });
   }
+  app.post('/outbox/:id/confirmed', async (request, reply) => {
+    const { id: outboxId } = deliveryParams.parse(request.params);
+    const value = await act(request, {
+      do: 'confirm',
+      outboxId,
+      ...confirmAct.parse(request.body),
+    });
+    return answer(request, reply, value, backTo(`/outbox/${outboxId}`, 'Done.'));
+  });
   for (const wanted of ['pause', 'resume'] as const) {
     app.post(`/${wanted}`, async (request, reply) => {
       const value = await act(request, { do: wanted, ...pauseAct.parse(request.body) });

@@ -7,6 +7,7 @@ import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/list
 import type { Db } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import type { Session } from '../access/sessions.ts';
+import { outboxCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
@@ -49,21 +50,6 @@ async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly Outbox
   return rows.map((row) =>
     maskPrivate(row, [documents.get(row.outboxId), orders.get(row.orderId ?? 0)]),
   );
-}
-
-/** The command line that shows the same; words of a person are quoted for a shell. */
-function listCommand(query: URLSearchParams): string {
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const option = (name: string) => {
-    const value = query.get(name);
-    return value === null ? [] : [`--${name} ${/^[\w.-]+$/.test(value) ? value : quoted(value)}`];
-  };
-  const flags = [
-    ...(query.get('attention') === '1' ? ['--needs-attention'] : []),
-    ...(query.get('open') === '1' ? ['--open'] : []),
-  ];
-  const options = ['kind', 'state', 'reference'].flatMap(option);
-  return ['selvedge outbox list', ...options, ...flags].join(' ');
 }
 
 async function cardFor({ seesAddresses }: Session, db: Db, outboxId: number) {
@@ -117,7 +103,7 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
     const lists = { kinds: OUTBOX_KINDS, states: OUTBOX_STATES, locale: localeOf(request) };
     const query = parametersOf(request);
     const view = { ...page, ...lists, query, now: clock.now() };
-    const head = { title: 'Outbox', tab: '/outbox', cli: listCommand(query) } as const;
+    const head = { title: 'Outbox', tab: '/outbox', cli: outboxCommand(query) } as const;
     return show(request, reply, head, outboxPage(view));
   });
   app.get('/outbox/:id', async (request, reply) => {

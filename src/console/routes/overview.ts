@@ -46,5 +46,5 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
     sendCsv(request, reply, 'overview', overviewTable(await overview(request))),
   );
 
-  app.get(LIVE_PATH, () => live());
+  app.get(LIVE_PATH, async () => isoTimes(await live()));
 }

@@ -11,7 +11,7 @@ import { framed, type Tab } from '../pages/frame.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
 import { lastReasons } from '../read/reasons.ts';
 import type { ReadRules } from '../rules.ts';
-import { sendPage } from '../show.ts';
+import { isoTime, sendPage } from '../show.ts';
 
 const SILENT_MS = 30_000;
 
@@ -68,7 +68,8 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     live,
     zoneOf,
     async show(request, reply, head, body) {
-      const { held, attention, ...marks } = await live();
+      const { held, attention, eventAt, ...rest } = await live();
+      const marks = { ...rest, eventAt: isoTime(eventAt) };
       const { instance, version } = settings;
       const session = signedIn(request);
       const frame = {

@@ -1,9 +1,7 @@
 /** The list that people decide by, and a delivery, with their twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { BULK_MAX } from '../../decisions/review/bulk.ts';
 import {
-  BULK_MAX,
-  listForReview,
-  type ReviewFilter,
   type ReviewPage,
   type ReviewRow,
   reviewFacets,
@@ -12,14 +10,15 @@ import {
 import type { Db } from '../../store/store.ts';
 import { mayDo } from '../access/roles.ts';
 import type { Session } from '../access/sessions.ts';
-import { LIST_MAX, reviewListQuery } from '../acts.ts';
+import { LIST_MAX } from '../acts.ts';
+import { reviewCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
-import { filterOf } from '../filter.ts';
 import { maskPrivate } from '../mask.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
-import { type DeliveryView, deliveryView } from '../read/delivery.ts';
+import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
+import { readReviewList } from '../read/list.ts';
 import { privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
@@ -49,15 +48,24 @@ function reviewTable({ rows }: ReviewPage): Table {
   };
 }
 
+/** A value about an order as this session may see it. */
+async function maskFor<T>(
+  { deps: { db } }: { readonly deps: { readonly db: Db } },
+  request: FastifyRequest,
+  orderId: number,
+  value: T,
+): Promise<T> {
+  if (signedIn(request).seesAddresses) return value;
+  return maskPrivate(value, [...(await privateOfOrders(db, [orderId])).values()]);
+}
+
 async function viewFor(
   { deps: { db, clock } }: PageContext,
   request: FastifyRequest,
   named: string,
 ): Promise<DeliveryView> {
   const view = await deliveryView(db, named, clock.now());
-  if (signedIn(request).seesAddresses) return view;
-  const { orderId } = view.card.order;
-  return maskPrivate(view, [...(await privateOfOrders(db, [orderId])).values()]);
+  return maskFor({ deps: { db } }, request, view.card.order.orderId, view);
 }
 
 /** The rows as this session may see them. */
@@ -71,25 +79,11 @@ async function rowsFor({ seesAddresses }: Session, db: Db, page: ReviewPage): Pr
 }
 
 async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
-  const asked = reviewListQuery.parse({ ...whole, ...Object(request.query) });
-  const { sort, descending, after, limit, ...query } = asked;
-  const { owners } = await rulesShown();
+  const query = { ...whole, ...Object(request.query) };
   const session = signedIn(request);
-  const filter = filterOf(query, deps.clock.now(), owners, session);
-  const place = { sort, descending, after, limit };
-  const page = await rowsFor(session, deps.db, await listForReview(deps.db, filter, place));
-  return { filter, sort, descending, page };
+  const list = await readReviewList(deps.db, rulesShown, deps.clock.now(), query, session);
+  return { ...list, page: await rowsFor(session, deps.db, list.page) };
 }
-
-/** Options of the command that lists the same; undecided ones are among the pending. */
-const FLAGS: Readonly<Record<ReviewFilter['shown'], string>> = {
-  held: '--held',
-  undecided: '--pending',
-  pending: '--pending',
-  accepted: '--accepted',
-  rejected: '--rejected',
-  canceled: '--canceled',
-};
 
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { deps, rulesShown, show, cardContext } = context;
@@ -111,7 +105,7 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
         );
   const locale = localeOf(request);
   const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open, locale };
-  const cli = `selvedge deliveries list ${FLAGS[filter.shown]}`;
+  const cli = reviewCommand(query, filter.shown);
   const head = { title: 'Review', tab: '/review', cli } as const;
   return show(request, reply, head, reviewPage({ ...view, now: clock.now() }));
 }
@@ -121,7 +115,12 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
   const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
   const view = await viewFor(context, request, name);
   const { orderDeliveryId, deliveryNo } = view.card;
-  if (twin === 'json') return reply.send(isoTimes(view));
+  if (twin === 'json') {
+    const counterfactuals = await counterfactualsIn(context.deps.db, view);
+    const { orderId } = view.card.order;
+    const whole = { ...view, counterfactuals };
+    return reply.send(isoTimes(await maskFor(context, request, orderId, whole)));
+  }
   if (twin === 'csv')
     return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));
   const card = await context.cardContext(request, `/deliveries/${orderDeliveryId}`);

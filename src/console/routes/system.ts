@@ -1,10 +1,11 @@
 /** The system's pages with their twins, and the end of sessions. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Html } from '../../lib/html.ts';
 import { type AuditRow, listAudit } from '../../store/audit.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
-import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
+import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { maskPrivate } from '../mask.ts';
 import { reasonAct } from '../operations/wishes.ts';
@@ -12,13 +13,15 @@ import {
   auditPage,
   doctorPage,
   type Finding,
+  findingsPart,
   hostPage,
   peoplePage,
+  problemPart,
   type SystemContext,
   settingsPage,
 } from '../pages/system.ts';
 import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
-import { isoTime, isoTimes, localeOf, sendCsv, type Table } from '../show.ts';
+import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
 import { idParams, type PageContext, parametersOf } from './page-context.ts';
 
@@ -43,6 +46,8 @@ export const auditQuery = z.object({
 });
 
 export const settingsQuery = z.object({ changed: z.enum(['', '0', '1']).optional() });
+
+const doctorQuery = z.object({ now: z.enum(['', '0', '1']).optional() });
 
 const people = z.object({
   operators: z.array(
@@ -123,11 +128,23 @@ function installDoctor(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
   const examine = async (request: FastifyRequest): Promise<readonly Finding[]> =>
     maskedFor(request, findings.parse(await askFor(deps, { ask: 'doctor' })));
+  const partOf = async (request: FastifyRequest): Promise<Html> => {
+    try {
+      const found = await examine(request);
+      return findingsPart(found, await contextOf(context, request));
+    } catch (error) {
+      if (!(error instanceof RefusedHere)) throw error;
+      return problemPart(error.message);
+    }
+  };
   app.get('/system/doctor', async (request, reply) => {
     const head = { title: 'Doctor', tab: '/system', cli: 'selvedge doctor --offline' } as const;
-    const found = await examine(request);
-    return show(request, reply, head, doctorPage(found, await contextOf(context, request)));
+    const isNow = doctorQuery.parse(request.query).now === '1';
+    return show(request, reply, head, doctorPage(isNow ? await partOf(request) : undefined));
   });
+  app.get('/system/doctor/findings', async (request, reply) =>
+    sendPage(reply, await partOf(request)),
+  );
   app.get('/system/doctor.json', async (request) => {
     const checks = await examine(request);
     return { ok: checks.every(({ grade }) => grade !== 'failed'), checks };

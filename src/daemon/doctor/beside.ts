@@ -66,16 +66,23 @@ async function examineBeside(request: DoctorRequest, clock: Clock): Promise<read
   }
 }
 
-/** Those who ask at the same time get the same findings. */
+/** Findings are given again for so long: pages and their twins ask one after the other. */
+const FRESH_MS = 5_000;
+
+/** Those who ask at the same time, or right afterwards, get the same findings. */
 export function createDoctor(
   given: Omit<DoctorRequest, 'now'>,
   clock: Clock,
 ): () => Promise<readonly Finding[]> {
   let running: Promise<readonly Finding[]> | undefined;
+  const forget = (): void => {
+    running = undefined;
+  };
   return () => {
-    running ??= examineBeside({ ...given, now: clock.now() }, clock).finally(() => {
-      running = undefined;
-    });
-    return running;
+    if (running) return running;
+    const begun = examineBeside({ ...given, now: clock.now() }, clock);
+    running = begun;
+    begun.then(() => clock.after(FRESH_MS, forget), forget);
+    return begun;
   };
 }

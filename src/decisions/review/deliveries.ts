@@ -1,49 +1,12 @@
-/** Deliveries and their latest decisions, for people: the review list and the answer to "why". */
+/** Deliveries and their decisions, for people: finding one by its name, and the answer to "why". */
 import { sql } from 'kysely';
 import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import type { DecisionOutcome } from '../../store/tables.ts';
 import { storedEvaluation } from '../journal/evaluations.ts';
 
-export interface DeliveryFilter {
-  readonly status?: string | undefined;
-  /** Latest outcome, e.g. `hold`. */
-  readonly outcome?: DecisionOutcome | undefined;
-  /** Only those whose latest decision the service did not take. */
-  readonly refused?: boolean | undefined;
-  readonly limit: number;
-}
-
-export interface DeliveryRow {
-  readonly orderDeliveryId: number;
-  readonly deliveryNo: string | null;
-  readonly orderId: number;
-  readonly status: string;
-  /** Epoch milliseconds. */
-  readonly since: number;
-  readonly pieces: number;
-  readonly outcome: string | null;
-  readonly reason: string | null;
-  readonly rules: readonly string[];
-  /** `daemon`, `external` or `person:<name>`. */
-  readonly actor: string | null;
-  /** When its hold ends, in epoch milliseconds; null when none does by itself. */
-  readonly holdUntil: number | null;
-  /** Its hold has lasted its time: it needs a person. */
-  readonly escalated: boolean;
-  /** State of the push of that decision, when it has one. */
-  readonly push: string | null;
-  /** Why the service refused that push, when it did; a 409 says so. */
-  readonly refusal: string | null;
-}
-
-function rulesOf(text: string | null): string[] {
-  return text === null ? [] : JSON.parse(text);
-}
-
 /** SQL: why the push failed: the service refused it, or the delivery changed before it was sent. */
-const REFUSAL = sql<string | null>`case when outbox.state in ('refused', 'dead') then
+export const REFUSAL = sql<string | null>`case when outbox.state in ('refused', 'dead') then
   case when exists (select 1 from outbox_attempt a
     where a.outbox_id = outbox.outbox_id and a.class = 'conflict')
   then 'the service refused it (409); ' else '' end || coalesce(outbox.last_error, '') end`;
@@ -55,61 +18,6 @@ export const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold
 /** Whether a hold of the delivery `d` has lasted its time and waits for a person. */
 export const ESCALATED = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
   and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
-
-function listing(db: Db) {
-  return db
-    .selectFrom('delivery as d')
-    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-    .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-    .leftJoin('outbox', 'outbox.decision_id', 'n.decision_id')
-    .select((eb) => [
-      'd.order_delivery_id',
-      'd.delivery_no',
-      'd.order_id',
-      'd.status',
-      'd.created_at',
-      'd.first_seen_at',
-      'n.outcome',
-      'n.reason',
-      'n.rules',
-      eb
-        .selectFrom('delivery_line as l')
-        .select((line) => line.fn.sum<number>('l.fulfilled_quantity').as('pieces'))
-        .whereRef('l.order_delivery_id', '=', 'd.order_delivery_id')
-        .as('pieces'),
-      'n.actor',
-      'outbox.state as push',
-      REFUSAL.as('refusal'),
-      HOLD_UNTIL.as('hold_until'),
-      ESCALATED.as('escalated'),
-    ])
-    .where('d.deleted_at', 'is', null);
-}
-
-/** The newest deliveries that fit the filter. */
-export async function listDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
-  let query = listing(db).orderBy('d.order_delivery_id', 'desc').limit(filter.limit);
-  if (filter.status !== undefined) query = query.where('d.status', '=', filter.status);
-  if (filter.outcome !== undefined) query = query.where('n.outcome', '=', filter.outcome);
-  if (filter.refused === true) query = query.where('outbox.state', 'in', ['refused', 'dead']);
-  const rows = await query.execute();
-  return rows.map((row) => ({
-    orderDeliveryId: row.order_delivery_id,
-    deliveryNo: row.delivery_no,
-    orderId: row.order_id,
-    status: row.status,
-    since: row.created_at ?? row.first_seen_at,
-    pieces: Number(row.pieces ?? 0),
-    outcome: row.outcome,
-    reason: row.reason,
-    rules: rulesOf(row.rules),
-    actor: row.actor,
-    holdUntil: row.hold_until,
-    escalated: row.escalated === 1,
-    push: row.push,
-    refusal: row.refusal,
-  }));
-}
 
 export interface DecisionRecord {
   readonly decisionId: number;

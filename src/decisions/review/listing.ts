@@ -7,14 +7,23 @@ import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { ESCALATED, HOLD_UNTIL } from './deliveries.ts';
+import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** Choices that are deliveries' states or the latest decision about a pending one. */
-export const SHOWN = ['held', 'undecided', 'pending', 'accepted', 'rejected', 'canceled'] as const;
-type Shown = (typeof SHOWN)[number];
+/** States of deliveries, of the latest decision about a pending one, and of its push. */
+export const SHOWN = [
+  'held',
+  'undecided',
+  'pending',
+  'accepted',
+  'rejected',
+  'canceled',
+  'refused',
+  'all',
+] as const;
+export type Shown = (typeof SHOWN)[number];
 
 export interface ReviewFilter {
   readonly shown: Shown;
@@ -71,6 +80,10 @@ export interface ReviewRow {
   /** `daemon`, `external` or `person:<name>`. */
   readonly decidedBy: string | null;
   readonly decidedAt: number | null;
+  /** State of the push of that decision, when it has one. */
+  readonly push: string | null;
+  /** Why the service refused that push, when it did; a 409 says so. */
+  readonly refusal: string | null;
   /** When its hold ends; null when none does by itself. */
   readonly deadline: number | null;
   readonly overdue: boolean;
@@ -126,7 +139,16 @@ const WHERE_SHOWN: Readonly<Record<Shown, RawBuilder<boolean>>> = {
   accepted: sql`d.status = 'accepted'`,
   rejected: sql`d.status = 'rejected'`,
   canceled: sql`d.status = 'canceled'`,
+  refused: sql`exists (select 1 from outbox where outbox.decision_id = n.decision_id
+    and outbox.state in ('refused', 'dead'))`,
+  all: sql`true`,
 };
+
+/** A column of the push of the latest decision. */
+function ofPush<T>(column: RawBuilder<T>): RawBuilder<T | null> {
+  return sql`(select ${column} from outbox where outbox.decision_id = n.decision_id
+    order by outbox.outbox_id desc limit 1)`;
+}
 
 /** Makes a text of a person literal for LIKE. */
 function containing(q: string): string {
@@ -147,11 +169,10 @@ function searched(q: string, isMasked: boolean) {
     or ${texts})`;
 }
 
-function conditions(filter: ReviewFilter): RawBuilder<boolean> {
-  const { rule, rules, country, customer, season, currency, min, max, packedBefore, q } = filter;
-  const all: RawBuilder<boolean>[] = [sql`d.deleted_at is null`, WHERE_SHOWN[filter.shown]];
-  if (rule !== undefined) all.push(decidedBy([rule]));
-  if (rules !== undefined) all.push(decidedBy(rules));
+/** Conditions on the delivery and its order, whatever was decided. */
+function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
+  const { country, customer, season, currency, min, max, packedBefore, q } = filter;
+  const all: RawBuilder<boolean>[] = [];
   if (country !== undefined) all.push(sql`o.country_code = ${country}`);
   if (customer !== undefined) all.push(sql`o.account_no = ${customer}`);
   if (season !== undefined) all.push(sql`${SEASON} = ${season}`);
@@ -159,8 +180,16 @@ function conditions(filter: ReviewFilter): RawBuilder<boolean> {
   if (min !== undefined) all.push(sql`${VALUE} >= ${Math.round(min * 10_000)}`);
   if (max !== undefined) all.push(sql`${VALUE} <= ${Math.round(max * 10_000)}`);
   if (packedBefore !== undefined) all.push(sql`${PACKED_AT} < ${packedBefore}`);
-  if (filter.overdue === true) all.push(sql`${ESCALATED}`);
   if (q !== undefined && q !== '') all.push(searched(q, filter.isMasked === true));
+  return all;
+}
+
+function conditions(filter: ReviewFilter): RawBuilder<boolean> {
+  const { rule, rules } = filter;
+  const all = [sql<boolean>`d.deleted_at is null`, WHERE_SHOWN[filter.shown], ...lasting(filter)];
+  if (rule !== undefined) all.push(decidedBy([rule]));
+  if (rules !== undefined) all.push(decidedBy(rules));
+  if (filter.overdue === true) all.push(sql`${ESCALATED}`);
   return sql.join(all, sql` and `);
 }
 
@@ -223,6 +252,8 @@ interface Raw {
   readonly rules: string | null;
   readonly actor: string | null;
   readonly at: number | null;
+  readonly push: string | null;
+  readonly refusal: string | null;
   readonly deadline: number | null;
   readonly overdue: number;
   readonly note: string | null;
@@ -251,6 +282,8 @@ function rowOf(raw: Raw): ReviewRow {
     rules: raw.rules === null ? [] : JSON.parse(raw.rules),
     decidedBy: raw.actor,
     decidedAt: raw.at,
+    push: raw.push,
+    refusal: raw.refusal,
     deadline: raw.deadline,
     overdue: raw.overdue === 1,
     note: raw.note,
@@ -266,6 +299,7 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
       o.country_code, ${SEASON} season, ${CURRENCY} currency, ${PIECES} pieces, ${VALUE} value,
       ${PACKED_AT} packed_at, n.outcome, n.reason, n.rules, n.actor, n.at, ${HOLD_UNTIL} deadline,
       ${ESCALATED} overdue, e.decision_id, d.content_hash,
+      ${ofPush(sql`outbox.state`)} push, ${ofPush(REFUSAL)} refusal,
       (select t.text from delivery_note t where t.order_delivery_id = d.order_delivery_id) note
     from ${FROM} where d.order_delivery_id in (${sql.join(ids)})`.execute(db);
   const byId = new Map(rows.map((row) => [row.order_delivery_id, rowOf(row)]));
@@ -335,14 +369,13 @@ export interface SelectedDelivery {
 export interface ReviewSelection {
   readonly count: number;
   readonly digest: string;
+  /** The latest decision by then: what was decided later may have changed the set. */
+  readonly asOf: number;
   /** By currency; null where a price is missing. */
   readonly sums: readonly { readonly currency: string | null; readonly value: number | null }[];
   readonly customers: number;
   readonly deliveries: readonly SelectedDelivery[];
 }
-
-/** Deliveries of one bulk act; more nobody looks at. */
-export const BULK_MAX = 500;
 
 interface SelectedRow {
   readonly id: number;
@@ -354,6 +387,8 @@ interface SelectedRow {
 }
 
 export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promise<ReviewSelection> {
+  const latest = await sql<{ id: number }>`select coalesce(max(decision_id), 0) id
+    from decision`.execute(db);
   const { rows } = await sql<SelectedRow>`select d.order_delivery_id id, e.decision_id,
       d.content_hash, o.account_no, ${CURRENCY} currency, ${VALUE} value
     from ${FROM} where ${conditions(filter)} order by 1`.execute(db);
@@ -361,6 +396,7 @@ export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promis
   return {
     count: rows.length,
     digest: sha256(rows.map((row) => `${row.id} ${row.content_hash}`).join('\n')).slice(0, 16),
+    asOf: latest.rows[0]?.id ?? 0,
     sums: [...byCurrency].map(([currency, of]) => ({
       currency,
       value: of.every(({ value }) => value !== null)
@@ -374,4 +410,53 @@ export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promis
       contentHash: row.content_hash,
     })),
   };
+}
+
+/** A delivery that was decided since some decision, with what held it before. */
+export interface DecidedSince {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly actor: string;
+  readonly outcome: string;
+  readonly at: number;
+  readonly before: { readonly outcome: string; readonly rules: readonly string[] } | null;
+}
+
+interface RawSince {
+  readonly id: number;
+  readonly delivery_no: string | null;
+  readonly actor: string;
+  readonly outcome: string;
+  readonly at: number;
+  readonly before_outcome: string | null;
+  readonly before_rules: string | null;
+}
+
+/**
+ * Deliveries decided after `asOf` to which the filter's conditions on delivery and order apply,
+ * whatever the decisions were; the latest decision first, at most `limit`.
+ */
+export async function decidedSince(
+  db: Db | Tx,
+  filter: ReviewFilter,
+  asOf: number,
+  limit: number,
+): Promise<readonly DecidedSince[]> {
+  const where = sql.join([sql`n.decision_id > ${asOf}`, ...lasting(filter)], sql` and `);
+  const { rows } = await sql<RawSince>`select d.order_delivery_id id, d.delivery_no, n.actor,
+      n.outcome, n.at, b.outcome before_outcome, b.rules before_rules
+    from ${FROM} left join decision b on b.decision_id = (select max(x.decision_id)
+      from decision x where x.order_delivery_id = d.order_delivery_id and x.decision_id <= ${asOf})
+    where ${where} order by n.decision_id desc limit ${limit}`.execute(db);
+  return rows.map((row) => ({
+    orderDeliveryId: row.id,
+    deliveryNo: row.delivery_no,
+    actor: row.actor,
+    outcome: row.outcome,
+    at: row.at,
+    before:
+      row.before_outcome === null
+        ? null
+        : { outcome: row.before_outcome, rules: JSON.parse(row.before_rules ?? '[]') },
+  }));
 }

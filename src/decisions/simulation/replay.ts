@@ -104,7 +104,7 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
     .executeTakeFirst();
   if (!row) {
     throw new SelvedgeError('decisions.unknown', `there is no decision ${decisionId}`, {
-      hint: 'selvedge deliveries explain <delivery> --all shows the decisions of a delivery',
+      hint: 'selvedge deliveries explain <delivery> --history shows the decisions of a delivery',
     });
   }
   const facts = await readFacts(db, row.facts_digest);

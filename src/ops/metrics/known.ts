@@ -36,6 +36,7 @@ export const INCIDENT_KINDS: readonly string[] = [
   'refund_unconfirmed',
   'reject_breaker',
   'relay_clock',
+  'report_failed',
   'revoked_too_often',
   'rules_invalid',
   'rules_list',

@@ -33,6 +33,8 @@ export interface SendDeps {
 }
 
 const SEND_MS_MAX = 15_000;
+/** A mail with a file takes longer on a slow line. */
+const SEND_FILE_MS_MAX = 120_000;
 
 function shown(value: string | Secret): string {
   return value instanceof Secret ? value.reveal() : value;
@@ -42,9 +44,10 @@ function shown(value: string | Secret): string {
 async function withDeadline<T>(
   { clock, signal }: Pick<SendDeps, 'clock' | 'signal'>,
   work: (signal: AbortSignal) => Promise<T>,
+  timeMaxMs = SEND_MS_MAX,
 ): Promise<T> {
   const late = new AbortController();
-  const timer = clock.after(SEND_MS_MAX, () => late.abort(new Error('no answer in time')));
+  const timer = clock.after(timeMaxMs, () => late.abort(new Error('no answer in time')));
   const either = AbortSignal.any([signal, late.signal]);
   const { promise: broken, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(toError(either.reason));
@@ -101,10 +104,21 @@ function mailFailure(host: string, thrown: unknown): Error {
   return new RetryLaterError('notify.refused', message, { cause: error });
 }
 
-async function sendMail(
-  deps: SendDeps,
-  { host, port, tls, user, password, from, to }: NonNullable<To['smtp']>,
-  { id, message }: Sending,
+type Smtp = NonNullable<To['smtp']>;
+
+export interface Mail {
+  /** The same at each try. */
+  readonly id: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly file?: { readonly name: string; readonly content: Buffer };
+}
+
+/** Gives what is odd about a mail that was taken; undefined: nothing. */
+export async function sendMail(
+  deps: Pick<SendDeps, 'clock' | 'signal'>,
+  { host, port, tls, user, password, from, to }: Smtp,
+  { id, subject, text, file }: Mail,
 ): Promise<string | undefined> {
   // Loaded when it is needed: most installations send no mail.
   const { createTransport } = await import('nodemailer');
@@ -123,14 +137,17 @@ async function sendMail(
     ...(user && password ? { auth: { user: shown(user), pass: password.reveal() } } : {}),
   });
   const domain = from.slice(from.lastIndexOf('@') + 1);
-  const { subject, text } = message;
+  const attachments = file ? [{ filename: file.name, content: file.content }] : [];
   const headers = { 'Auto-Submitted': 'auto-generated' };
   try {
-    const { rejected } = await withDeadline(deps, () =>
-      transport.sendMail({
-        ...{ from, to: [...to], subject, text, headers },
-        messageId: `<${id}@${domain}>`,
-      }),
+    const { rejected } = await withDeadline(
+      deps,
+      () =>
+        transport.sendMail({
+          ...{ from, to: [...to], subject, text, headers, attachments },
+          messageId: `<${id}@${domain}>`,
+        }),
+      file ? SEND_FILE_MS_MAX : SEND_MS_MAX,
     );
     // Sent again it would come twice to the others.
     if (rejected.length === 0) return undefined;
@@ -150,7 +167,7 @@ export async function send(
   one: Sending,
 ): Promise<string | undefined> {
   if (webhook) await sendWebhook(deps, webhook, one);
-  return smtp ? sendMail(deps, smtp, one) : undefined;
+  return smtp ? sendMail(deps, smtp, { id: one.id, ...one.message }) : undefined;
 }
 
 /** Target of a channel, without what may be secret. */

@@ -74,6 +74,7 @@ function argumentsOf(command: string): string[] {
     '<hash>': decision.ruleSetHash.slice(0, 16),
     '<decision>': String(decision.decisionId),
     '<rule>': 'accept-small',
+    '<mark>': '2-0123456789abcdef-1',
   };
   const words = command.match(/"[^"]*"|\S+/g) ?? [];
   return words.slice(1).map((word) => real[word] ?? word.replace(/^"(.*)"$/, '$1'));
@@ -103,6 +104,8 @@ describe('docs/rules.md', () => {
     'hold',
     'release',
     'resolve',
+    'undo',
+    'note',
   ];
   const asks = (text: string): boolean =>
     changing.includes(text.split(' ')[2] ?? '') || /--(save|seen)/.test(text);

@@ -18,7 +18,10 @@ const context = {
 };
 
 async function wholeProgram(): Promise<Command> {
-  const program = new Command('selvedge').option('-c, --config <file>');
+  const program = new Command('selvedge')
+    .option('-c, --config <file>')
+    .option('--url <address>')
+    .option('--token-file <file>');
   for (const command of await commandsFor(['completion'], context)) program.addCommand(command);
   return program;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decisionsOf, listDeliveries } from '../../../src/decisions/review/deliveries.ts';
+import { decisionsOf } from '../../../src/decisions/review/deliveries.ts';
+import { listForReview } from '../../../src/decisions/review/listing.ts';
 import { readStatus } from '../../../src/ops/status.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import {
@@ -81,8 +82,9 @@ describe('a hold', () => {
     await fixture.decide(set);
     expect(await openIncidents(fixture)).toEqual(['hold_expired hold-large']);
     expect(await fixture.pushes()).toEqual([]);
-    const [row] = await listDeliveries(fixture.store.db, { limit: 1 });
-    expect(row).toMatchObject({ escalated: true, holdUntil: null });
+    const page = { sort: 'number', descending: true, limit: 1 } as const;
+    const { rows } = await listForReview(fixture.store.db, { shown: 'all' }, page);
+    expect(rows).toMatchObject([{ overdue: true, deadline: null }]);
     const status = await readStatus(fixture.store.db, fixture.clock.now(), {});
     expect(status).toMatchObject({ holdsOverdue: 1, openIncidents: 1 });
   });

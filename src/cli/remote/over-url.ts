@@ -1,0 +1,51 @@
+/** Commands that work over a URL, and the refusal of all others. */
+import type { Command } from 'commander';
+import { UsageError } from '../../lib/errors.ts';
+
+export interface UrlOptions {
+  readonly url?: string;
+  readonly tokenFile?: string;
+}
+
+/** Commands that a console answers, by their words. */
+const OVER_URL = [
+  'status',
+  'deliveries list',
+  'deliveries show',
+  'deliveries explain',
+  'deliveries accept',
+  'deliveries reject',
+  'deliveries hold',
+  'deliveries release',
+  'deliveries undo',
+  'deliveries note',
+  'outbox list',
+  'outbox show',
+  'outbox retry',
+  'outbox cancel',
+  'outbox resolve',
+  'completion',
+];
+
+function wordsOf(command: Command): string {
+  const { parent } = command;
+  return parent?.parent ? `${wordsOf(parent)} ${command.name()}` : command.name();
+}
+
+/** Refuses a command over a URL that needs the machine of the daemon. */
+export function requireOverUrl(command: Command): void {
+  const { url, tokenFile } = command.optsWithGlobals<UrlOptions>();
+  if (url === undefined && tokenFile === undefined) return;
+  if (url === undefined) {
+    const hint = '--url https://host:port --token-file <file>';
+    throw new UsageError('remote.no_url', '--token-file is for a console, and none is named', {
+      hint,
+    });
+  }
+  const words = wordsOf(command);
+  if (OVER_URL.includes(words)) return;
+  const shown = OVER_URL.slice(0, -1).join(', ');
+  throw new UsageError('remote.not_over_url', `"${words}" does not work over a URL`, {
+    hint: `over a URL: ${shown}; all others on the host of the daemon`,
+  });
+}

@@ -1,0 +1,56 @@
+/** Names that completion offers where only the installation knows them. */
+import type { Command } from 'commander';
+import { pulledStreams } from '../../config/streams.ts';
+import { createRulesShown } from '../../console/rules.ts';
+import { listOutbox } from '../../outbox/review/listing.ts';
+import { readReports } from '../../report/report-file.ts';
+import type { CliContext } from '../command.ts';
+import { configOf } from '../configuration.ts';
+import { findHere, findOverUrl } from '../deliveries/filter.ts';
+import { withMirror } from '../reading.ts';
+import { type RemoteConsole, remoteConsoleOf } from '../remote/console.ts';
+import { listRemoteOutbox } from '../remote/outbox.ts';
+import { readRemoteOverview } from '../remote/status.ts';
+
+export const OFFERS = ['streams', 'reports', 'rules', 'deliveries', 'outbox'] as const;
+export type Offer = (typeof OFFERS)[number];
+
+/** More names than that nobody reads at a prompt. */
+const NAMES_MAX = 100;
+const HELD = { shown: 'held', limit: String(NAMES_MAX) } as const;
+
+function idsOf({ page }: Awaited<ReturnType<typeof findHere>>): readonly string[] {
+  return page.rows.map(({ orderDeliveryId }) => String(orderDeliveryId));
+}
+
+async function overUrl(remote: RemoteConsole, offer: Offer): Promise<readonly string[]> {
+  if (offer === 'deliveries') return idsOf(await findOverUrl(remote, HELD));
+  if (offer === 'outbox') {
+    const rows = await listRemoteOutbox(remote, { open: true }, NAMES_MAX);
+    return rows.map(({ outboxId }) => String(outboxId));
+  }
+  if (offer !== 'streams') return [];
+  const { status } = await readRemoteOverview(remote);
+  return status.streams.map(({ stream }) => stream);
+}
+
+/** Names of one sort: streams, reports, rules in force, held deliveries, open pushes. */
+export async function namesFor(
+  offer: Offer,
+  command: Command,
+  context: CliContext,
+): Promise<readonly string[]> {
+  const remote = remoteConsoleOf(command, context);
+  if (remote) return overUrl(remote, offer);
+  if (offer === 'streams') return Object.keys(pulledStreams(configOf(command, context).config));
+  if (offer === 'reports') {
+    const { directory } = configOf(command, context).config.reports;
+    return readReports(directory).reports.map(({ name }) => name);
+  }
+  return withMirror(command, context, async (db) => {
+    if (offer === 'rules') return [...(await createRulesShown(db)()).titles.keys()];
+    if (offer === 'deliveries') return idsOf(await findHere(db, HELD));
+    const rows = await listOutbox(db, { open: true, limit: NAMES_MAX });
+    return rows.map(({ outboxId }) => String(outboxId));
+  });
+}

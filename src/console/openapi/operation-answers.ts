@@ -1,0 +1,310 @@
+/** Answers about pulls, events and the system; each is strict, as the others are. */
+import { z } from 'zod';
+import { RUN_OUTCOMES } from '../../store/tables.ts';
+import { counts, idOrNull, numberOrNull, pauseMembers, textOrNull, time } from './answers.ts';
+
+const outcome = z.enum(RUN_OUTCOMES);
+const timeOrNull = time.nullable();
+
+const runSchema = z
+  .strictObject({
+    runId: z.int(),
+    generation: z.int().meta({ description: 'Grows with each read; a later one knows better' }),
+    stream: z.string(),
+    cause: z.string(),
+    startedAt: time,
+    endedAt: timeOrNull,
+    outcome,
+    pages: z.int(),
+    rows: z.int(),
+    changed: z.int(),
+    unchanged: z.int(),
+    deleted: z.int(),
+    held: z
+      .int()
+      .meta({ description: 'Rows that it would delete, and that a person must release' }),
+    drastic: z.int(),
+    changes: textOrNull.meta({ description: 'The change guard: `open` waits for a person' }),
+    quarantined: z.int(),
+    bytes: z.int(),
+    retries: z.int(),
+    waits: z.int(),
+    waitMs: z.number(),
+    resumes: z.int(),
+    reason: textOrNull,
+  })
+  .meta({ id: 'Run' });
+
+const pullSchema = z
+  .strictObject({
+    stream: z.string(),
+    paused: z.boolean(),
+    dueAt: time,
+    notAtLevel: textOrNull,
+    schedule: textOrNull.meta({ description: 'Cron, UTC; null: it is not pulled' }),
+    scheduleText: textOrNull,
+    nextTimes: z.array(time),
+    freshnessMs: numberOrNull,
+    stale: z.boolean(),
+    completeAt: timeOrNull,
+    completeRows: idOrNull,
+    lastRunId: idOrNull,
+    lastOutcome: outcome.nullable(),
+    failures: z.int(),
+    lastError: textOrNull,
+    figures: z.strictObject({
+      outcomes: counts.meta({ description: 'Of the last 50 runs' }),
+      p50Ms: numberOrNull,
+      p95Ms: numberOrNull,
+      rowsPerSecond: numberOrNull,
+    }),
+    running: runSchema.nullable(),
+  })
+  .meta({ id: 'Pull' });
+
+export const pullsSchema = z.strictObject({
+  streams: z.array(pullSchema),
+  quarantined: z.array(z.strictObject({ entity: z.string(), rows: z.int(), newestAt: time })),
+});
+
+export const streamRunsSchema = z.strictObject({
+  stream: z.array(pullSchema),
+  rows: z.array(runSchema),
+  next: textOrNull,
+});
+
+const previewSchema = z
+  .strictObject({
+    deletes: z.int().meta({ description: 'What a release must expect' }),
+    firstKeys: z.array(z.string()),
+    acceptsChange: z.boolean(),
+    acceptsCount: textOrNull,
+    later: textOrNull.meta({ description: 'Why nothing is deleted at once' }),
+  })
+  .nullable();
+
+export const runViewSchema = z
+  .strictObject({
+    run: runSchema,
+    rowsBefore: idOrNull,
+    lastError: textOrNull,
+    drift: z.array(z.string()).meta({ description: 'Members that the contract does not know' }),
+    accepted: z.record(z.string(), z.unknown()).nullable(),
+    unread: z.array(
+      z.strictObject({
+        entity: z.string(),
+        path: z.string(),
+        reason: z.string(),
+        times: z.int(),
+      }),
+    ),
+    changes: z.array(
+      z.strictObject({
+        seq: z.int(),
+        at: time,
+        entity: z.string(),
+        key: z.string(),
+        op: z.string(),
+        diff: z.record(z.string(), z.unknown()),
+      }),
+    ),
+    isWaiting: z.boolean(),
+    release: z
+      .strictObject({ preview: previewSchema, refused: textOrNull })
+      .nullable()
+      .meta({ description: 'Null: nothing waits for a release' }),
+  })
+  .meta({ id: 'RunView' });
+
+export const requestedSchema = z.strictObject({ stream: z.string() });
+
+export const releasedSchema = z.strictObject({
+  stream: z.string(),
+  runId: z.int(),
+  rowsDeleted: z.int(),
+  acceptedCount: textOrNull,
+  released: z.boolean().meta({ description: 'False: the next run is due' }),
+  changedRuns: z.array(z.int()),
+});
+
+export const retriedSchema = z.strictObject({ understood: z.int(), left: z.int() });
+
+const eventMembers = {
+  eventId: z.string(),
+  receivedAt: time,
+  sentAt: time,
+  type: textOrNull,
+  orderId: idOrNull,
+  outcome: z.enum(['refresh', 'stored']),
+  duplicates: z.int(),
+  lastDuplicateAt: timeOrNull,
+  secretName: z.string(),
+};
+
+export const eventListSchema = z.strictObject({
+  rows: z.array(z.strictObject(eventMembers)),
+  next: textOrNull,
+});
+
+const changeSchema = z.strictObject({
+  at: time,
+  entity: z.string(),
+  key: z.string(),
+  op: z.string(),
+  cause: z.string(),
+});
+
+export const eventSchema = z
+  .strictObject({
+    ...eventMembers,
+    changes: z.array(changeSchema),
+    orderSince: z.array(changeSchema),
+    decisions: z.array(
+      z.strictObject({
+        decisionId: z.int(),
+        at: time,
+        orderDeliveryId: z.int(),
+        outcome: z.string(),
+        mode: z.string(),
+      }),
+    ),
+    waiting: z.strictObject({ dueAt: time, lastError: textOrNull }).nullable(),
+    body: z.unknown().meta({ description: 'As JSON where it is some, else as text or base64' }),
+  })
+  .meta({ id: 'Event' });
+
+export const eventFiguresSchema = z.strictObject({
+  lastAt: timeOrNull,
+  relay: z
+    .strictObject({
+      state: z.enum(['healthy', 'degraded', 'silent']),
+      deliveries: z.int(),
+      missed: z.int(),
+    })
+    .nullable(),
+  missed: z.array(
+    z.strictObject({
+      orderDeliveryId: z.int(),
+      orderId: z.int(),
+      foundAt: time,
+      createdAt: timeOrNull,
+    }),
+  ),
+  foreign: counts,
+  waiting: z.int(),
+  inbox: z
+    .strictObject({
+      accepted: z.int(),
+      duplicates: z.int(),
+      unknownType: z.int(),
+      failedCommits: z.int(),
+      refused: counts.meta({ description: 'By reason, since the daemon started' }),
+      clockOffsetMs: z.number().optional(),
+    })
+    .nullable(),
+});
+
+export const replaySchema = z.strictObject({
+  events: z.int(),
+  orders: z.int(),
+  withoutOrder: z.int(),
+  newlyUnderstood: z.int(),
+});
+
+export const portalSchema = z.strictObject({
+  url: z.string().meta({ description: 'Works once' }),
+  expiresAt: textOrNull,
+});
+
+export const systemSchema = z
+  .strictObject({
+    version: z.string(),
+    daemon: z.strictObject({ running: z.boolean(), holder: textOrNull, since: timeOrNull }),
+    silentMs: z.number(),
+    loop: z.strictObject({ medianMs: numberOrNull, longestMs: numberOrNull, beats: z.int() }),
+    storage: z.strictObject({
+      mirrorBytes: z.int(),
+      logBytes: z.int(),
+      exchangeBytes: z.int(),
+      unusedBytes: z.int(),
+      freeBytes: z.int(),
+      resting: textOrNull,
+      schema: z.int(),
+    }),
+    backups: z.strictObject({
+      rows: z.array(
+        z.strictObject({
+          path: z.string(),
+          createdAt: time,
+          schema: z.int(),
+          bytes: z.int(),
+          program: z.string(),
+          isAhead: z.boolean(),
+        }),
+      ),
+      others: z.int(),
+      problem: textOrNull,
+    }),
+    pauses: z.array(z.strictObject(pauseMembers)),
+  })
+  .meta({ id: 'System' });
+
+export const doctorSchema = z.strictObject({
+  ok: z.boolean(),
+  checks: z.array(
+    z.strictObject({
+      check: z.string(),
+      grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
+      text: z.string(),
+      advice: z.string().optional(),
+    }),
+  ),
+});
+
+export const settingsSchema = z.strictObject({
+  file: textOrNull,
+  settings: z.array(z.strictObject({ path: z.string(), value: z.string(), origin: z.string() })),
+});
+
+export const auditSchema = z.strictObject({
+  rows: z.array(
+    z.strictObject({
+      id: z.int(),
+      at: time,
+      actor: z.string(),
+      action: z.string(),
+      subject: z.string(),
+      reason: z.string(),
+      session: textOrNull,
+      address: textOrNull,
+      detail: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  next: textOrNull,
+});
+
+const role = z.enum(['viewer', 'operator', 'approver']);
+
+export const peopleSchema = z.strictObject({
+  operators: z.array(
+    z.strictObject({
+      name: z.string(),
+      role,
+      seesAddresses: z.boolean(),
+      hasPassword: z.boolean(),
+    }),
+  ),
+  proxyRole: role.nullable(),
+  sessions: z.array(
+    z.strictObject({
+      sessionId: z.int(),
+      name: z.string(),
+      role,
+      way: z.enum(['link', 'password', 'proxy', 'token']),
+      address: textOrNull,
+      createdAt: time,
+      seenAt: time,
+      expiresAt: time,
+    }),
+  ),
+});

@@ -1,0 +1,157 @@
+/** Paths about pulls, events and the system. */
+import { z } from 'zod';
+import { reasonAct, releaseAct, replayAct, replayQuery, runAct } from '../operations/wishes.ts';
+import { eventsQuery } from '../routes/events.ts';
+import { runsQuery } from '../routes/pulls.ts';
+import { auditQuery, settingsQuery } from '../routes/system.ts';
+import { nothingSchema } from './answers.ts';
+import {
+  auditSchema,
+  doctorSchema,
+  eventFiguresSchema,
+  eventListSchema,
+  eventSchema,
+  peopleSchema,
+  portalSchema,
+  pullsSchema,
+  releasedSchema,
+  replaySchema,
+  requestedSchema,
+  retriedSchema,
+  runViewSchema,
+  settingsSchema,
+  streamRunsSchema,
+  systemSchema,
+} from './operation-answers.ts';
+import { csvOf, jsonOf, NO_SUCH, PLACE, writing } from './route.ts';
+
+const stream = z.object({ id: z.string().meta({ description: 'Its name', example: 'stock' }) });
+const number = z.object({ id: z.int().min(1) });
+const event = z.object({ id: z.string().meta({ description: 'As the relay has it' }) });
+const hours = replayQuery.extend({
+  hours: z.int().min(1).optional().meta({ description: 'Of the last so many hours' }),
+});
+
+const PULLS = {
+  '/pulls.json': jsonOf(
+    { id: 'listPulls', tag: 'pulls', summary: 'Streams with their schedules and figures' },
+    pullsSchema,
+  ),
+  '/pulls.csv': csvOf({ id: 'listPullsCsv', tag: 'pulls', summary: 'The same' }),
+  '/pulls/{id}.json': jsonOf(
+    {
+      ...{ id: 'listRuns', tag: 'pulls', summary: 'A stream and its runs, the latest first' },
+      ...{ path: stream, query: runsQuery, problems: NO_SUCH },
+    },
+    streamRunsSchema,
+  ),
+  '/pulls/{id}.csv': csvOf({
+    ...{ id: 'listRunsCsv', tag: 'pulls', summary: 'Its runs' },
+    ...{ path: stream, query: runsQuery, problems: NO_SUCH },
+  }),
+  '/pulls/runs/{id}.json': jsonOf(
+    {
+      ...{ id: 'getRun', tag: 'pulls', path: number, problems: NO_SUCH },
+      summary: 'A run, with what a release of it would do',
+    },
+    runViewSchema,
+  ),
+  '/pulls/{id}/run': writing({
+    ...{ id: 'runPull', tag: 'pulls', summary: 'Pull a stream now', role: 'operator' },
+    ...{ path: stream, body: runAct, done: requestedSchema },
+  }),
+  '/pulls/runs/{id}/release': writing({
+    ...{ id: 'releaseRun', tag: 'pulls', role: 'approver', path: number },
+    ...{ body: releaseAct, done: releasedSchema },
+    summary: 'Release a run, if it deletes as many rows as was seen',
+  }),
+  '/pulls/quarantine/retry': writing({
+    ...{ id: 'retryQuarantine', tag: 'pulls', role: 'operator', body: reasonAct },
+    ...{ summary: 'Read rows again that can be understood by now', done: retriedSchema },
+  }),
+};
+
+const EVENTS = {
+  '/events.json': jsonOf(
+    {
+      ...{ id: 'listEvents', tag: 'events', summary: 'Events, the latest first' },
+      ...{ query: eventsQuery, problems: PLACE },
+    },
+    eventListSchema,
+  ),
+  '/events.csv': csvOf({
+    ...{ id: 'listEventsCsv', tag: 'events', summary: 'The same' },
+    ...{ query: eventsQuery, problems: PLACE },
+  }),
+  '/events/figures.json': jsonOf(
+    { id: 'getEventFigures', tag: 'events', summary: 'What was missed, and what was refused' },
+    eventFiguresSchema,
+  ),
+  '/events/{id}.json': jsonOf(
+    {
+      ...{ id: 'getEvent', tag: 'events', summary: 'An event with what it led to' },
+      ...{ path: event, problems: NO_SUCH },
+    },
+    eventSchema,
+  ),
+  '/events/replay.json': jsonOf(
+    {
+      ...{ id: 'previewReplay', tag: 'events', summary: 'What a replay would do' },
+      ...{ query: hours, problems: NO_SUCH },
+    },
+    replaySchema,
+  ),
+  '/events/replay': writing({
+    ...{ id: 'replayEvents', tag: 'events', role: 'operator', body: replayAct },
+    ...{ summary: 'Read the orders of stored events again', done: replaySchema },
+  }),
+  '/events/portal': writing({
+    ...{ id: 'openPortal', tag: 'events', role: 'approver', body: reasonAct, done: portalSchema },
+    summary: 'A link into the portal of the relay; it works once',
+  }),
+};
+
+const SYSTEM = {
+  '/system.json': jsonOf(
+    { id: 'getSystem', tag: 'system', summary: 'Daemon, database, disk, backups and pauses' },
+    systemSchema,
+  ),
+  '/system.csv': csvOf({ id: 'getSystemCsv', tag: 'system', summary: 'Its numbers' }),
+  '/system/doctor.json': jsonOf(
+    { id: 'examine', tag: 'system', summary: 'Findings of the doctor, without the network' },
+    doctorSchema,
+  ),
+  '/system/doctor.csv': csvOf({ id: 'examineCsv', tag: 'system', summary: 'The same' }),
+  '/system/settings.json': jsonOf(
+    {
+      ...{ id: 'listSettings', tag: 'system', query: settingsQuery },
+      summary: 'Settings with their origins, without secrets',
+    },
+    settingsSchema,
+  ),
+  '/system/settings.csv': csvOf({
+    ...{ id: 'listSettingsCsv', tag: 'system', summary: 'The same', query: settingsQuery },
+  }),
+  '/system/audit.json': jsonOf(
+    {
+      ...{ id: 'listAudit', tag: 'system', query: auditQuery },
+      summary: 'Who did what and why, the latest first',
+    },
+    auditSchema,
+  ),
+  '/system/audit.csv': csvOf({
+    ...{ id: 'listAuditCsv', tag: 'system', summary: 'The same, up to 10,000 at once' },
+    query: auditQuery,
+  }),
+  '/system/people.json': jsonOf(
+    { id: 'listPeople', tag: 'system', summary: 'Operators, open sessions and tokens' },
+    peopleSchema,
+  ),
+  '/system/people.csv': csvOf({ id: 'listPeopleCsv', tag: 'system', summary: 'Sessions, tokens' }),
+  '/system/sessions/{id}/end': writing({
+    ...{ id: 'endSession', tag: 'system', summary: 'End a session, or revoke a token' },
+    ...{ role: 'approver', path: number, body: reasonAct, done: nothingSchema },
+  }),
+};
+
+export const OPERATION_PATHS = { ...PULLS, ...EVENTS, ...SYSTEM };

@@ -1,0 +1,139 @@
+/**
+ * Deciding all deliveries that fit a filter, as long as they are those that a person saw. The set
+ * is named by its count and digest, so that nothing is decided that came into it unseen; a refusal
+ * names what came and went.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
+import { RefusedError } from '../../lib/errors.ts';
+import { formatDuration } from '../../lib/units.ts';
+import type { Db } from '../../store/store.ts';
+import {
+  type DecidedSince,
+  decidedSince,
+  type ReviewFilter,
+  type ReviewSelection,
+  type SelectedDelivery,
+  selectForReview,
+} from './listing.ts';
+import type { Review, ReviewAnswer, ReviewRequest } from './review.ts';
+
+/** Deliveries of one bulk act; more nobody looks at. */
+export const BULK_MAX = 500;
+/** Rejects of one bulk act; each is final. */
+export const REJECTS_MAX = 20;
+
+/** The set that a person saw. */
+export const expectedSet = z.object({
+  count: z.coerce.number().int().min(1),
+  digest: z.string().max(64),
+  /** {@link ReviewSelection.asOf}, by which a refusal names what came and went. */
+  asOf: z.coerce.number().int().min(0).optional(),
+});
+export type ExpectedSet = z.output<typeof expectedSet>;
+
+const MARK = /^(\d{1,9})-([\da-f]{16})-(\d{1,15})$/;
+
+/** The set in one word, as a person copies it from the list to the act. */
+export function markOf({
+  count,
+  digest,
+  asOf,
+}: Pick<ReviewSelection, 'count' | 'digest' | 'asOf'>): string {
+  return `${count}-${digest}-${asOf}`;
+}
+
+/** Undefined where the text is no {@link markOf}. */
+export function parseMark(mark: string): ExpectedSet | undefined {
+  const [, count, digest, asOf] = MARK.exec(mark) ?? [];
+  return digest === undefined ? undefined : { count: Number(count), digest, asOf: Number(asOf) };
+}
+
+const NAMED_MAX = 10;
+const LOOKED_AT_MAX = 1_000;
+
+function nameOf({ deliveryNo, orderDeliveryId }: DecidedSince): string {
+  return deliveryNo ?? String(orderDeliveryId);
+}
+
+function nameAll(word: string, found: readonly DecidedSince[], now: number): string[] {
+  if (found.length === 0) return [];
+  const named = found.slice(0, NAMED_MAX).map((one) => {
+    const by = one.actor.replace(/^person:/, '').replace(/^daemon$/, 'the rules');
+    const ago = formatDuration(Math.max(0, now - one.at));
+    return `${nameOf(one)} (${by} decided "${one.outcome}" ${ago} ago)`;
+  });
+  const more = found.length > NAMED_MAX ? [`and ${found.length - NAMED_MAX} more`] : [];
+  return [`${word}: ${[...named, ...more].join(', ')}`];
+}
+
+/** Whether the decision before put the delivery among the held ones of this filter. */
+function wasHeld({ rule, rules }: ReviewFilter, { before }: DecidedSince): boolean {
+  if (before?.outcome !== 'hold') return false;
+  const has = (id: string) => before.rules.includes(id);
+  return (rule === undefined || has(rule)) && (rules === undefined || rules.some(has));
+}
+
+async function describeChange(
+  db: Db,
+  filter: ReviewFilter,
+  { deliveries }: ReviewSelection,
+  { asOf }: ExpectedSet,
+  now: number,
+): Promise<string> {
+  if (asOf === undefined || filter.shown !== 'held') return 'they are not the same';
+  const since = await decidedSince(db, filter, asOf, LOOKED_AT_MAX);
+  const fitting = new Set(deliveries.map(({ orderDeliveryId }) => orderDeliveryId));
+  const isIn = ({ orderDeliveryId }: DecidedSince) => fitting.has(orderDeliveryId);
+  const came = since.filter((one) => isIn(one) && !wasHeld(filter, one));
+  const went = since.filter((one) => !isIn(one) && wasHeld(filter, one));
+  const texts = [...nameAll('came', came, now), ...nameAll('went', went, now)];
+  return texts.join('; ') || 'their lines, or what is known of their orders, changed';
+}
+
+/**
+ * All that fit the filter, if they are the ones that were seen.
+ * @throws RefusedError `console.changed`, which says what came and went
+ */
+export async function selectExpected(
+  db: Db,
+  filter: ReviewFilter,
+  expect: ExpectedSet,
+  now: number,
+): Promise<ReviewSelection> {
+  const found = await selectForReview(db, filter);
+  if (found.count === expect.count && found.digest === expect.digest) return found;
+  const message =
+    `nothing was done: ${found.count} deliveries fit the filter now, ${expect.count} did when ` +
+    `you looked; ${await describeChange(db, filter, found, expect, now)}`;
+  throw new RefusedError('console.changed', message, { hint: 'look at the list again' });
+}
+
+/** Deliveries between two turns of the loop. */
+const SLICE = 10;
+
+/** @throws RefusedError when they are more than one act may decide */
+export async function actOnSelected(
+  review: Review,
+  request: Omit<ReviewRequest, 'delivery' | 'seen'>,
+  deliveries: readonly SelectedDelivery[],
+): Promise<readonly ReviewAnswer[]> {
+  requireFew(request.action, deliveries.length);
+  const answers: ReviewAnswer[] = [];
+  for (let start = 0; start < deliveries.length; start += SLICE) {
+    const part = deliveries.slice(start, start + SLICE);
+    const ids = part.map(({ orderDeliveryId }) => `id:${orderDeliveryId}`);
+    const seen = part.map(({ decisionId, contentHash }) => ({ decisionId, contentHash }));
+    answers.push(...(await review.actOnAll(request, ids, seen)));
+    await nextTurn();
+  }
+  return answers;
+}
+
+/** @throws RefusedError when one act may not decide so many */
+export function requireFew(action: ReviewRequest['action'], count: number): void {
+  const max = action === 'reject' ? REJECTS_MAX : BULK_MAX;
+  if (count <= max) return;
+  const message = `${count} deliveries at once are more than ${max}`;
+  throw new RefusedError('console.too_many', message, { hint: 'narrow the filter' });
+}

@@ -1,0 +1,86 @@
+/** Cells as text: numbers and dates as a locale writes them. */
+import { UsageError } from '../lib/errors.ts';
+import type { Cell } from './query.ts';
+import type { ColumnKind } from './report-head.ts';
+
+/** Locale of numbers where none is given; dates are ISO 8601 then. */
+export const LOCALE = 'en-GB';
+
+export interface Manner {
+  /** Locale such as `de-DE`; undefined: none was given. */
+  readonly locale: string | undefined;
+  /** Zone of times of day. */
+  readonly timeZone: string;
+}
+
+/** The canonical form of a locale; throws UsageError where it is none. */
+export function requireLocale(text: string): string {
+  try {
+    const [found] = Intl.NumberFormat.supportedLocalesOf(text);
+    if (found !== undefined) return found;
+  } catch {
+    // No well-formed name.
+  }
+  throw new UsageError('report.bad_locale', `${text} is no locale that is known here`, {
+    hint: 'write a language and a country, such as de-DE or en-GB',
+  });
+}
+
+/** Whether the locale has a decimal comma, and so a semicolon between the cells of CSV. */
+export function hasDecimalComma(locale: string | undefined): boolean {
+  if (locale === undefined) return false;
+  const parts = new Intl.NumberFormat(locale).formatToParts(1.5);
+  return parts.some(({ type, value }) => type === 'decimal' && value === ',');
+}
+
+const TWO = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const;
+
+/** Options of a kind's numbers; ids and the like are never grouped. */
+const NUMBERS: Readonly<Partial<Record<ColumnKind, Intl.NumberFormatOptions>>> = {
+  amount: TWO,
+  count: { maximumFractionDigits: 0 },
+  percent: { style: 'percent', maximumFractionDigits: 1 },
+  number: { useGrouping: false, maximumFractionDigits: 10 },
+  heat: { maximumFractionDigits: 4 },
+};
+
+const DAY = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
+const MOMENT = { ...DAY, hour: '2-digit', minute: '2-digit' } as const;
+
+/** Epoch ms of a day or a moment as SQL writes them; undefined: it is neither. */
+export function momentOf(cell: Cell): { readonly at: number; readonly isDay: boolean } | undefined {
+  if (typeof cell !== 'string') return undefined;
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(cell);
+  if (!isDay && !/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(cell)) return undefined;
+  const at = Date.parse(cell);
+  return Number.isNaN(at) ? undefined : { at, isDay };
+}
+
+export type CellFormat = (kind: ColumnKind, cell: Cell) => string;
+
+/** Formats cells for people; nothing becomes `nothing`. */
+export function createCellFormat({ locale, timeZone }: Manner, nothing = ''): CellFormat {
+  const numbers = new Map<ColumnKind, Intl.NumberFormat>();
+  const numberFormat = (kind: ColumnKind): Intl.NumberFormat => {
+    const known = numbers.get(kind) ?? new Intl.NumberFormat(locale ?? LOCALE, NUMBERS[kind]);
+    numbers.set(kind, known);
+    return known;
+  };
+  const day = new Intl.DateTimeFormat(locale ?? LOCALE, { ...DAY, timeZone: 'UTC' });
+  const moment = new Intl.DateTimeFormat(locale ?? LOCALE, { ...MOMENT, timeZone });
+  return (kind, cell) => {
+    if (cell === null) return nothing;
+    if (kind === 'date' && locale !== undefined) {
+      const found = momentOf(cell);
+      return found ? (found.isDay ? day : moment).format(found.at) : String(cell);
+    }
+    if (typeof cell !== 'number' || kind === 'text' || kind === 'date') return String(cell);
+    return numberFormat(kind).format(kind === 'percent' ? cell / 100 : cell);
+  };
+}
+
+/** Formats a number for CSV: no groups, the locale's decimal sign, amounts with two decimals. */
+export function csvNumber(kind: ColumnKind | undefined, value: number, comma: boolean): string {
+  const text = kind === 'amount' ? value.toFixed(2) : String(value);
+  return comma ? text.replace('.', ',') : text;
+}

@@ -1,0 +1,39 @@
+/** A report that was run, and everything that its forms for people show of it. */
+import type { Manner } from './cells.ts';
+import type { ParameterValues } from './parameters.ts';
+import type { Report } from './report-file.ts';
+import type { ReportTable, Rows } from './table.ts';
+
+export interface ReportDocument {
+  readonly report: Report;
+  /** Rows as the SELECT gave them, for the chart. */
+  readonly given: Rows;
+  readonly table: ReportTable;
+  readonly values: ParameterValues;
+  readonly manner: Manner;
+  /** Epoch ms when it was run. */
+  readonly at: number;
+}
+
+/** Parameters and time of a run in words: `style S-1001 · 2026-01-05 09:00 Europe/Berlin`. */
+export function describeRun({ report, values, manner, at }: ReportDocument): string {
+  const told = Object.entries(report.params).flatMap(([name, { type }]) => {
+    const value = values[name];
+    if (value === undefined) return [];
+    return [`${name} ${type === 'time' ? localTime(Number(value), manner) : value}`];
+  });
+  return [...told, `${localTime(at, manner)} ${manner.timeZone}`].join(' · ');
+}
+
+function localTime(at: number, { locale, timeZone }: Manner): string {
+  // The Swedish form is that of ISO 8601, for people.
+  const format = new Intl.DateTimeFormat(locale ?? 'sv-SE', {
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone,
+  });
+  return format.format(at);
+}

@@ -1,0 +1,94 @@
+/** Runs a report and makes a file of it. */
+import { chartDocument } from '../lib/chart/chart.ts';
+import type { Clock } from '../lib/clock.ts';
+import { renderHtml } from '../lib/html.ts';
+import type { Manner } from './cells.ts';
+import type { ReportDocument } from './document.ts';
+import { type Format, linesOf, objectsOf, textTable } from './formats.ts';
+import { pageOf } from './page.ts';
+import type { ParameterValues } from './parameters.ts';
+import { type Query, runQuery } from './query.ts';
+import { chartOf } from './report-chart.ts';
+import type { Report } from './report-file.ts';
+import { createCollector, requireColumns, shapeTable } from './table.ts';
+import { workbookOf } from './xlsx.ts';
+
+export interface Order {
+  readonly report: Report;
+  readonly values: ParameterValues;
+  readonly manner: Manner;
+  readonly rowsMax: number;
+  readonly timeMaxMs: number;
+  readonly store: Pick<Query, 'path' | 'busyTimeoutMs'>;
+}
+
+export function queryOf({ report, values, rowsMax, store }: Order): Query {
+  const { path, busyTimeoutMs } = store;
+  return { path, busyTimeoutMs, sql: report.sql, file: report.file, values, rowsMax };
+}
+
+/** Runs the report and keeps its rows; throws what runQuery and shapeTable throw. */
+export async function runReport(
+  order: Order,
+  clock: Clock,
+): Promise<ReportDocument & { readonly isCut: boolean }> {
+  const { report, values, manner, timeMaxMs } = order;
+  const collector = createCollector();
+  const at = clock.now();
+  const sink = {
+    ...collector,
+    columns(names: readonly string[]) {
+      // Before the rows: a slow report must not end in a misspelt name.
+      requireColumns(report, names);
+      collector.columns(names);
+    },
+  };
+  const { isCut } = await runQuery(queryOf(order), timeMaxMs, clock, sink);
+  const given = collector.collected();
+  const table = shapeTable(report, given, isCut);
+  return { report, given, table, values, manner, at, isCut };
+}
+
+function alignedText({ report, table, manner }: ReportDocument): string {
+  if (table.rows.length === 0 && report.empty !== undefined) return `${report.empty}\n`;
+  const { titles, rows } = textTable(table, manner);
+  const widths = titles.map((title, index) =>
+    Math.max(title.length, ...rows.map((row) => row[index]?.length ?? 0)),
+  );
+  const lines = [titles, ...rows].map((cells) =>
+    cells
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+/** A spreadsheet takes CSV for the system's old encoding unless it begins so. */
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** Makes the content of a file. */
+export async function makeFile(document: ReportDocument, format: Format): Promise<Buffer> {
+  const { report, given, table, manner } = document;
+  if (format === 'xlsx') return workbookOf(document);
+  return Buffer.from(textIn());
+
+  function textIn(): string {
+    switch (format) {
+      case 'html':
+        return pageOf(document);
+      case 'svg':
+        return `${renderHtml(chartDocument(chartOf(report, given, manner)))}\n`;
+      case 'json':
+        return `${JSON.stringify(objectsOf(table), null, 2)}\n`;
+      case 'csv':
+      case 'ndjson': {
+        const lines = linesOf(format, table, { locale: manner.locale, kinds: report.formats });
+        const mark = format === 'csv' && manner.locale !== undefined ? BYTE_ORDER_MARK : '';
+        return `${mark}${lines.map((line) => `${line}\n`).join('')}`;
+      }
+      default:
+        return alignedText(document);
+    }
+  }
+}

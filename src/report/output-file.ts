@@ -1,0 +1,71 @@
+/** Files of reports: whole or not at all, and in the place of an older file only. */
+import {
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { RefusedError, toError } from '../lib/errors.ts';
+
+/** Owner and group: reports tell of customers and prices. */
+export const FILE_MODE = 0o640;
+
+/** Databases and what belongs to them, by name: a report never takes their place. */
+const DATABASE = /\.(?:db|sqlite3?)(?:-[a-z]+)?$/i;
+
+function refuse(target: string, is: string): never {
+  throw new RefusedError('report.output', `${target} is ${is}`, {
+    hint: 'name another file; without --output the report goes to standard output',
+  });
+}
+
+/** Path that is written: a link stays one, and what it leads to is replaced. */
+function placeFor(target: string): string {
+  const stat = statSync(target, { throwIfNoEntry: false });
+  if (!stat) return target;
+  if (stat.isDirectory()) refuse(target, 'a folder');
+  if (!stat.isFile()) refuse(target, 'no file');
+  if (DATABASE.test(target)) refuse(target, 'a database');
+  return realpathSync(target);
+}
+
+function writeAll(path: string, bytes: Uint8Array): void {
+  const file = openSync(path, 'wx', FILE_MODE);
+  try {
+    fchmodSync(file, FILE_MODE);
+    writeFileSync(file, bytes);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Refuses a target that cannot be written, before anything is read for it. */
+export function requireOutput(target: string): void {
+  placeFor(target);
+}
+
+/** Writes a file at once and whole; throws RefusedError where it cannot be. */
+export function writeOutput(target: string, bytes: Uint8Array): void {
+  const place = placeFor(target);
+  // The process id keeps two runs from writing the same unfinished file.
+  const unfinished = join(dirname(place), `.${basename(place)}.${process.pid}.unfinished`);
+  try {
+    rmSync(unfinished, { force: true });
+    writeAll(unfinished, bytes);
+    renameSync(unfinished, place);
+  } catch (cause) {
+    rmSync(unfinished, { force: true });
+    const message = `cannot write ${target}: ${toError(cause).message}`;
+    throw new RefusedError('report.output', message, {
+      hint: 'the folder must exist, be writable for this user and have room',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,98 @@
+/** A report as a page that stands alone, to be read, printed and sent; it loads nothing. */
+import { chartFigure } from '../lib/chart/chart.ts';
+import { CHART_STYLE } from '../lib/chart/style.ts';
+import { RefusedError } from '../lib/errors.ts';
+import { type Html, html, renderHtml } from '../lib/html.ts';
+import { visible } from '../lib/strings.ts';
+import { type CellFormat, createCellFormat, LOCALE } from './cells.ts';
+import { describeRun, type ReportDocument } from './document.ts';
+import { createHeat, type Heat } from './heat.ts';
+import { chartOf } from './report-chart.ts';
+import { isNumeric, type TableColumn } from './table.ts';
+
+const STYLE = html`
+:root{color-scheme:light dark;--back:#fff;--ink:#1a1f27;--faint:#565f6d;--edge:#d9dde3;
+--h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
+--n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
+@media (prefers-color-scheme:dark){:root{--back:#14181f;--ink:#e6e9ee;--faint:#a3acb9;
+--edge:#333c48;--h1:#1b2b3e;--h2:#1f3a5a;--h3:#234b78;--h4:#285c96;
+--n1:#3c2226;--n2:#56292f;--n3:#71303a;--n4:#8c3844}}
+body{margin:1.5rem;background:var(--back);color:var(--ink);font:14px/1.45 system-ui,sans-serif}
+h1{margin:0;font-size:1.4rem}
+p{margin:.3rem 0}
+.run,.note,.empty{color:var(--faint)}
+figure{margin:1rem 0;max-width:60rem}
+.chart{width:100%;height:auto}
+.key{margin-right:1em}.key i{font-style:normal}
+.table{overflow-x:auto}
+table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .6rem;border-bottom:1px solid var(--edge);text-align:left;vertical-align:top}
+thead th{border-bottom:2px solid var(--faint);white-space:nowrap}
+.number{text-align:right;white-space:nowrap}
+tfoot td{border-top:2px solid var(--faint);font-weight:600}
+.h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
+.n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
+@media print{:root{--back:#fff;--ink:#000;--faint:#333;--edge:#bbb;
+--h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
+--n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
+body{margin:0;font-size:10pt}.table{overflow:visible}tr,figure{break-inside:avoid}
+td{print-color-adjust:exact}}
+`;
+
+function classOf({ kind }: TableColumn, level: number): string {
+  const heat = level === 0 ? '' : `${level < 0 ? 'n' : 'h'}${Math.abs(level)}`;
+  return [isNumeric(kind) ? 'number' : '', heat].filter((name) => name !== '').join(' ');
+}
+
+/** SQL's names as words; names that are data stay. */
+function headOf({ name, isPivoted }: TableColumn): string {
+  return visible(isPivoted ? name : name.replaceAll('_', ' '));
+}
+
+function tablePart({ report, table }: ReportDocument, format: CellFormat, heat: Heat): Html {
+  const { columns, rows, totals } = table;
+  if (rows.length === 0) return html`<p class="empty">${report.empty ?? 'There are no rows.'}</p>`;
+  const cell = (column: TableColumn, value: string | number | null, level: number): Html =>
+    html`<td class="${classOf(column, level)}">${visible(format(column.kind, value))}</td>`;
+  const line = (row: (typeof rows)[number], shade: Heat): Html =>
+    html`<tr>${columns.map((column, index) => {
+      const value = row[index] ?? null;
+      return cell(column, value, shade(index, value));
+    })}</tr>
+`;
+  return html`<div class="table"><table><thead><tr>${columns.map(
+    (column) => html`<th scope="col" class="${classOf(column, 0)}">${headOf(column)}</th>`,
+  )}</tr></thead><tbody>
+${rows.map((row) => line(row, heat))}</tbody>${
+    totals.length > 0 && html`<tfoot>${totals.map((row) => line(row, () => 0))}</tfoot>`
+  }</table></div>`;
+}
+
+/** A chart of too much is left out: the table still has everything. */
+function chartPart({ report, given, manner }: ReportDocument): Html | undefined {
+  if (!report.chart || given.rows.length === 0) return undefined;
+  try {
+    return chartFigure(chartOf(report, given, manner), { table: false });
+  } catch (thrown) {
+    if (!(thrown instanceof RefusedError)) throw thrown;
+    return html`<p class="note">No chart: ${thrown.message}.</p>`;
+  }
+}
+
+export function pageOf(document: ReportDocument): string {
+  const { report, table, manner } = document;
+  const { title, about } = report;
+  const page = html`<!doctype html>
+<html lang="${manner.locale ?? LOCALE}"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width"><title>${title}</title>
+<style>${CHART_STYLE}${STYLE}</style></head><body>
+<h1>${title}</h1>${about !== undefined && html`<p>${about}</p>`}
+<p class="run">${visible(describeRun(document))}</p>
+${chartPart(document)}
+${tablePart(document, createCellFormat(manner), createHeat(table))}
+${table.notes.map((note) => html`<p class="note">${note}</p>`)}
+</body></html>
+`;
+  return renderHtml(page);
+}

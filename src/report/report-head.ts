@@ -1,0 +1,78 @@
+/** The comment in front of a report: its words, parameters, and how its rows are shown. */
+import { z } from 'zod';
+import { CHART_KINDS } from '../lib/chart/data.ts';
+
+/** `text`, a whole `number`, or a `time`: ISO 8601, or how long ago (`28d`). */
+const parameterSchema = z.strictObject({
+  type: z.enum(['text', 'number', 'time']),
+  about: z.string().min(1),
+  default: z.union([z.string(), z.number()]).transform(String).optional(),
+});
+
+/**
+ * Kinds of columns: `amount` has two decimals, `count` is whole, `percent` is 12.5 for 12.5 %,
+ * `heat` is a number on a ground that is the stronger the larger it is.
+ */
+const COLUMN_KINDS = ['amount', 'count', 'percent', 'number', 'heat', 'date', 'text'] as const;
+export type ColumnKind = (typeof COLUMN_KINDS)[number];
+
+const column = z.string().min(1);
+const columns = z
+  .array(column)
+  .min(1)
+  .refine((names) => new Set(names).size === names.length, { error: 'names a column twice' });
+
+const pivotSchema = z
+  .strictObject({
+    /** Columns that make a row. */
+    rows: columns,
+    /** Its values become columns. */
+    column,
+    /** Column of the cells; several rows of one cell are summed. */
+    value: column,
+    /** Column that the new columns are sorted by, such as the rank of a size. */
+    order: column.optional(),
+  })
+  .refine(({ rows, column: across, value }) => !rows.includes(across) && !rows.includes(value), {
+    path: ['rows'],
+    error: 'has the column or the value of the pivot',
+  });
+
+const chartSchema = z
+  .strictObject({
+    kind: z.enum(CHART_KINDS),
+    x: column,
+    y: z.union([column, columns]),
+    series: column.optional(),
+  })
+  .refine(({ y, series }) => series === undefined || typeof y === 'string', {
+    path: ['series'],
+    error: 'goes with a single y only',
+  });
+
+export const headSchema = z
+  .strictObject({
+    title: z.string().min(1),
+    about: z.string().min(1).optional(),
+    params: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), parameterSchema).default({}),
+    pivot: pivotSchema.optional(),
+    totals: columns.optional(),
+    chart: chartSchema.optional(),
+    formats: z.record(column, z.enum(COLUMN_KINDS)).default({}),
+    empty: z.string().min(1).optional(),
+  })
+  .superRefine(({ pivot, totals = [], formats }, ctx) => {
+    const wrong = (index: number, message: string): void =>
+      ctx.addIssue({ code: 'custom', path: ['totals', index], message });
+    for (const [index, name] of totals.entries()) {
+      const kind = formats[name] ?? 'number';
+      if (kind === 'percent' || kind === 'text' || kind === 'date') {
+        wrong(index, `${name} is a ${kind}, which makes no sum`);
+      } else if (pivot && name !== pivot.value) {
+        wrong(index, `only the value of the pivot (${pivot.value}) makes a sum`);
+      }
+    }
+  });
+
+export type Parameter = z.output<typeof parameterSchema>;
+export type ReportHead = z.output<typeof headSchema>;

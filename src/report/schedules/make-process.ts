@@ -1,0 +1,91 @@
+/**
+ * Makes a scheduled report in a process of its own, which may be killed with its query at any
+ * moment: the daemon's loop neither reads the rows nor writes the workbook.
+ */
+import { spawn } from 'node:child_process';
+import { buffer, text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { systemClock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
+import { formatDuration } from '../../lib/units.ts';
+import type { Format } from '../formats.ts';
+import type { Order } from '../make.ts';
+
+export interface Job {
+  readonly order: Order;
+  readonly format: Format;
+  /** File to write; null: the content goes to the standard output. */
+  readonly target: string | null;
+}
+
+const madeSchema = z.object({ rows: z.number(), about: z.string(), notes: z.array(z.string()) });
+const failedSchema = z.object({ failed: z.string() });
+
+export type Outcome = z.output<typeof madeSchema> | z.output<typeof failedSchema>;
+
+export interface Made extends z.output<typeof madeSchema> {
+  /** Empty where a file was written. */
+  readonly content: Buffer;
+}
+
+/** Heap of JavaScript in that process, MiB; the query has a process of its own. */
+const HEAP_MIB_MAX = 512;
+/** For all that follows the query. */
+const MAKE_MS_MAX = 60_000;
+
+/** Beside this file: `.ts` in a checkout, `.js` in the package. */
+function entry(): string {
+  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`./make-main.${suffix}`, import.meta.url));
+}
+
+/** The process and its query are a group. */
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** Throws RefusedError with the report's words, or the signal's reason. */
+export async function makeInProcess(job: Job, signal: AbortSignal): Promise<Made> {
+  signal.throwIfAborted();
+  // No more of ours: secrets may stand in it.
+  const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, entry()], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
+    detached: true,
+  });
+  const kill = (): void => killGroup(child.pid);
+  const timeMaxMs = job.order.timeMaxMs + MAKE_MS_MAX;
+  let isLate = false;
+  const late = systemClock().after(timeMaxMs, () => {
+    isLate = true;
+    kill();
+  });
+  signal.addEventListener('abort', kill, { once: true });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(JSON.stringify(job));
+  try {
+    const [content, says] = await Promise.all([buffer(child.stdout), text(child.stderr)]);
+    signal.throwIfAborted();
+    const told = tryParseJson(says.trim().split('\n').at(-1) ?? '');
+    const made = madeSchema.safeParse(told);
+    if (made.success) return { ...made.data, content };
+    const failed = failedSchema.safeParse(told);
+    if (failed.success) throw new RefusedError('report.failed', failed.data.failed);
+    const limit = formatDuration(timeMaxMs);
+    const why = isLate ? `took longer than ${limit}` : 'ended before its last row, out of memory';
+    throw new RefusedError('report.died', `${job.order.report.file}: the report ${why}`, {
+      hint: 'narrow it by its parameters, or make it csv',
+    });
+  } finally {
+    late.cancel();
+    signal.removeEventListener('abort', kill);
+    kill();
+  }
+}

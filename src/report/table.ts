@@ -1,0 +1,187 @@
+/**
+ * The rows of a report as they are shown: pivoted, with the kind of each column and with totals.
+ * Totals never add two currencies: where there is a column `currency`, each has a row of its own.
+ */
+import { RefusedError } from '../lib/errors.ts';
+import { nearestName } from '../lib/nearest.ts';
+import { pivotRows, ROW_TOTAL } from './pivot.ts';
+import type { Cell, RowSink } from './query.ts';
+import type { Report } from './report-file.ts';
+import type { ColumnKind } from './report-head.ts';
+
+export interface Rows {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+export interface TableColumn {
+  readonly name: string;
+  readonly kind: ColumnKind;
+  /** A value of the pivot's column; its name is data, not SQL. */
+  readonly isPivoted: boolean;
+}
+
+export interface ReportTable {
+  readonly columns: readonly TableColumn[];
+  readonly rows: readonly (readonly Cell[])[];
+  /** Rows of sums; empty: there are none. */
+  readonly totals: readonly (readonly Cell[])[];
+  /** Sentences on what the rows do not tell. */
+  readonly notes: readonly string[];
+}
+
+/** Cells of a document that holds all of them in memory. */
+const CELLS_MAX = 500_000;
+
+const CURRENCY = 'currency';
+const TOTAL = 'total';
+
+export function isNumeric(kind: ColumnKind): boolean {
+  return kind !== 'text' && kind !== 'date';
+}
+
+/** Keeps all rows. */
+export function createCollector(): RowSink & { readonly collected: () => Rows } {
+  let columns: readonly string[] = [];
+  const rows: (readonly Cell[])[] = [];
+  return {
+    columns(names) {
+      columns = names;
+    },
+    row(cells) {
+      rows.push(cells);
+    },
+    collected: () => ({ columns, rows }),
+  };
+}
+
+/** Refuses a head that names columns which the SELECT does not give. */
+export function requireColumns(report: Report, given: readonly string[]): void {
+  const { pivot, totals = [], chart, formats } = report;
+  const named: (readonly [string, string])[] = [
+    ...Object.keys(formats).map((name) => ['formats', name] as const),
+    ...totals.map((name) => ['totals', name] as const),
+    ...(pivot ? pivotColumns(pivot).map((name) => ['pivot', name] as const) : []),
+    ...(chart ? chartColumns(chart).map((name) => ['chart', name] as const) : []),
+  ];
+  const wrong = named.find(([, name]) => !given.includes(name));
+  if (!wrong) return;
+  const [place, name] = wrong;
+  const near = nearestName(name, given);
+  throw new RefusedError('report.bad_column', `${report.file}: ${place} names ${name}`, {
+    hint: near === undefined ? `the SELECT gives ${given.join(', ')}` : `did you mean ${near}?`,
+  });
+}
+
+function pivotColumns({ rows, column, value, order }: NonNullable<Report['pivot']>): string[] {
+  return [...rows, column, value, ...(order === undefined ? [] : [order])];
+}
+
+function chartColumns({ x, y, series }: NonNullable<Report['chart']>): string[] {
+  return [x, ...[y].flat(), ...(series === undefined ? [] : [series])];
+}
+
+const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/;
+
+/** Kind of a column that the head says nothing of: numbers, ISO 8601 dates and times, or text. */
+function kindOf(values: readonly Cell[]): ColumnKind {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return 'text';
+  if (known.every((value) => typeof value === 'number')) return 'number';
+  return known.every((value) => typeof value === 'string' && DATE.test(value)) ? 'date' : 'text';
+}
+
+/** Kind of a column of the SELECT. */
+export function kindIn(
+  { formats }: Pick<Report, 'formats'>,
+  { columns, rows }: Rows,
+  name: string,
+): ColumnKind {
+  const index = columns.indexOf(name);
+  return formats[name] ?? kindOf(rows.map((row) => row[index] ?? null));
+}
+
+/** Decimal amounts have four places at most; floating sums must not show more. */
+export function addUp(values: readonly Cell[]): number | null {
+  const known = values.filter((value) => typeof value === 'number');
+  if (known.length === 0) return null;
+  return Number(known.reduce((sum, value) => sum + value, 0).toFixed(4));
+}
+
+interface Shaped {
+  readonly columns: readonly TableColumn[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+function shape(report: Report, given: Rows): Shaped {
+  const { pivot, totals = [] } = report;
+  const kindFor = (name: string): ColumnKind => kindIn(report, given, name);
+  if (!pivot) {
+    const columns = given.columns.map((name) => ({ name, kind: kindFor(name), isPivoted: false }));
+    return { columns, rows: given.rows };
+  }
+  const { names, rows } = pivotRows(report.file, pivot, given, totals.includes(pivot.value));
+  const across = pivot.rows.length;
+  const kind = kindFor(pivot.value);
+  const total = kind === 'heat' ? 'number' : kind;
+  const columns = names.map((name, index): TableColumn => {
+    if (index < across) return { name, kind: kindFor(name), isPivoted: false };
+    const isTotal = totals.length > 0 && index === names.length - 1;
+    return { name, kind: isTotal ? total : kind, isPivoted: !isTotal };
+  });
+  return { columns, rows };
+}
+
+/** Columns of the shown table that have a sum below them. */
+function summedIn({ pivot, totals = [] }: Report, columns: readonly TableColumn[]): Set<number> {
+  return new Set(
+    columns.flatMap(({ name, isPivoted }, index) => {
+      const isSum = pivot ? totals.length > 0 && name === ROW_TOTAL : totals.includes(name);
+      return isSum || (isPivoted && totals.length > 0) ? [index] : [];
+    }),
+  );
+}
+
+function totalsOf(report: Report, { columns, rows }: Shaped): Cell[][] {
+  const summed = summedIn(report, columns);
+  if (summed.size === 0 || rows.length === 0) return [];
+  const hasAmount = [...summed].some((index) => columns[index]?.kind === 'amount');
+  const by = hasAmount ? columns.findIndex(({ name }) => name === CURRENCY) : -1;
+  const groups = by < 0 ? new Map([[null, rows]]) : Map.groupBy(rows, (row) => row[by] ?? null);
+  const label = columns.findIndex((_, index) => !summed.has(index) && index !== by);
+  return [...groups].map(([key, members]) =>
+    columns.map((_, index): Cell => {
+      if (summed.has(index)) return addUp(members.map((row) => row[index] ?? null));
+      if (index === by) return key;
+      return index === label ? TOTAL : null;
+    }),
+  );
+}
+
+function notesOf(report: Report, given: Rows, isCut: boolean): string[] {
+  const { totals = [], formats } = report;
+  const notes = isCut
+    ? [`There are more than ${given.rows.length} rows; the others are left out.`]
+    : [];
+  const amounts = totals.filter((name) => formats[name] === 'amount');
+  const unknown = amounts.filter((name) => {
+    const index = given.columns.indexOf(name);
+    return given.rows.some((row) => row[index] === null);
+  });
+  for (const name of unknown) notes.push(`Where ${name} is not known, the total is without it.`);
+  return notes;
+}
+
+/** Shapes rows as the report's head wants; throws RefusedError where they cannot be shaped so. */
+export function shapeTable(report: Report, given: Rows, isCut: boolean): ReportTable {
+  requireColumns(report, given.columns);
+  const shaped = shape(report, given);
+  const cells = shaped.columns.length * shaped.rows.length;
+  if (cells > CELLS_MAX) {
+    const message = `${report.file}: it has ${cells} cells (${CELLS_MAX} at most)`;
+    throw new RefusedError('report.too_many_cells', message, {
+      hint: 'narrow it by its parameters or --limit, or write csv or ndjson',
+    });
+  }
+  return { ...shaped, totals: totalsOf(report, shaped), notes: notesOf(report, given, isCut) };
+}

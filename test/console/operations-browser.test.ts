@@ -1,0 +1,116 @@
+/** Pulls in a real browser, as an operator and an approver use them. */
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { Role } from '../../src/console/access/roles.ts';
+import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { until, WITH_STOCK } from '../support/house.ts';
+import { auditOf, type ConsoleHouse, startConsole } from './support.ts';
+
+const SLOW = { kind: 'latency', path: '*/variants/stock', delay: '6s', moment: 'before' };
+const EMPTY = { kind: 'emptyList', path: '*/variants/stock', probability: 1 };
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+});
+
+async function visit(house: ConsoleHouse, name: string, role: Role) {
+  const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const complaints = watchPage(page, house.url);
+  await page.goto(await house.daemon.consoleLink(name, role));
+  await page.getByRole('button', { name: 'Sign in with this link' }).click();
+  await page.waitForURL(`${house.url}/`);
+  return { page, complaints };
+}
+
+/** With SCREENSHOTS set to a folder, keeps a picture of the page for a person to look at. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const path = join(folder, `${name}-${colorScheme}.png`);
+    await page.screenshot({ path, fullPage: true });
+  }
+  const viewport = page.viewportSize() ?? { width: 1_300, height: 900 };
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.screenshot({ path: join(folder, `${name}-narrow.png`), fullPage: true });
+  await page.setViewportSize(viewport);
+}
+
+async function ask(page: Page, button: string, reason: string): Promise<void> {
+  const form = page.locator('form', { has: page.getByRole('button', { name: button }) });
+  await form.getByLabel('Reason').fill(reason);
+  await form.getByRole('button', { name: button }).click();
+}
+
+/** Waits until no pull of the stock goes on, and gives the latest one. */
+function lastPull({ daemon }: ConsoleHouse, outcome: string) {
+  return until(`a pull that is ${outcome}`, () =>
+    daemon.store.db
+      .selectFrom('sync_run')
+      .select(['run_id', 'outcome'])
+      .where('stream', '=', 'stock')
+      .orderBy('run_id', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+      .then((run) => (run?.outcome === outcome ? run.run_id : undefined)),
+  );
+}
+
+it('an operator pulls and watches; an approver releases a suspicious run after its first keys', async () => {
+  const house = await startConsole({ held: 1, settings: WITH_STOCK });
+  const { knobs } = house.reference;
+  await lastPull(house, 'complete');
+  const olaf = await visit(house, 'olaf', 'operator');
+  const { page } = olaf;
+  await page.getByRole('link', { name: /^Pulls/ }).click();
+  await picture(page, 'pulls');
+  await page.getByRole('link', { name: 'stock', exact: true }).first().click();
+  knobs.patch({ faults: [SLOW, EMPTY] });
+  await ask(page, 'Pull everything', 'looks odd');
+  await page.locator('#done', { hasText: 'stock is pulled now.' }).waitFor();
+  const bar = page.locator('[data-pull="stock"]');
+  await bar.getByText(/rows, \d+ %|rows so far/).waitFor();
+  await picture(page, 'stream');
+  expect(await bar.getByRole('progressbar').isVisible()).toBe(true);
+  const held = await lastPull(house, 'suspicious');
+  await page.getByText('A pull has ended meanwhile: show it').click();
+  await bar.waitFor({ state: 'hidden' });
+  await page.getByRole('link', { name: String(held), exact: true }).click();
+  await page.getByText('Only an approver may do this.').waitFor();
+
+  const anna = await visit(house, 'anna', 'approver');
+  await anna.page.goto(`${house.url}/pulls/runs/${held}`);
+  const [first] = await anna.page.locator('.keys code').allTextContents();
+  const stock = house.daemon.store.db.selectFrom('stock_variant').selectAll();
+  const row = await stock.where('barcode', '=', String(first)).executeTakeFirstOrThrow();
+  expect(row.deleted_at).toBeNull();
+  await picture(anna.page, 'run');
+  await ask(anna.page, 'Release, and delete', 'season is over');
+  await anna.page.locator('#done', { hasText: `Run ${held} is released` }).waitFor();
+  expect((await stock.where('deleted_at', 'is', null).execute()).length).toBe(0);
+  expect(await auditOf(house, 'sync.run_full')).toMatchObject([{ actor: 'olaf' }]);
+  expect(await auditOf(house, 'sync.release')).toMatchObject([{ actor: 'anna' }]);
+  for (const path of ['/events', '/events/replay?hours=24', '/system', '/system/doctor?now=1']) {
+    await anna.page.goto(`${house.url}${path}`);
+    await picture(anna.page, path.replaceAll(/[^a-z]+/g, '-').slice(1));
+  }
+  await anna.page.goto(`${house.url}/system/doctor`);
+  await anna.page.getByText('whole (quick_check)').waitFor();
+  for (const path of ['/system/audit', '/system/people', '/system/settings']) {
+    await anna.page.goto(`${house.url}${path}`);
+    await picture(anna.page, path.replaceAll('/', '-').slice(1));
+  }
+  expect([olaf.complaints, anna.complaints]).toEqual([[], []]);
+});
