@@ -11,7 +11,7 @@ export const textOrNull = z.string().nullable();
 const id = z.int();
 export const idOrNull = z.int().nullable();
 export const numberOrNull = z.number().nullable();
-const anyObject = z.record(z.string(), z.unknown());
+export const anyObject = z.record(z.string(), z.unknown());
 export const counts = z.record(z.string(), z.int());
 
 export const problemSchema = z

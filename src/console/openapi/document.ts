@@ -33,6 +33,7 @@ import {
   selectionSchema,
 } from './answers.ts';
 import { OPERATION_PATHS as PULL_PATHS } from './operation-paths.ts';
+import { RULE_PATHS } from './rule-paths.ts';
 import {
   answer,
   csvOf,
@@ -229,6 +230,7 @@ export function consoleDocument() {
       { name: 'review', description: 'Deliveries, and what people decide about them' },
       { name: 'outbox', description: 'Pushes on their way to the service' },
       { name: 'operation', description: 'Health, and pauses' },
+      { name: 'rules', description: 'Rules in force, rules on trial, and the arming of rejects' },
       { name: 'pulls', description: 'Streams, their runs, and what a run held back' },
       { name: 'events', description: 'What the relay sent, and its replay' },
       { name: 'system', description: 'Host, doctor, settings, audit, and who is signed in' },
@@ -236,7 +238,7 @@ export function consoleDocument() {
     ],
     paths: {
       ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
-      ...{ ...PULL_PATHS, ...SESSION_PATHS },
+      ...{ ...RULE_PATHS, ...PULL_PATHS, ...SESSION_PATHS },
     },
     components: {
       securitySchemes: {

@@ -1,6 +1,7 @@
 /** Rules on trial: the form, the wait, and what they would do and would have done. */
 import type { Trial } from '../../decisions/simulation/trial.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { amountUnits, decimalOf, sumOfUnits } from '../../lib/money.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { TrialRun } from '../trials.ts';
 import { ruleBlock } from './evidence.ts';
@@ -151,10 +152,23 @@ function changedPart({ backtest: { changed, changes } }: Trial): Html {
   )}`;
 }
 
+/** The value of these by currency; null where one is not known. */
+function valueOf(prospects: Trial['queue']['prospects']): Readonly<Record<string, number | null>> {
+  const all = Map.groupBy(prospects, ({ currency }) => currency ?? '?');
+  return Object.fromEntries(
+    [...all].map(([currency, of]) => {
+      const sum = sumOfUnits(of.map(({ amount }) => amountUnits(amount)));
+      return [currency, sum === null ? null : decimalOf(sum)];
+    }),
+  );
+}
+
 function pendingPart({ queue: { prospects, remarks } }: Trial): Html {
   const changed = prospects.filter(({ before, after }) => before !== after);
   return html`<p>${plural(prospects.length, 'delivery is', 'deliveries are')} pending,
-${whole(changed.length)} of them would be decided otherwise.</p>
+${whole(changed.length)} of them would be decided otherwise${
+    changed.length > 0 && html`, worth ${amountsText(valueOf(changed))}`
+  }.</p>
 ${remarks.map((remark) => html`<p class="problem">${remark}.</p>`)}${shownOf(changed.length)}
 ${tableOf(
   'Pending deliveries that would be decided otherwise',

@@ -13,7 +13,7 @@ import { maskPrivate } from '../mask.ts';
 import { reasonAct } from '../operations/wishes.ts';
 import { TRIAL_CHARS_MAX, type TrialForm, trialPage, trialResultPage } from '../pages/trial.ts';
 import { privateOfDeliveries } from '../read/rules.ts';
-import { isForPeople, isoTimes, sendCsv, type Table } from '../show.ts';
+import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import { createTrials, type TrialRun, type Trials } from '../trials.ts';
 import { answer, createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
@@ -165,12 +165,16 @@ function notFound(): RefusedError {
   });
 }
 
+function datedBacktest({ backtest: { until, ...rest } }: Trial) {
+  return { ...rest, until: isoTime(until) };
+}
+
 /** A trial as programs get it. */
 function trialJson({ id, state, startedAt, progress, problem, end }: TrialRun, trial?: Trial) {
   return isoTimes({
     ...{ id, state, startedAt, progress: progress ?? null, problem: problem ?? null },
     problems: end && 'problems' in end ? end.problems : [],
-    trial: trial ?? null,
+    trial: trial ? { ...trial, backtest: datedBacktest(trial) } : null,
   });
 }
 

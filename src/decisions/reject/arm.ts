@@ -168,7 +168,7 @@ async function arm(
   await tx
     .insertInto('arming')
     .values({
-      ...who,
+      ...{ actor: who.actor, reason: who.reason },
       rule_id: ruleId,
       rule_hash: rule.hash,
       report_id: report,
