@@ -3,6 +3,7 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MASK } from '../../src/console/mask.ts';
 import { MARK, type PlantedHouse, PRIVATE, PRIVATE_WORDS, startPlanted } from './planted.ts';
+import { trialOf } from './rules-house.ts';
 import { consoleRoutes, readAddresses } from './routes.ts';
 import { type Answer, type Caller, program, sharedEnd, signIn } from './support.ts';
 
@@ -27,7 +28,9 @@ afterAll(end);
 
 async function readAll(who: Caller): Promise<Map<string, Answer>> {
   const answers = new Map<string, Answer>();
-  for (const address of addresses) {
+  const trial = await trialOf(who);
+  for (const one of addresses) {
+    const address = one.replace('/trial/own', `/trial/${trial}`);
     const answer = await who.get(address);
     expect([address, answer.status]).toEqual([address, 200]);
     answers.set(address, answer);

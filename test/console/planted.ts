@@ -42,6 +42,14 @@ rules:
     when:
       - order.city != "" && order.company != "" && order.comment != ""
     message: '{{order.company}} in {{order.city}} ({{order.zip}}) says {{order.comment}}'
+  - id: reject-never
+    title: Nobody arms it
+    action: reject
+    mode: live
+    when:
+      - delivery.quantity > 0
+      - order.company != ""
+    message: '{{order.company}} in {{order.city}}'
 `;
 
 export interface PlantedHouse extends ConsoleHouse {
@@ -50,6 +58,8 @@ export interface PlantedHouse extends ConsoleHouse {
   /** A suspicious one. */
   readonly run: number;
   readonly event: string;
+  /** In the place of a trial, which each session has of its own. */
+  readonly trial: string;
 }
 
 /** Everything that people and the service write about it, quoting what is private. */
@@ -222,5 +232,5 @@ export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
   await plantWords(house, delivery);
   await plantArticles(house, delivery);
   const run = await plantRun(house);
-  return { ...house, delivery, push, run, event: await plantEvent(house) };
+  return { ...house, delivery, push, run, event: await plantEvent(house), trial: 'own' };
 }

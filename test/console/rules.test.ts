@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { until } from '../support/house.ts';
-import { HOLD_RULE, REJECT_RULE, startRulesHouse, writeSettings } from './rules-house.ts';
+import { HOLD_RULE, REJECT_RULE, startRulesHouse, trialOf, writeSettings } from './rules-house.ts';
 import { auditOf, type Caller, type ConsoleHouse, heldIds, sharedEnd, signIn } from './support.ts';
 
 const { atEnd, end } = sharedEnd();
@@ -40,14 +40,8 @@ const tried = z.looseObject({
 
 /** Starts a trial as a program does, and waits for its end. */
 async function tryRules(who: Caller, body: object) {
-  const started = await who.json('/rules/trial', body);
-  expect(started.status).toBe(200);
-  const { trial } = z.object({ trial: z.string() }).parse(started.json);
-  const result = await until('the end of a trial', async () => {
-    const found = tried.parse((await who.get(`/rules/trial/${trial}.json`)).json);
-    return found.state === 'running' ? undefined : found;
-  });
-  return { ...result, id: trial };
+  const id = await trialOf(who, body);
+  return { ...tried.parse((await who.get(`/rules/trial/${id}.json`)).json), id };
 }
 
 describe('the list of rules', () => {
