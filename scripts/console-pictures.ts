@@ -73,8 +73,6 @@ async function takePictures(folder: string): Promise<void> {
     await page.goto(at('/review'));
     await picture(page, 'narrow');
     await page.setViewportSize(WIDE);
-    await page.goto(at('/pulls'));
-    await picture(page, 'pulls');
     await page.goto(at('/'));
     await picture(page, 'overview');
   } finally {

@@ -71,7 +71,8 @@ function withTimes(value: unknown, timeOf: (member: unknown) => unknown): unknow
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (FOREIGN.has(name)) return [name, member];
-      return [name, TIME_MEMBER.test(name) ? timeOf(member) : withTimes(member, timeOf)];
+      const isTime = TIME_MEMBER.test(name) && typeof member !== 'object';
+      return [name, isTime ? timeOf(member) : withTimes(member, timeOf)];
     }),
   );
 }

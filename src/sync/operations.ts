@@ -1,7 +1,7 @@
 /**
  * Operator commands for pulls: run now, release a run that was held, changed most of its rows, or
- * has a wrong count, and read quarantined rows again. All of it is state in the database; the planner sees it at its next look.
- * Throws RefusedError when the request makes no sense.
+ * has a wrong count, and read quarantined rows again. All of it is state in the database; the
+ * planner sees it at its next look. Throws RefusedError when the request makes no sense.
  */
 import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -63,7 +63,7 @@ export interface SyncOperations {
 }
 
 /** What a person saw before the release; another number by now is refused. */
-export interface ExpectedRelease {
+interface ExpectedRelease {
   readonly deletes: number;
 }
 

@@ -68,7 +68,7 @@ function lastPull({ daemon }: ConsoleHouse, outcome: string) {
   );
 }
 
-it('an operator pulls and watches; an approver releases a suspicious run after its first keys', async () => {
+it('an operator pulls and watches; an approver sees the first keys and releases', async () => {
   const house = await startConsole({ held: 1, settings: WITH_STOCK });
   const { knobs } = house.reference;
   await lastPull(house, 'complete');

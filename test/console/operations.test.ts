@@ -68,7 +68,7 @@ async function liveStock(): Promise<number> {
 }
 
 describe('the page of pulls', () => {
-  it('tells of each stream its schedule in words, its last runs and how long they take', async () => {
+  it('tells of each stream its schedule in words and how its last runs went', async () => {
     await runAfter('stock', 0);
     const { text, status } = await vera.get('/pulls');
     expect(status).toBe(200);
@@ -89,7 +89,7 @@ describe('the page of pulls', () => {
     expect((await vera.get('/pulls.csv')).text).toMatch(/^stream,paused,schedule,next_run/);
   });
 
-  it('tells in words that a stream is paused, by whom and why, and resumes it for an approver', async () => {
+  it('says by whom a stream is paused and why, and resumes it for an approver', async () => {
     const fields = {
       target: 'stream',
       name: 'brands',
@@ -151,7 +151,7 @@ describe('the page of pulls', () => {
 });
 
 describe('a suspicious run', () => {
-  it('shows the first keys that a release deletes, and only an approver releases what was seen', async () => {
+  it('shows the first keys that a release deletes, which only an approver does', async () => {
     await runAfter('stock', 0);
     const before = await liveStock();
     house.reference.knobs.patch({ faults: [EMPTY] });

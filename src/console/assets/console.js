@@ -63,8 +63,9 @@ const showPulls = (runs) => {
     const bar = part.querySelector('progress');
     bar.max = of || Math.max(1, rows);
     bar.value = of ? Math.min(rows, of) : 0;
+    const percent = of ? Math.min(100, Math.floor((rows / of) * 100)) : 0;
     part.querySelector('span').textContent = of
-      ? `${numbers.format(rows)} of about ${numbers.format(of)} rows, ${Math.min(100, Math.floor((rows / of) * 100))} %`
+      ? `${numbers.format(rows)} of about ${numbers.format(of)} rows, ${percent} %`
       : `${numbers.format(rows)} rows so far`;
   }
 };

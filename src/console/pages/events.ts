@@ -72,8 +72,8 @@ function eventsTable(rows: readonly EventRow[], timeZone: string): Html {
         cell: ({ eventId }) => html`<a href="${eventPath(eventId)}">${eventId}</a>`,
       },
     ],
-    html`No event fits. Where none ever came: is the endpoint subscribed? <code>docs/connect.md</code>
-tells how.`,
+    html`No event fits. Where none ever came: is the endpoint subscribed?
+<code>docs/connect.md</code> tells how.`,
   );
 }
 
@@ -174,8 +174,12 @@ aria-label="Filter events">${field('type', 'Type', 'text')}${field('order', 'Ord
 export function eventsPage(view: EventsView, { role, now, timeZone, locale }: EventContext): Html {
   const { page, figures: of, counts, query } = view;
   const foreign = Object.entries(of.foreign);
+  const { lastAt } = of;
+  const last =
+    lastAt === null ? 'No event has come yet.' : `The last event came ${span(now - lastAt)} ago.`;
+  const more = page.next !== null && withQuery('/events', query, { after: page.next });
   return html`<h1>Events</h1>
-<p>${of.lastAt === null ? 'No event has come yet.' : `The last event came ${span(now - of.lastAt)} ago.`}
+<p>${last}
 ${plural(of.waiting, 'order waits', 'orders wait')} to be read again.
 ${foreign.map(
   ([key, count]) =>
@@ -183,11 +187,7 @@ ${foreign.map(
 )}</p>
 ${filterForm(query, locale)}
 ${eventsTable(page.rows, timeZone)}
-${
-  page.next !== null &&
-  html`<p><a class="button" href="${withQuery('/events', query, { after: page.next })}">Next page</a>
-</p>`
-}
+${more && html`<p><a class="button" href="${more}">Next page</a></p>`}
 <h2 id="missed">Missed</h2>${missedPart(of, timeZone)}
 <h2 id="refused">Refused</h2>${refusedPart(counts)}
 <h2>Replay</h2><p>Interprets stored events again and reads their orders again. That is always safe:

@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => HtmlValue;
 }
 
-/** A table that scrolls by itself where the screen is narrow; `empty` stands where it has no row. */
+/** A table that scrolls by itself where the screen is narrow; `empty` stands in for no rows. */
 export function tableOf<Row>(
   label: string,
   rows: readonly Row[],
@@ -70,7 +70,7 @@ interface Progress {
   readonly of: number | null;
 }
 
-export function progressText({ rows, of }: Progress): string {
+function progressText({ rows, of }: Progress): string {
   if (of === null || of === 0) return `${whole(rows)} rows so far`;
   const percent = Math.min(100, Math.floor((rows / of) * 100));
   return `${whole(rows)} of about ${whole(of)} rows, ${percent} %`;

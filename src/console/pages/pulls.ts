@@ -200,6 +200,7 @@ export function streamPage({ row, page, query }: StreamView, context: PullContex
   );
   const limit = row.freshnessMs === null ? '' : `, at most ${formatDuration(row.freshnessMs)} old`;
   const chosen = query.get('outcome') ?? '';
+  const more = page.next !== null && withQuery(here, query, { before: page.next });
   return html`<h1>Pulls of ${stream}</h1>
 <p>${stateOf(row, context)}</p>
 ${progressPart(stream, running && { rows: running.rows, of: row.completeRows })}
@@ -223,10 +224,7 @@ ${figures([
 <a class="button" href="${withQuery(`${here}.csv`, query, { before: '', locale })}">CSV</a></div>
 </form>
 ${runsTable(page.rows, context, 'No run fits.')}
-${
-  page.next !== null &&
-  html`<p><a class="button" href="${withQuery(here, query, { before: page.next })}">Next page</a></p>`
-}`;
+${more && html`<p><a class="button" href="${more}">Next page</a></p>`}`;
 }
 
 /** What a release would do, as the daemon answered; null: nothing waits for one. */

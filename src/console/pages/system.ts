@@ -80,7 +80,7 @@ function pausesPart(pauses: readonly Pause[], { role }: SystemContext): Html {
     return html`<p class="empty">Nothing is paused.</p>${reasonForm(role, {
       ...{ act: 'pause', path: '/pause', id: 'pause-reason', fields, isDanger: true },
       button: 'Pause everything',
-      what: 'A pause of everything: nothing is pulled, decided by rules or sent until it is resumed.',
+      what: 'Nothing is pulled, decided by rules or sent any more, until it is resumed.',
     })}`;
   }
   const one = (pause: Pause, index: number): Html => {
@@ -110,7 +110,8 @@ ${tableOf(
     {
       title: 'Made',
       cell: (one) =>
-        html`${time(Date.parse(one.createdAt), timeZone)}${one.isAhead && ' (the clock was ahead)'}`,
+        html`${time(Date.parse(one.createdAt), timeZone)}
+${one.isAhead && '(the clock was ahead)'}`,
     },
     { title: 'Schema', isNumber: true, cell: ({ schema }) => schema },
     { title: 'Size', isNumber: true, cell: ({ bytes }) => formatSize(bytes) },
@@ -152,7 +153,7 @@ export interface Finding {
 const GRADES = { failed: 0, warning: 1, skipped: 2, ok: 3 } as const;
 const GRADE_WORDS = { failed: 'failed', warning: 'look', skipped: 'left out', ok: 'fine' } as const;
 
-/** `checked` is left out where the checks are still to be made: the page asks for them by itself. */
+/** Without `checked`, the page asks for the checks by itself. */
 export function doctorPage(checked: Html | undefined): Html {
   return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
 ${
@@ -242,8 +243,10 @@ export function auditPage(
   const field = (name: string, label: string): Html =>
     html`<div><label for="f-${name}">${label}</label>
 <input id="f-${name}" name="${name}" value="${query.get(name) ?? ''}"></div>`;
+  const more = next !== null && withQuery('/system/audit', query, { before: next });
   return html`<h1>Audit</h1>${partsNav('/system/audit')}
-<form class="filters" method="get" action="/system/audit" role="search" aria-label="Filter the audit">
+<form class="filters" method="get" action="/system/audit" role="search"
+aria-label="Filter the audit">
 ${field('actor', 'Who')}${field('action', 'Action begins with')}${field('subject', 'About')}
 <div><label for="f-days">Last days</label>
 <input id="f-days" name="days" type="number" min="1" value="${query.get('days') ?? '30'}"></div>
@@ -275,14 +278,10 @@ ${tableOf(
   ],
   'Nobody did anything that fits.',
 )}
-${
-  next !== null &&
-  html`<p><a class="button" href="${withQuery('/system/audit', query, { before: next })}">Next page</a>
-</p>`
-}`;
+${more && html`<p><a class="button" href="${more}">Next page</a></p>`}`;
 }
 
-export interface People {
+interface People {
   readonly operators: readonly {
     readonly name: string;
     readonly role: string;
@@ -356,7 +355,7 @@ ${tableOf(
   ],
   html`The configuration names nobody (<code>console.operators</code>): people sign in by a link.`,
 )}
-${proxyRole !== null && html`<p>Whoever the proxy names otherwise is a ${proxyRole}.</p>`}
+${proxyRole !== null && html`<p>Everybody else whom the proxy names is a ${proxyRole}.</p>`}
 <h2>Open sessions and tokens</h2>
 <p>${csvLink('/system/people', context.locale)}</p>
 ${sessionsTable(sessions, context, own)}

@@ -18,7 +18,7 @@ export interface LiveCounts {
 }
 
 /** How far a pull has got. */
-export interface LiveRun {
+interface LiveRun {
   readonly runId: number;
   readonly stream: string;
   readonly rows: number;

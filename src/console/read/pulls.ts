@@ -94,7 +94,7 @@ export async function readRunPage(
   return { rows, next: last ? String(last.runId) : null };
 }
 
-export interface SampledChange {
+interface SampledChange {
   readonly seq: number;
   readonly at: number;
   readonly entity: string;

@@ -25,6 +25,11 @@ export function parametersOf(request: FastifyRequest): URLSearchParams {
   return query;
 }
 
+/** Where a session may not see people, what it reads is without them. */
+export function maskedFor<T>(request: FastifyRequest, value: T): T {
+  return signedIn(request).seesAddresses ? value : maskPrivate(value);
+}
+
 interface PageHead {
   readonly title: string;
   readonly tab: Tab;

@@ -22,7 +22,7 @@ import {
 } from '../read/pulls.ts';
 import { isoTime, isoTimes, localeOf, sendCsv, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
-import { idParams, type PageContext, parametersOf } from './page-context.ts';
+import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
 
 export const runsQuery = z.object({
   outcome: z
@@ -131,7 +131,7 @@ async function pullContext(
     role: signedIn(request).role,
     now: clock.now(),
     timeZone: await zoneOf(),
-    pauses: await readPauses(db, settings.machine.dataDir || undefined),
+    pauses: maskedFor(request, await readPauses(db, settings.machine.dataDir || undefined)),
     locale: localeOf(request),
   };
 }
@@ -140,7 +140,7 @@ async function showStream(context: PageContext, request: FastifyRequest, reply: 
   const { db, clock, settings } = context.deps;
   const { id } = idParams.parse(request.params);
   const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
-  const rows = await readPulls(db, settings, clock.now());
+  const rows = maskedFor(request, await readPulls(db, settings, clock.now()));
   const row = rows.find(({ stream }) => stream === name);
   if (!row) {
     throw unknownStream(
@@ -148,7 +148,7 @@ async function showStream(context: PageContext, request: FastifyRequest, reply: 
       rows.map(({ stream }) => stream),
     );
   }
-  const page = await readRunPage(db, name, runsQuery.parse(request.query));
+  const page = maskedFor(request, await readRunPage(db, name, runsQuery.parse(request.query)));
   if (twin === 'json') return reply.send({ stream: pullsJson([row]), ...Object(isoTimes(page)) });
   if (twin === 'csv') return sendCsv(request, reply, `runs-${name}`, runsTable(page.rows));
   const head = {
@@ -188,19 +188,20 @@ function installPullActs(app: FastifyInstance, { deps }: PageContext): void {
 export function installPulls(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
   const { db, clock, settings } = deps;
-  const pulls = () => readPulls(db, settings, clock.now());
+  const pulls = async (request: FastifyRequest) =>
+    maskedFor(request, await readPulls(db, settings, clock.now()));
   app.get('/pulls', async (request, reply) => {
-    const latest = await readRunPage(db, undefined, { limit: LATEST });
-    const view = { streams: await pulls(), quarantined: await readQuarantined(db), latest };
+    const latest = maskedFor(request, await readRunPage(db, undefined, { limit: LATEST }));
+    const view = { streams: await pulls(request), quarantined: await readQuarantined(db), latest };
     const head = { title: 'Pulls', tab: '/pulls', cli: 'selvedge sync list' } as const;
     return show(request, reply, head, pullsPage(view, await pullContext(context, request)));
   });
-  app.get('/pulls.json', async () => ({
-    streams: pullsJson(await pulls()),
+  app.get('/pulls.json', async (request) => ({
+    streams: pullsJson(await pulls(request)),
     quarantined: isoTimes(await readQuarantined(db)),
   }));
   app.get('/pulls.csv', async (request, reply) =>
-    sendCsv(request, reply, 'pulls', pullsTable(await pulls())),
+    sendCsv(request, reply, 'pulls', pullsTable(await pulls(request))),
   );
   app.get('/pulls/:id', (request, reply) => showStream(context, request, reply));
   app.get('/pulls/runs/:id', (request, reply) => showRun(context, request, reply));

@@ -7,7 +7,6 @@ import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
-import { maskPrivate } from '../mask.ts';
 import { reasonAct } from '../operations/wishes.ts';
 import {
   auditPage,
@@ -23,7 +22,7 @@ import {
 import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
 import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
-import { idParams, type PageContext, parametersOf } from './page-context.ts';
+import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -77,11 +76,6 @@ async function contextOf(
   const { role } = signedIn(request);
   const [now, timeZone] = [deps.clock.now(), await zoneOf()];
   return { role, now, timeZone, locale: localeOf(request) };
-}
-
-/** Where a session may not see people, what it reads is without them. */
-function maskedFor<T>(request: FastifyRequest, value: T): T {
-  return signedIn(request).seesAddresses ? value : maskPrivate(value);
 }
 
 async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps) {
