@@ -87,7 +87,8 @@ export async function runQuery(
       hint: 'sort, group or join fewer rows',
     });
   }
-  if (ending !== 'late') throw new RetryLaterError('report.died', 'the report ended before its last row');
+  if (ending !== 'late')
+    throw new RetryLaterError('report.died', 'the report ended before its last row');
   const limit = formatDuration(timeMaxMs);
   throw new RetryLaterError('report.too_slow', `the report took longer than ${limit}`, {
     hint: 'narrow it by its parameters, or give it more: --timeout 5m',

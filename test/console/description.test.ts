@@ -244,10 +244,7 @@ async function armAndDisarm(
   act: (path: string, id: string, more?: object) => Promise<unknown>,
 ): Promise<void> {
   writeSettings(house, 0);
-  writeFileSync(
-    join(house.config.rules.directory, 'armed.yaml'),
-    `rules:\n${READY_RULE}`,
-  );
+  writeFileSync(join(house.config.rules.directory, 'armed.yaml'), `rules:\n${READY_RULE}`);
   const preview = (await anna.get('/rules/reload')).text;
   const [, rules = ''] = /name="rules" value="(\w+)"/.exec(preview) ?? [];
   await act('/rules/reload', '', { rules, mode: 'live' });

@@ -70,11 +70,17 @@ it('a rule author sees what a changed rule does now and would have done, and an 
   await page.getByText('These rules cannot be used').waitFor();
   await page.getByText('did you mean: quantity?').waitFor();
   await picture(page, 'trial-mistakes');
-  await text.fill((await text.inputValue()).replace('delivery.quantities > 0', 'delivery.quantity > 1000000'));
+  await text.fill(
+    (await text.inputValue()).replace('delivery.quantities > 0', 'delivery.quantity > 1000000'),
+  );
   await page.getByRole('button', { name: 'Try', exact: true }).click();
-  await page.getByText('3 deliveries are pending, 3 of them would be decided otherwise, worth').waitFor();
+  await page
+    .getByText('3 deliveries are pending, 3 of them would be decided otherwise, worth')
+    .waitFor();
   const matrix = page.getByRole('group', { name: 'Was and would be' });
-  expect(await matrix.getByRole('row', { name: /^hold/ }).textContent()).toMatch(/3\s*[\d,.]+ [A-Z]{3}/);
+  expect(await matrix.getByRole('row', { name: /^hold/ }).textContent()).toMatch(
+    /3\s*[\d,.]+ [A-Z]{3}/,
+  );
   await picture(page, 'trial');
   expect(author.complaints).toEqual([]);
 

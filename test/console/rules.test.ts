@@ -24,15 +24,15 @@ afterAll(end);
 
 const tried = z.looseObject({
   state: z.enum(['running', 'done', 'failed']),
-  problems: z.array(z.looseObject({ file: z.string(), line: z.int(), hint: z.string().optional() })),
+  problems: z.array(
+    z.looseObject({ file: z.string(), line: z.int(), hint: z.string().optional() }),
+  ),
   trial: z
     .looseObject({
       queue: z.looseObject({ prospects: z.array(z.looseObject({ after: z.string() })) }),
       backtest: z.looseObject({
         deliveries: z.int(),
-        changes: z.array(
-          z.looseObject({ from: z.string(), to: z.string(), deliveries: z.int() }),
-        ),
+        changes: z.array(z.looseObject({ from: z.string(), to: z.string(), deliveries: z.int() })),
       }),
     })
     .nullable(),
@@ -79,7 +79,10 @@ describe('the list of rules', () => {
 
   it('hides from people who may not see addresses what a match tells of the customer', async () => {
     const store = house.daemon.store.db;
-    const { company } = await store.selectFrom('sales_order').select('company').executeTakeFirstOrThrow();
+    const { company } = await store
+      .selectFrom('sales_order')
+      .select('company')
+      .executeTakeFirstOrThrow();
     expect((await vera.get('/rules/reject-many.json')).text).not.toContain(company);
   });
 });
@@ -109,7 +112,8 @@ describe('rules on trial', () => {
   });
 
   it('with mistakes name each with its line and a hint, and try nothing', async () => {
-    const text = 'rules:\n  - id: a\n    title: A\n    action: accept\n    mode: live\n    when:\n      - order.contry == "DK"\n';
+    const text =
+      'rules:\n  - id: a\n    title: A\n    action: accept\n    mode: live\n    when:\n      - order.contry == "DK"\n';
     const form = { text, what: 'rules', days: '30' };
     const started = await olaf.form('/rules/trial', form);
     expect(started.status).toBe(303);
@@ -222,7 +226,9 @@ describe('an approver', () => {
       { ...actors, subject: 'rule:reject-many', reason: 'far too many' },
       { ...actors, subject: 'rule:reject-many' },
     ]);
-    expect(await auditOf(house, 'rules.report')).toMatchObject([{ ...actors, reason: 'for arming' }]);
+    expect(await auditOf(house, 'rules.report')).toMatchObject([
+      { ...actors, reason: 'for arming' },
+    ]);
     expect(await auditOf(house, 'rules.arm')).toMatchObject([
       { ...actors, reason: 'agreed with sales' },
     ]);
@@ -256,7 +262,9 @@ it('an operator pauses decisions from the page of rules, and an approver resumes
   const fields = { target: 'decisions', name: '', back: '/rules' };
   const paused = await olaf.form('/pause', { ...fields, reason: 'stock is counted' });
   expect(paused.headers.get('location')).toMatch(/^\/rules\?done=/);
-  expect((await olaf.get('/rules')).text).toMatch(/Paused<\/b>: decisions are[^<]*stock is counted/);
+  expect((await olaf.get('/rules')).text).toMatch(
+    /Paused<\/b>: decisions are[^<]*stock is counted/,
+  );
   expect((await anna.form('/resume', { ...fields, reason: 'done' })).status).toBe(303);
   expect((await anna.get('/rules')).text).toContain('Pause decisions');
 });

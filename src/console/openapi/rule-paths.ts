@@ -138,9 +138,7 @@ const backtestSchema = z
         }),
       )
       .meta({ description: 'The first 500' }),
-    agreement: z.array(
-      z.strictObject({ outcome, actual: z.string(), deliveries: z.int() }),
-    ),
+    agreement: z.array(z.strictObject({ outcome, actual: z.string(), deliveries: z.int() })),
     uses: z.array(
       z.strictObject({
         ...{ id: z.string(), action, mode: z.string(), fired: z.int(), unknown: z.int() },
@@ -195,7 +193,9 @@ const breakerSchema = z
   .strictObject({ safeguard: z.string(), detail: z.string(), at: time })
   .meta({ id: 'Breaker' });
 
-const rule = z.object({ id: z.string().meta({ description: 'Its id', example: 'hold-short-stock' }) });
+const rule = z.object({
+  id: z.string().meta({ description: 'Its id', example: 'hold-short-stock' }),
+});
 const trial = z.object({ id: z.string().meta({ description: 'As its start answered' }) });
 
 export const RULE_PATHS = {

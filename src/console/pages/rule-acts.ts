@@ -125,8 +125,10 @@ ${
   html`<li>folder <code>${directory.from}</code> → <code>${directory.to}</code></li>`
 }
 ${disarmed.map((id) => html`<li>disarms <code>${id}</code>, which has another text now</li>`)}
-${unread.map((path) => html`<li><code>${path}</code> is not read: rules are what ends in .yaml in
-the folder itself</li>`)}
+${unread.map(
+  (path) => html`<li><code>${path}</code> is not read: rules are what ends in .yaml in
+the folder itself</li>`,
+)}
 ${restart.length > 0 && html`<li>acts from the next start on: ${restart.join(', ')}</li>`}</ul>
 ${reasonForm(role, {
   ...{ act: 'rules.reload', path: '/rules/reload', id: 'reload-reason', button: 'Reload' },

@@ -245,9 +245,10 @@ interface Difference {
 /** What went and what came, an item each. */
 export function differenceItems(all: readonly Difference[]): readonly Html[] {
   return all.map(
-    ({ path, before, after }) => html`${
-      before !== undefined && html`<li><del>${path}: <code>${valueText(before)}</code></del></li>`
-    }${after !== undefined && html`<li><ins>${path}: <code>${valueText(after)}</code></ins></li>`}`,
+    ({ path, before, after }) =>
+      html`${
+        before !== undefined && html`<li><del>${path}: <code>${valueText(before)}</code></del></li>`
+      }${after !== undefined && html`<li><ins>${path}: <code>${valueText(after)}</code></ins></li>`}`,
   );
 }
 

@@ -70,8 +70,11 @@ function problemItem({ file, line, column, ruleId, message, hint, ...problem }: 
   const marked = Math.max(1, Math.min(length, source.length - column + 1));
   const mark = `${source}\n${' '.repeat(Math.max(0, column - 1))}${'^'.repeat(marked)}`;
   return html`<li><p><b class="${severity === 'error' && 'problem'}">${severity}</b>
-<code>${file}</code>, line ${String(line)}${ruleId !== undefined && html`, rule
-<code>${ruleId}</code>`}: ${message}</p>${hint !== undefined && html`<p>→ ${hint}</p>`}
+<code>${file}</code>, line ${String(line)}${
+    ruleId !== undefined &&
+    html`, rule
+<code>${ruleId}</code>`
+  }: ${message}</p>${hint !== undefined && html`<p>→ ${hint}</p>`}
 ${source.trim() !== '' && html`<pre tabindex="0">${mark}</pre>`}</li>`;
 }
 
@@ -114,9 +117,8 @@ function matrixPart({ backtest: { changes, unchanged } }: Trial): Html {
 <thead><tr><th scope="col">was ↓ would be →</th>${seen.map(
     (to) => html`<th scope="col">${outcomeWord(to)}</th>`,
   )}</tr></thead><tbody>${seen.map(
-    (from) => html`<tr><th scope="row">${outcomeWord(from)}</th>${seen.map((to) =>
-      cell(from, to),
-    )}</tr>`,
+    (from) =>
+      html`<tr><th scope="row">${outcomeWord(from)}</th>${seen.map((to) => cell(from, to))}</tr>`,
   )}</tbody></table></div>`;
 }
 

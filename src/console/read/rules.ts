@@ -214,7 +214,10 @@ const MATCHES_SHOWN = 10;
 /** @param wanted hash of the rule set to compare with */
 export async function readRule(
   db: Db,
-  { ruleSet, files }: { readonly ruleSet: RuleSet; readonly files: Parameters<typeof textOfRule>[0] },
+  {
+    ruleSet,
+    files,
+  }: { readonly ruleSet: RuleSet; readonly files: Parameters<typeof textOfRule>[0] },
   rule: Rule,
   about: {
     readonly figures: readonly RuleFigures[] | undefined;

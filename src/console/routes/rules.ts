@@ -141,7 +141,10 @@ async function viewFor(
     ...view.waiting.map(({ orderDeliveryId }) => orderDeliveryId),
   ];
   const others = await privateOfDeliveries(db, shown);
-  const { matches, waiting } = maskPrivate({ matches: view.matches, waiting: view.waiting }, others);
+  const { matches, waiting } = maskPrivate(
+    { matches: view.matches, waiting: view.waiting },
+    others,
+  );
   return { ...view, matches, waiting };
 }
 

@@ -192,8 +192,7 @@ async function showTrial(
     twin === undefined ? await trials.soon(sessionId, name) : trials.find(sessionId, name);
   if (!found) throw notFound();
   const { end } = found;
-  const trial =
-    end && 'trial' in end ? await trialFor(context, request, end.trial) : undefined;
+  const trial = end && 'trial' in end ? await trialFor(context, request, end.trial) : undefined;
   if (twin === 'json') return reply.send(trialJson(found, trial));
   if (twin === 'csv') {
     if (!trial) throw notFound();
@@ -226,7 +225,11 @@ function installStart(app: FastifyInstance, { deps }: PageContext, trials: Trial
     const until = clock.now();
     const on: TrialFiles | null = files ? { files, over } : null;
     const period = { since: until - days * DAY_MS, until };
-    const { id } = trials.start(signedIn(request).sessionId, { ...period, shadowAsLive, files: on });
+    const { id } = trials.start(signedIn(request).sessionId, {
+      ...period,
+      shadowAsLive,
+      files: on,
+    });
     return answer(request, reply, { trial: id }, `/rules/trial/${id}`);
   });
 }

@@ -290,7 +290,11 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
         const { hash } = rejectRule(deps.ruleSet(), ruleId);
         const at = clock.now();
         const seen = await markSeen(tx, hash, decisions, { actor: who.actor, at });
-        const act = { action: 'rules.seen', subject: `rule:${ruleId}`, detail: { decisions, seen } };
+        const act = {
+          action: 'rules.seen',
+          subject: `rule:${ruleId}`,
+          detail: { decisions, seen },
+        };
         await writeAudit(tx, { ...who, ...act }, at);
         return seen;
       }),

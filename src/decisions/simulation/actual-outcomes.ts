@@ -5,7 +5,11 @@ import { MAY_HAVE_ARRIVED } from '../push.ts';
 import type { Period } from './history.ts';
 
 /** In words for people; `gone` is a delivery that the mirror no longer has. */
-export type ActualOutcome = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
+export type ActualOutcome =
+  | 'gone'
+  | 'pending'
+  | 'canceled'
+  | `${'accepted' | 'rejected'} by ${Doer}`;
 type Doer = 'the rules' | 'people';
 
 function actualOutcome(status: string, byDaemon: number): ActualOutcome {

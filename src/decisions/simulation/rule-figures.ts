@@ -81,7 +81,8 @@ function figuresOf(
 ): RuleFigures {
   const since = (days: number) =>
     [...matched.values()].filter((at) => at >= now - days * DAY_MS).length;
-  const ended = (end: string) => [...matched.keys()].filter((one) => actual.get(one) === end).length;
+  const ended = (end: string) =>
+    [...matched.keys()].filter((one) => actual.get(one) === end).length;
   return {
     id,
     day: since(1),
