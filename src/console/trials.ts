@@ -13,7 +13,7 @@ import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { StoreOptions } from '../store/store.ts';
 
-export type TrialWish = Omit<TrialRequest, 'store' | 'now'>;
+type TrialWish = Omit<TrialRequest, 'store' | 'now'>;
 
 export interface TrialRun {
   readonly id: string;

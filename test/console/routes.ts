@@ -60,7 +60,7 @@ export interface Things {
 export const STREAM = 'brands';
 
 /** Rules of the house. */
-export const RULE = 'hold-all';
+const RULE = 'hold-all';
 export const REJECT_RULE = 'reject-never';
 
 /** Parts of paths by the routes that have them. */

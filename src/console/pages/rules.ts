@@ -168,7 +168,7 @@ ${figuresPart(rows, view.figures, context)}
 }
 
 /** A text with the numbers of its lines, which are not copied with it. */
-export function numbered(lines: readonly string[], first: number, label: string): Html {
+function numbered(lines: readonly string[], first: number, label: string): Html {
   return html`<div class="code" tabindex="0" role="group" aria-label="${label}"><ol start="${first}">
 ${lines.map((line) => html`<li><code>${line || ' '}</code></li>`)}</ol></div>`;
 }

@@ -38,11 +38,11 @@ maxlength="${TRIAL_CHARS_MAX}">${text}</textarea>
 ${option('rules', 'rules: each takes the place of the one with its id')}
 ${files.map((name) => option(`file:${name}`, `the file ${name}, in the place of the one in force`))}
 ${option('all', 'all rules: nothing else is in force')}
-${option('in-force', 'nothing: try the rules in force as they are')}</select>
+${option('in-force', 'nothing: try the rules in force')}</select>
 <label for="days">Days of the past</label>
 <input id="days" name="days" type="number" min="1" max="366" value="${days}">
 <label><input type="checkbox" name="shadowAsLive" value="1"${shadowAsLive && html` checked`}>
-rules that only watch count as live</label>
+rules that only watch are live here</label>
 <button class="primary">Try</button></form>`;
 }
 
@@ -155,7 +155,9 @@ function changedPart({ backtest: { changed, changes } }: Trial): Html {
 }
 
 /** The value of these by currency; null where one is not known. */
-function valueOf(prospects: Trial['queue']['prospects']): Readonly<Record<string, number | null>> {
+function amountsOf(
+  prospects: Trial['queue']['prospects'],
+): Readonly<Record<string, number | null>> {
   const all = Map.groupBy(prospects, ({ currency }) => currency ?? '?');
   return Object.fromEntries(
     [...all].map(([currency, of]) => {
@@ -169,7 +171,7 @@ function pendingPart({ queue: { prospects, remarks } }: Trial): Html {
   const changed = prospects.filter(({ before, after }) => before !== after);
   return html`<p>${plural(prospects.length, 'delivery is', 'deliveries are')} pending,
 ${whole(changed.length)} of them would be decided otherwise${
-    changed.length > 0 && html`, worth ${amountsText(valueOf(changed))}`
+    changed.length > 0 && html`, worth ${amountsText(amountsOf(changed))}`
   }.</p>
 ${remarks.map((remark) => html`<p class="problem">${remark}.</p>`)}${shownOf(changed.length)}
 ${tableOf(
@@ -208,7 +210,7 @@ function rejectsPart({ backtest }: Trial): Html | false {
   if (rejectCount === 0) return false;
   return html`<h3>Would have been rejected</h3><p>${plural(rejectCount, 'delivery', 'deliveries')},
 ${whole(newRejects)} of them new; at stake: ${amountsText(rejectAmounts) || 'not known'}. Reject
-rules count as armed here.</p>${rejects.map(
+rules are armed here.</p>${rejects.map(
     ({ orderDeliveryId, decisionId, isNew, outcome, evaluation }) => html`<details>
 <summary>Delivery ${String(orderDeliveryId)}${isNew && ', new'}: ${outcome.reason}</summary>
 <p><a href="/deliveries/${orderDeliveryId}">The delivery</a>, by the facts of decision

@@ -11,7 +11,7 @@ import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import { privateOfOrders } from './private.ts';
 
-export interface Armed {
+interface Armed {
   readonly actor: string;
   readonly reason: string;
   readonly expiresAt: number;
@@ -75,7 +75,7 @@ export function ruleRows(
 }
 
 /** A decision that a rule made or matched. */
-export interface DecidedByRule {
+interface DecidedByRule {
   readonly decisionId: number;
   readonly orderDeliveryId: number;
   readonly deliveryNo: string | null;
@@ -89,13 +89,13 @@ const DECIDED_MAX = 10;
 
 /** The latest decisions of 30 days that this rule made. */
 async function decidedBy(db: Db, id: string, now: number): Promise<readonly DecidedByRule[]> {
-  const { rows } = await sql<DecidedByRule>`with found as (
-      select decision_id from decision indexed by decision_day
-      where at >= ${now - MONTH_MS} and instr(rules, ${JSON.stringify(id)}) > 0
-      order by at desc limit ${DECIDED_MAX})
-    select n.decision_id "decisionId", n.order_delivery_id "orderDeliveryId",
+  const { rows } = await sql<DecidedByRule>`select n.decision_id "decisionId",
+      n.order_delivery_id "orderDeliveryId",
       d.delivery_no "deliveryNo", n.at, n.outcome, d.status
-    from found join decision n using (decision_id)
+    from (select decision_id from decision indexed by decision_day
+      where at >= ${now - MONTH_MS} and instr(rules, ${JSON.stringify(id)}) > 0
+      order by at desc limit ${DECIDED_MAX}) f
+    join decision n using (decision_id)
     left join delivery d on d.order_delivery_id = n.order_delivery_id
     order by n.decision_id desc`.execute(db);
   return rows;

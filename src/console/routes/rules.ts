@@ -200,13 +200,30 @@ async function showArming(context: PageContext, request: FastifyRequest, reply: 
   return context.show(request, reply, head, body);
 }
 
+const names = z.array(z.string());
+const difference = z.object({
+  path: z.string(),
+  before: z.unknown().optional(),
+  after: z.unknown().optional(),
+});
+const fromTo = z.object({ from: z.string(), to: z.string() });
+
+/** A preview that the daemon made. */
+const previewed: z.ZodType<ReloadPreview> = z.object({
+  diff: z.object({
+    ...{ from: z.string(), to: z.string(), added: names, removed: names },
+    changed: z.array(z.object({ id: z.string(), differences: z.array(difference) })),
+    settings: z.array(difference),
+  }),
+  ...{ mode: fromTo, directory: fromTo, disarmed: names, restart: names, unread: names },
+});
+
 async function showReload(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   requireHere(request, 'rules.reload');
   let preview: ReloadPreview | undefined;
   let problem: string | undefined;
   try {
-    // Made by the daemon that this thread belongs to.
-    preview = (await askFor(context.deps, { ask: 'reload' })) as ReloadPreview;
+    preview = previewed.parse(await askFor(context.deps, { ask: 'reload' }));
   } catch (error) {
     if (!(error instanceof RefusedHere)) throw error;
     problem = [error.refusal.message, error.refusal.hint].filter(Boolean).join('\n');

@@ -52,13 +52,13 @@ interface Stake {
   readonly examples: readonly string[];
 }
 
-export interface Change extends Stake {
+interface Change extends Stake {
   readonly from: DecisionOutcome;
   readonly to: DecisionOutcome;
 }
 
 /** A delivery that would be decided otherwise. */
-export interface ChangedDelivery {
+interface ChangedDelivery {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   /** Decision whose facts say so. */

@@ -74,7 +74,7 @@ function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
 
 type Answer = Omit<Prospect, 'orderDeliveryId' | 'deliveryNo' | 'before'>;
 
-function valueOf(facts: Facts): Pick<Prospect, 'amount' | 'currency'> {
+function worthOf(facts: Facts): Pick<Prospect, 'amount' | 'currency'> {
   const { amount, currency = null } = completeFacts(facts).delivery;
   return { amount: typeof amount === 'number' ? decimalOf(amount) : null, currency };
 }
@@ -118,7 +118,7 @@ async function answerFor(
     const reason = 'its order is not mirrored yet';
     return { after: null, rules: [], reason, amount: null, currency: null };
   }
-  const value = valueOf(subject.facts);
+  const value = worthOf(subject.facts);
   // A delivery with a push under way is skipped: the facts of the others include its claim.
   const left = await whyLeftToPeople(tx, subject);
   if (left !== undefined) return { after: before, rules: [], reason: left, ...value };
