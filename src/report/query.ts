@@ -4,9 +4,9 @@
  * report never takes longer than it may, and never keeps the daemon's log from being cut for long.
  */
 import { z } from 'zod';
-import { runBeside } from '../lib/reading/beside.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { runBeside } from '../lib/reading/beside.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import type { ParameterValues } from './parameters.ts';
 

@@ -3,8 +3,8 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MASK } from '../../src/console/mask.ts';
 import { MARK, type PlantedHouse, PRIVATE, PRIVATE_WORDS, startPlanted } from './planted.ts';
-import { trialOf } from './rules-house.ts';
 import { consoleRoutes, readAddresses } from './routes.ts';
+import { trialOf } from './rules-house.ts';
 import { type Answer, type Caller, program, sharedEnd, signIn } from './support.ts';
 
 const { atEnd, end } = sharedEnd();

@@ -18,7 +18,7 @@ export const REJECT_RULE = `  - id: reject-many
     tests:
       - { name: one piece, given: { delivery: { quantity: 1 } }, expect: reject }
       - { name: none, given: { delivery: { quantity: 0 } }, expect: none }
-      - { name: elsewhere, given: { delivery: { quantity: 1 }, order: { country: AQ } }, expect: none }
+      - { name: ice, given: { delivery: { quantity: 1 }, order: { country: AQ } }, expect: none }
 `;
 
 export const HOLD_RULE = `  - id: hold-all

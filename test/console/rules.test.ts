@@ -45,7 +45,7 @@ async function tryRules(who: Caller, body: object) {
 }
 
 describe('the list of rules', () => {
-  it('tells of each rule its action, owner, place and on how many deliveries it was true', async () => {
+  it('tells of each rule its action, owner, place, and how many deliveries it met', async () => {
     const { json } = await vera.get('/rules.json');
     const figures = { day: 3, week: 3, month: 3, accepted: 0, rejected: 0, nearMisses: 0 };
     expect(json).toMatchObject({
@@ -64,7 +64,7 @@ describe('the list of rules', () => {
     expect(csv).toMatch(/^rule,title,action,mode,owner,file,line,matches_24h/);
   });
 
-  it('shows of one rule its text with the numbers of its lines, its tests and its matches', async () => {
+  it('shows of one rule its text with line numbers, its tests and its matches', async () => {
     const { text } = await anna.get('/rules/reject-many');
     expect(text).toContain('<ol start="9">');
     expect(text).toContain('delivery.quantity &gt; 0');
@@ -113,7 +113,8 @@ describe('rules on trial', () => {
 
   it('with mistakes name each with its line and a hint, and try nothing', async () => {
     const text =
-      'rules:\n  - id: a\n    title: A\n    action: accept\n    mode: live\n    when:\n      - order.contry == "DK"\n';
+      'rules:\n  - id: a\n    title: A\n    action: accept\n    mode: live\n    when:\n' +
+      '      - order.contry == "DK"\n';
     const form = { text, what: 'rules', days: '30' };
     const started = await olaf.form('/rules/trial', form);
     expect(started.status).toBe(303);
@@ -258,7 +259,7 @@ describe('an approver', () => {
   });
 });
 
-it('an operator pauses decisions from the page of rules, and an approver resumes them', async () => {
+it('an operator pauses decisions on the page of rules, an approver resumes them', async () => {
   const fields = { target: 'decisions', name: '', back: '/rules' };
   const paused = await olaf.form('/pause', { ...fields, reason: 'stock is counted' });
   expect(paused.headers.get('location')).toMatch(/^\/rules\?done=/);

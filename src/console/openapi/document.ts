@@ -33,7 +33,6 @@ import {
   selectionSchema,
 } from './answers.ts';
 import { OPERATION_PATHS as PULL_PATHS } from './operation-paths.ts';
-import { RULE_PATHS } from './rule-paths.ts';
 import {
   answer,
   csvOf,
@@ -45,6 +44,7 @@ import {
   WRITE_PROBLEMS,
   writing,
 } from './route.ts';
+import { RULE_PATHS } from './rule-paths.ts';
 
 const idOfDelivery = z.object({
   id: z.string().meta({

@@ -47,7 +47,7 @@ export function armPage(view: ArmView, context: RulesContext): Html {
   const ready = reasonForm(context.role, {
     ...{ act: 'rules.arm', path: `${path}/arm`, id: 'arm-reason' },
     ...{ button: 'Arm it', isDanger: true },
-    what: 'From then on it rejects, after its grace and if every safeguard agrees. A reject is final.',
+    what: 'It rejects, after its grace and if every safeguard agrees. A reject is final.',
     more: html`<label for="days">For</label><select id="days" name="days">${LASTS.map(
       (days) => html`<option value="${days}"${days === 30 && html` selected`}>
 ${plural(days, 'day')}</option>`,

@@ -108,7 +108,7 @@ function pausePart({ role, pauses }: RulesContext): Html {
   if (!pause) {
     return reasonForm(role, {
       ...{ act: 'pause', path: '/pause', id: 'pause-reason', button: 'Pause decisions', fields },
-      what: 'Pauses all decisions of rules until somebody resumes them; what people decide is sent.',
+      what: 'Pauses decisions of rules until somebody resumes them; people may decide.',
     });
   }
   if (pause.target !== 'decisions' || pause.actor === 'file') {
@@ -169,7 +169,8 @@ ${figuresPart(rows, view.figures, context)}
 
 /** A text with the numbers of its lines, which are not copied with it. */
 function numbered(lines: readonly string[], first: number, label: string): Html {
-  return html`<div class="code" tabindex="0" role="group" aria-label="${label}"><ol start="${first}">
+  return html`<div class="code" tabindex="0" role="group" aria-label="${label}">
+<ol start="${first}">
 ${lines.map((line) => html`<li><code>${line || ' '}</code></li>`)}</ol></div>`;
 }
 
@@ -198,6 +199,10 @@ function testsPart(rule: Rule, report: TestReport | undefined): Html {
   )}`;
 }
 
+function deliveryLink(id: number, number: string | null): Html {
+  return html`<a href="/deliveries/${id}">${number ?? String(id)}</a>`;
+}
+
 function matchesPart({ matches, decided }: RuleView, rule: Rule, { timeZone }: RulesContext): Html {
   const unseen = matches && [
     html`<h2>Matches to look at</h2>
@@ -217,8 +222,7 @@ ${evaluation.rules.filter(({ id }) => id === rule.id).map(ruleBlock)}</details>`
     [
       {
         title: 'Delivery',
-        cell: ({ orderDeliveryId, deliveryNo }) =>
-          html`<a href="/deliveries/${orderDeliveryId}">${deliveryNo ?? String(orderDeliveryId)}</a>`,
+        cell: ({ orderDeliveryId, deliveryNo }) => deliveryLink(orderDeliveryId, deliveryNo),
       },
       { title: 'Decided', cell: ({ at }) => time(at, timeZone) },
       {
@@ -248,7 +252,9 @@ export function differenceItems(all: readonly Difference[]): readonly Html[] {
     ({ path, before, after }) =>
       html`${
         before !== undefined && html`<li><del>${path}: <code>${valueText(before)}</code></del></li>`
-      }${after !== undefined && html`<li><ins>${path}: <code>${valueText(after)}</code></ins></li>`}`,
+      }${
+        after !== undefined && html`<li><ins>${path}: <code>${valueText(after)}</code></ins></li>`
+      }`,
   );
 }
 
@@ -294,8 +300,7 @@ ${reasonForm(role, {
     [
       {
         title: 'Delivery',
-        cell: ({ orderDeliveryId, deliveryNo }) =>
-          html`<a href="/deliveries/${orderDeliveryId}">${deliveryNo ?? String(orderDeliveryId)}</a>`,
+        cell: ({ orderDeliveryId, deliveryNo }) => deliveryLink(orderDeliveryId, deliveryNo),
       },
       { title: 'In', cell: ({ dueAt }) => span(Math.max(0, dueAt - now)) },
       { title: 'Put off by', cell: ({ safeguard }) => safeguard ?? '–' },

@@ -1,8 +1,8 @@
 /** Rules on trial: the form, the start, and the result with its twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { textOfRule, type TrialFiles } from '../../decisions/simulation/trial-files.ts';
 import type { Trial } from '../../decisions/simulation/trial.ts';
+import { type TrialFiles, textOfRule } from '../../decisions/simulation/trial-files.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { notUtf8At } from '../../lib/strings.ts';
 import { LISTS_FILE } from '../../rules/load.ts';

@@ -2,9 +2,10 @@
  * Runs rules on trial, and the figures of rules, in a process of its own: reading a month of the
  * journal takes seconds, for which neither the daemon's loop nor a page may wait.
  */
-import { type Beside, runBeside } from '../../lib/reading/beside.ts';
+
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { type Beside, runBeside } from '../../lib/reading/beside.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { StoreOptions } from '../../store/store.ts';
