@@ -3,43 +3,17 @@
  * link as a person does, and photographs the pages. Rules hold what they hold, so it waits until
  * enough deliveries are held.
  */
-import { execFile, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Page } from 'playwright-core';
 import { launchBrowser } from '../test/support/chromium.ts';
 import { LAUNCHER, launcherEnv } from '../test/support/launcher.ts';
-import { repositoryRoot } from '../test/support/source.ts';
+import { savePicture, until, withDemo } from './demo-pictures.ts';
 
 const WIDE = { width: 1_100, height: 640 };
 const CARD = { width: 760, height: 960 };
 const NARROW = { width: 390, height: 960 };
 const HELD_MIN = 5;
-const BYTES_MAX = 120 * 1_024;
-const WAIT_MS_MAX = 300_000;
-const POLL_MS = 2_000;
-
-const pictures = join(repositoryRoot, 'docs/pictures');
-
-async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + WAIT_MS_MAX;
-  while (performance.now() < end) {
-    if (await isTrue()) return;
-    await sleep(POLL_MS);
-  }
-  throw new Error(`waited too long for ${what}`);
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  const path = join(pictures, `console-${name}.png`);
-  await page.screenshot({ path, animations: 'disabled' });
-  const { size } = statSync(path);
-  if (size > BYTES_MAX) throw new Error(`${path} has ${size} bytes, more than ${BYTES_MAX}`);
-  console.log(`${relative(repositoryRoot, path)}: ${size} bytes`);
-}
 
 /** A link for a name that is nobody's, so that the pictures do not tell who took them. */
 async function printedLink(folder: string): Promise<string> {
@@ -64,42 +38,20 @@ async function takePictures(folder: string): Promise<void> {
     });
     await page.locator('a[data-open]').first().click();
     await page.locator('#detail article').waitFor();
-    await picture(page, 'review');
+    await savePicture(page, 'console-review');
     await page.setViewportSize(CARD);
     await page.locator('#detail h2 a').click();
     await page.locator('main > .columns article').waitFor();
-    await picture(page, 'delivery');
+    await savePicture(page, 'console-delivery');
     await page.setViewportSize(NARROW);
     await page.goto(at('/review'));
-    await picture(page, 'narrow');
+    await savePicture(page, 'console-narrow');
     await page.setViewportSize(WIDE);
     await page.goto(at('/'));
-    await picture(page, 'overview');
+    await savePicture(page, 'console-overview');
   } finally {
     await browser.close();
   }
 }
 
-mkdirSync(pictures, { recursive: true });
-const folder = mkdtempSync(join(tmpdir(), 'selvedge-pictures-'));
-const args = [LAUNCHER, 'demo', '--plain', '--dir', folder];
-const demo = spawn(process.execPath, args, {
-  env: launcherEnv(),
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const ended = new Promise((resolve) => demo.once('exit', resolve));
-try {
-  let said = '';
-  demo.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-  });
-  await until('the demo', async () => {
-    if (demo.exitCode !== null) throw new Error(`the demo ended:\n${said}`);
-    return /^console {2}http/m.test(said);
-  });
-  await takePictures(folder);
-} finally {
-  demo.kill('SIGINT');
-  await ended;
-  rmSync(folder, { recursive: true, force: true });
-}
+await withDemo(takePictures);

@@ -32,17 +32,16 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
       json_extract('["XS","S","M","L","XL","XXL"]', '$[' || (i % 6) || ']'), 'DKK', 19995, 8000,
       '{"careLabelWash":"30","customsTariffNumber":"6204430000","images":["https://img/' || i ||
         '/1.jpg","https://img/' || i || '/2.jpg"],"styleDescription":"A coat of wool and more"}',
-      'hash', ${now - 365 * DAY}, ${now}, 1, 'run:1' from n`);
+      'hash', ${now} - (i % 720) * ${DAY}, ${now}, 1, 'run:1' from n`);
   for (let first = 0; first < CHANGES; first += 500_000) {
     const count = Math.min(500_000, CHANGES - first);
-    run(`${NUMBERS} ${count}) insert into change (at, entity, key, op, diff, cause)
-      select ${now - days * DAY} + cast((i + ${first}.0) / ${CHANGES} * ${days * DAY} as int),
+    run(`${NUMBERS} ${count}) insert into change (seq, at, entity, key, op, diff, cause)
+      select 2 * (i + ${first}) + 2,
+        ${now - days * DAY} + cast((i + ${first}.0) / ${CHANGES} * ${days * DAY} as int),
         'stock_variant',
         ${BARCODE} ((i + ${first}) * 7919 % ${VARIANTS}), 'update',
         '{"quantity":[' || (i % 40) || ',' || (i % 37) || ']}', 'run:1' from n`);
   }
-  run(`insert into change_hour (hour, first_seq)
-    select at / 3600000, min(seq) from change group by 1`);
   const old = `i < ${ORDERS} * 0.98`;
   run(`${NUMBERS} ${ORDERS}) insert into sales_order (order_id, reference, order_no, status,
       completed, created_at, currency, country_code, company, account_no, shipping_address, extra,
@@ -53,7 +52,8 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
   run(`${NUMBERS} ${ORDERS * LINES}) insert into sales_order_line (order_id, line_no, barcode,
       quantity, fulfilled_quantity, price, season_name, delivery_name, extra)
     select i / ${LINES} + 1, i % ${LINES}, ${BARCODE} (i * 31 % ${VARIANTS}), 2,
-      iif(i / ${LINES} < ${ORDERS} * 0.98, 2, 1), 8000, iif(i / ${LINES} % 4 = 0, 'AW26', null),
+      iif(i / ${LINES} < ${ORDERS} * 0.98, 2, 1), iif(i % 50 = 0, 7200, 8000),
+      iif(i / ${LINES} % 4 = 0, 'AW26', null),
       iif(i / ${LINES} % 4 = 0, 'August', null), '{}' from n`);
   run(`${NUMBERS} ${ORDERS}) insert into delivery (order_delivery_id, delivery_no, order_id, status,
       created_at, tracking_numbers, tracking_links, extra, content_hash, first_seen_at, changed_at,
@@ -71,9 +71,28 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
       iif(i % 9 = 0 or i >= ${ORDERS} * 0.995, 'hold', 'accept'), 'why', '["rule-' || (i % 8) ||
       '"]', '{}', 'accept', '[]', '[]', cast(printf('%01000d', i) as blob), '',
       'h' || i from n`);
+  // A person accepts what was held and is no longer pending.
+  run(`insert into decision (order_delivery_id, order_id, at, trigger, actor, rule_set_hash,
+      facts_digest, mode, outcome, reason, rules, shadow, said, matched, lapsed, evaluation,
+      previous_hash, hash)
+    select order_delivery_id, order_id, at + 3600000, 'manual', 'anna', 'r', 'f', 'live', 'accept',
+      'fine', '[]', '{}', 'accept', '[]', '[]', evaluation, '', 'p' || decision_id
+    from decision where outcome = 'hold' and order_delivery_id <= ${ORDERS} * 0.995`);
+  run(`insert into hold (order_delivery_id, rule_id, rule_hash, since, expires_at, afterwards)
+    select order_delivery_id, rules ->> '$[0]', 'r', at, at + ${30 * DAY}, 'escalate'
+    from decision where outcome = 'hold' and order_delivery_id > ${ORDERS} * 0.995`);
+  // Each delivery ships a day after it was packed; its entry stands between those of that time.
+  run(`insert or ignore into change (seq, at, entity, key, op, diff, cause)
+    select 2 * cast((at - ${now - days * DAY}) * ${CHANGES}.0 / ${days * DAY} as int) + 1, at,
+      'delivery', order_delivery_id, 'update', '{"tracking_numbers":["[]","[\\"T\\"]"]}', 'run:1'
+    from (select order_delivery_id, created_at + ${DAY} as at from delivery
+      where status = 'accepted') d
+    where at between ${now - days * DAY} and ${now}`);
+  run(`insert into change_hour (hour, first_seq)
+    select at / 3600000, min(seq) from change group by 1`);
   run(`insert into evaluation (order_delivery_id, decision_id, delivery_hash, order_hash, rules_key,
       evaluated_at)
-    select order_delivery_id, decision_id, 'h', 'h', 'r', at from decision`);
+    select order_delivery_id, max(decision_id), 'h', 'h', 'r', max(at) from decision group by 1`);
   run(`insert into outbox
       (kind, ordering_key, reference, body, body_hash, state, due_at, created_at, ended_at,
       cause, order_delivery_id, decision_id)
@@ -102,8 +121,9 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
       ${common})
     select i + 1, i * 20 + 1, 'accepted', ${at(`(i * 20.0 / ${ORDERS})`)}, ${own} from n`);
   run(`insert into refund_line (order_refund_id, line_no, barcode, refunded_quantity, price,
-      restock, extra)
-    select r.order_refund_id, l.line_no, l.barcode, 1, l.price, 1, '{}'
+      restock, refund_type, extra)
+    select r.order_refund_id, l.line_no, l.barcode, 1, l.price, 1,
+      iif(r.order_refund_id % 3 = 0, 'claim/credit', 'return/credit'), '{}'
     from refund r join sales_order_line l on l.order_id = r.order_id and l.line_no < 2`);
   run(`insert into size_rank (size, rank)
     values ('XS', 1), ('S', 2), ('M', 3), ('L', 4), ('XL', 5), ('XXL', 6)`);

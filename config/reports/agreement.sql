@@ -1,11 +1,30 @@
 /*
-title: What the rules said against what people did
+title: The rules and people, by week
+about: >-
+  What the rules said last of each delivery that was decided, and who decided in the end; by the week
+  that it was packed in (from Monday, UTC). The percentage is of the week.
 params:
-  since: { type: time, about: the beginning, default: 30d }
+  since: { type: time, about: the beginning; its whole week counts, default: 84d }
+totals: [deliveries]
+chart: { kind: stacked, x: week, y: deliveries, series: decided_by }
+formats: { week: date, deliveries: count, week_percent: percent }
+empty: Nothing that was packed in this time is decided.
 */
-SELECT a.rules_said, a.status AS became, a.done_by, count(*) AS deliveries
-FROM delivery d
-JOIN v_agreement a ON a.order_delivery_id = d.order_delivery_id
-WHERE coalesce(d.created_at, d.first_seen_at) >= :since
-GROUP BY 1, 2, 3
-ORDER BY 4 DESC;
+SELECT week, decided_by, rules_said, became, deliveries,
+  round(100.0 * deliveries / sum(deliveries) OVER (PARTITION BY week), 1) AS week_percent
+FROM (
+  SELECT date(packed_at, 'weekday 0', '-6 days') AS week,
+    CASE
+      WHEN done_by = 'the rules' THEN 'the rules'
+      WHEN rules_said = 'hold' THEN 'people, after a hold'
+      WHEN rules_said || 'ed' = status THEN 'people, as the rules said'
+      WHEN rules_said IN ('accept', 'reject') THEN 'people, against the rules'
+      ELSE 'people, without a rule'
+    END AS decided_by,
+    rules_said, status AS became, count(*) AS deliveries
+  FROM v_agreement
+  WHERE status IN ('accepted', 'rejected') AND packed_at >= strftime('%Y-%m-%dT00:00:00Z',
+    :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
+  GROUP BY 1, 2, 3, 4
+)
+ORDER BY week DESC, deliveries DESC, decided_by, rules_said, became;

@@ -1,38 +1,62 @@
 /*
-title: Pieces delivered per week and style, against the stock that is left
-about: Accepted deliveries by the week they were packed in (from Monday), the best sellers first.
+title: Sold per week and style, against the stock of that week
+about: >-
+  Pieces of accepted deliveries by the week they were packed in (from Monday, UTC), and what was in
+  stock when the week ended (of this week: now), by the change feed; no number where that does not
+  tell. Sell-through is sold of sold and left; cover how many such weeks the rest lasts.
 params:
   since: { type: time, about: the beginning; its whole week counts, default: 28d }
+  style: { type: text, about: the number of a style, default: "" }
   top: { type: number, about: rows at most, default: 200 }
+chart: { kind: stacked, x: week, y: sold, series: style_no }
+formats:
+  week: date
+  style_no: text
+  sold: count
+  in_stock: count
+  sell_through_percent: percent
+empty: Nothing was sold in this time.
 */
-SELECT
-  week, style_no, style_name, delivered, in_stock,
-  round(100.0 * delivered / (delivered + in_stock), 1) AS sell_through_percent
-FROM (
-  SELECT w.*, iif(w.style_no IS NULL, NULL, coalesce((
-    SELECT sum(s.quantity)
-    FROM stock_variant s
-    WHERE s.style_no = w.style_no AND s.deleted_at IS NULL), 0)) AS in_stock
-  FROM (
-    SELECT
-      date(coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch', 'weekday 0', '-6 days')
-        AS week,
-      coalesce(v.style_no, a.style_no) AS style_no,
-      coalesce(v.style_name, a.style_name) AS style_name,
-      sum(l.fulfilled_quantity) AS delivered
-    FROM delivery d
-    JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
-    LEFT JOIN stock_variant v ON v.barcode = l.barcode
-    -- What was only ordered ahead was perhaps never in the stock list.
-    LEFT JOIN season_variant a ON a.season_barcode = (
-      SELECT n.season_barcode FROM season_variant n
-      WHERE n.barcode = l.barcode AND v.style_no IS NULL LIMIT 1)
-    WHERE coalesce(d.created_at, d.first_seen_at) >=
-        1000 * unixepoch(:since / 1000, 'unixepoch', 'weekday 0', '-6 days', 'start of day')
-      AND d.status = 'accepted' AND d.deleted_at IS NULL
-    GROUP BY 1, 2
-    ORDER BY delivered DESC
-    LIMIT :top
-  ) w
+WITH sold AS MATERIALIZED (
+  SELECT date(packed_at, 'weekday 0', '-6 days') AS week, style_no, max(style_name) AS style_name,
+    sum(pieces) AS sold
+  FROM v_delivery_line
+  WHERE status = 'accepted' AND gone = 0
+    AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
+    AND (:style = '' OR style_no = :style)
+  GROUP BY 1, 2
+  ORDER BY sold DESC
+  LIMIT :top
+), week AS MATERIALIZED (
+  SELECT week, ends_at,
+    (SELECT min(first_seq) FROM change_hour WHERE hour >= ends_at / 3600000) AS next_seq,
+    -- Not before the first change that is kept.
+    coalesce(ends_at > 3600000 * (SELECT min(hour) FROM change_hour), 1) AS is_known
+  FROM (SELECT DISTINCT week, 1000 * unixepoch(week, '+7 days') AS ends_at FROM sold)
+), counted AS (
+  SELECT s.*, iif(w.is_known AND s.style_no IS NOT NULL, coalesce((
+    SELECT sum(coalesce(
+      (SELECT c.diff -> '$.quantity[0]' FROM change c
+        WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= w.next_seq
+          AND json_type(c.diff, '$.quantity') IS NOT NULL
+        ORDER BY c.seq LIMIT 1),
+      json_quote(v.quantity)) ->> '$')
+    FROM stock_variant_row v
+    WHERE v.style_no = s.style_no AND v.first_seen_at < w.ends_at
+      AND CASE
+        (SELECT c.op FROM change c
+          WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= w.next_seq
+            AND c.op IN ('delete', 'restore')
+          ORDER BY c.seq LIMIT 1)
+        WHEN 'delete' THEN 1
+        WHEN 'restore' THEN 0
+        ELSE v.deleted_at IS NULL
+      END), 0), NULL) AS in_stock
+  FROM sold s
+  JOIN week w ON w.week = s.week
 )
-ORDER BY week DESC, delivered DESC;
+SELECT week, style_no, style_name, sold, in_stock,
+  round(100.0 * sold / nullif(sold + max(0, in_stock), 0), 1) AS sell_through_percent,
+  round(1.0 * max(0, in_stock) / nullif(sold, 0), 1) AS cover_weeks
+FROM counted
+ORDER BY week DESC, sold DESC, style_no;

@@ -4,6 +4,9 @@ about: What was there then, by the change feed; no quantity where it does not te
 params:
   style: { type: text, about: the number of the style }
   at: { type: time, about: the moment; without it now, default: 0s }
+totals: [quantity]
+formats: { barcode: text, size: text, quantity: count }
+empty: There was nothing of this style then.
 */
 SELECT barcode, color_name, size, quantity
 FROM (
@@ -43,6 +46,6 @@ FROM (
          AND json_type(c.diff, '$.style_no') IS NOT NULL
        ORDER BY c.seq LIMIT 1),
       json_quote(v.style_no)) ->> '$' = :style
-)
+) shown
 WHERE there
-ORDER BY color_name, size;
+ORDER BY color_name, (SELECT z.rank FROM v_size z WHERE z.size = shown.size), size;

@@ -25,6 +25,7 @@ const tokenBody = z.strictObject({
   ...actorFields,
   name,
   role: z.enum(ROLES),
+  seesAddresses: z.boolean().default(false),
   lastsMs: z
     .int()
     .min(60_000)
@@ -50,9 +51,10 @@ export function consoleRoutes({ store, clock, entrance, url }: ConsoleRouteDeps)
         return { url: signInUrl(base, key), expiresAt };
       });
       app.post('/api/console/token', async ({ body }) => {
-        const { lastsMs, name: of, role, ...by } = tokenBody.parse(body);
+        const { lastsMs, name: of, role, seesAddresses, ...by } = tokenBody.parse(body);
         const expiresAt = clock.now() + lastsMs;
-        const { token, sessionId } = await entrance.createToken({ name: of, role, expiresAt }, by);
+        const wish = { name: of, role, seesAddresses, expiresAt };
+        const { token, sessionId } = await entrance.createToken(wish, by);
         return { token, sessionId, expiresAt, url: address() };
       });
       app.post('/api/console/tokens', async () => ({

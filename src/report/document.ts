@@ -19,7 +19,8 @@ export interface ReportDocument {
 export function describeRun({ report, values, manner, at }: ReportDocument): string {
   const told = Object.entries(report.params).flatMap(([name, { type }]) => {
     const value = values[name];
-    if (value === undefined) return [];
+    // An empty text asks for everything.
+    if (value === undefined || value === '') return [];
     return [`${name} ${type === 'time' ? localTime(Number(value), manner) : value}`];
   });
   return [...told, `${localTime(at, manner)} ${manner.timeZone}`].join(' · ');

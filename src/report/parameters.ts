@@ -4,7 +4,7 @@ import { UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { parseDuration, parseTime } from '../lib/units.ts';
 import type { Report } from './report-file.ts';
-import type { Parameter } from './report-head.ts';
+import { isChoice, type Parameter } from './report-head.ts';
 
 export type ParameterValues = Readonly<Record<string, string | number>>;
 
@@ -22,10 +22,14 @@ const WANTED = {
 
 function boundValue(
   name: string,
-  { type }: Parameter,
+  { type, choices }: Parameter,
   given: string,
   clock: Clock,
 ): string | number {
+  if (!isChoice(choices, given)) {
+    const message = `${name} must be one of ${choices?.join(', ')}, not ${given}`;
+    throw new UsageError('report.bad_parameter', message);
+  }
   if (type === 'text') return given;
   const value = type === 'time' ? timeOf(given, clock) : Number(given);
   if (given.trim() !== '' && value !== undefined && Number.isSafeInteger(value)) return value;

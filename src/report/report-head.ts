@@ -3,11 +3,26 @@ import { z } from 'zod';
 import { CHART_KINDS } from '../lib/chart/data.ts';
 
 /** `text`, a whole `number`, or a `time`: ISO 8601, or how long ago (`28d`). */
-const parameterSchema = z.strictObject({
-  type: z.enum(['text', 'number', 'time']),
-  about: z.string().min(1),
-  default: z.union([z.string(), z.number()]).transform(String).optional(),
-});
+const parameterSchema = z
+  .strictObject({
+    type: z.enum(['text', 'number', 'time']),
+    about: z.string().min(1),
+    /** Texts that it may be; all others are refused. */
+    choices: z.array(z.string().min(1)).min(2).optional(),
+    default: z.union([z.string(), z.number()]).transform(String).optional(),
+  })
+  .refine(({ type, choices }) => choices === undefined || type === 'text', {
+    path: ['choices'],
+    error: 'goes with a text only',
+  })
+  .refine(({ choices, default: preset }) => preset === undefined || isChoice(choices, preset), {
+    path: ['default'],
+    error: 'is none of the choices',
+  });
+
+export function isChoice(choices: readonly string[] | undefined, text: string): boolean {
+  return choices === undefined || choices.includes(text);
+}
 
 /**
  * Kinds of columns: `amount` has two decimals, `count` is whole, `percent` is 12.5 for 12.5 %,

@@ -46,7 +46,15 @@ beforeAll(async () => {
   url = new URL(await house.daemon.consoleLink('nobody', 'viewer')).origin;
   const folder = temporaryFolder(atEnd);
   for (const role of ['viewer', 'operator', 'approver'] as const) {
-    const { stdout } = await house.call('console', 'token', role, '--role', role);
+    const { stdout } = await house.call(
+      'console',
+      'token',
+      role,
+      '--role',
+      role,
+      '--sees',
+      'addresses',
+    );
     const file = join(folder, role);
     writeFileSync(file, stdout, { mode: 0o600 });
     files.set(role, file);

@@ -11,6 +11,8 @@ import { temporaryStore } from '../support/store.ts';
 import { startBehindProxy } from './behind-proxy.ts';
 import { caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
 
+const BI = { name: 'bi', role: 'viewer', seesAddresses: false } as const;
+
 describe('a token', () => {
   it('is printed once, reads, is listed without itself, and ends when it is revoked', async () => {
     const settings = [
@@ -37,7 +39,7 @@ describe('a token', () => {
     const { entrance, call, clock } = await startBehindProxy();
     const by = { actor: 'ada', reason: '' };
     const tokenUntil = async (expiresAt: number) =>
-      (await entrance.createToken({ name: 'bi', role: 'viewer', expiresAt }, by)).token;
+      (await entrance.createToken({ ...BI, expiresAt }, by)).token;
     const read = async (token: string) =>
       (await call('/review.json', { authorization: `Bearer ${token}` })).statusCode;
     const short = await tokenUntil(clock.now() + 60_000);
@@ -56,7 +58,7 @@ describe('a token', () => {
     const people = { operators: [], proxyRole: null };
     const lasts = { sessionMs: 1_000, sessionIdleMs: 1_000 };
     const deps = { store, clock, random: seededRandom(1), people, ...lasts };
-    const given = { name: 'bi', role: 'viewer', expiresAt: clock.now() + 60_000 } as const;
+    const given = { ...BI, expiresAt: clock.now() + 60_000 };
     const { token } = await createEntrance(deps).createToken(given, { actor: 'ada', reason: '' });
     const rows = await store.db.selectFrom('console_session').selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain(token);

@@ -200,7 +200,7 @@ export async function program(
   const lasts = { sessionMs: 1, sessionIdleMs: 1 };
   const random = systemRandom();
   const entrance = createEntrance({ store: daemon.store, clock, random, people, ...lasts });
-  const given = { name: 'bi', role, expiresAt: clock.now() + lastsMs };
+  const given = { name: 'bi', role, seesAddresses: false, expiresAt: clock.now() + lastsMs };
   const { token } = await entrance.createToken(given, { actor: 'ada', reason: '' });
   return caller(url, { authorization: `Bearer ${token}` });
 }

@@ -98,13 +98,14 @@ describe('the shape of a report', () => {
     expect((await run('none')).stdout).toBe('Nobody waits.\n');
     expect((await run('none', '--format', 'csv')).stdout).toBe('a\n');
     expect((await run('none', '--format', 'html')).stdout).toContain('>Nobody waits.</p>');
-    expect((await run('stock-grid', '--param', 'style=S-0')).stdout).toContain('no such style');
+    expect((await run('stock-grid', '--param', 'style=S-0')).stdout).toContain('such a style');
   });
 
   it('shows the sizes of a style in their order', async () => {
     const { stdout } = await run('stock-grid', '--param', 'style=S-1');
-    expect(stdout.split('\n')[0]).toMatch(/color_name +S +M +total$/);
-    expect(stdout).toMatch(/Coat +01 +black +5 +0 +5$/m);
+    expect(stdout.split('\n')[0]).toMatch(/color_name +figure +total +S +M$/);
+    expect(stdout).toMatch(/Coat +01 +black +in stock +5 +5 +0$/m);
+    expect(stdout).toMatch(/Coat +01 +black +free +-1 +-1 +0$/m);
   });
 
   it.each([
@@ -128,6 +129,12 @@ describe('the shape of a report', () => {
     [`${PIVOT}\ntotals: [color]`, 4, 'only the value of the pivot (pieces) makes a sum'],
     ['chart: { kind: bar, x: a, y: [b, c], series: d }', 3, 'goes with a single y only'],
     ['pivto: {}', 2, 'pivto'],
+    [
+      'params: { by: { type: text, about: a, choices: [a, b], default: c } }',
+      3,
+      'params.by.default',
+    ],
+    ['params: { by: { type: number, about: a, choices: [a, b] } }', 3, 'params.by.choices'],
   ])('names the line of a head that is wrong: %s', async (lines, line, message) => {
     house.write('odd', `title: Odd\n${lines}`, COLUMNS);
     const { code, stderr } = await run('odd');

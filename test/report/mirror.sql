@@ -61,6 +61,9 @@ VALUES
 INSERT INTO refund (order_refund_id, order_id, status, pending_refund_id, extra, content_hash,
   first_seen_at, changed_at, read_seq, source)
 VALUES (21, 1, 'accepted', 31, '{}', 'h', 0, 0, 1, 'run:1');
+INSERT INTO refund_line (order_refund_id, line_no, barcode, refunded_quantity, price, restock,
+  refund_type, extra)
+VALUES (21, 1, '100', 1, 800000, 1, 'return/credit', '{}');
 INSERT INTO pending_refund (pending_refund_id, order_id, reference, status, created_at, extra,
   content_hash, first_seen_at, changed_at, read_seq, source)
 VALUES

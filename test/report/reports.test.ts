@@ -47,11 +47,19 @@ describe('selvedge report', () => {
   });
 
   it('has rows in every report that comes along', async () => {
-    const { folder, own } = house();
+    const it = house();
+    const { folder, own } = it;
     const database = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
     const given: Record<string, string> = { style: 'S-1', season: 'AW26', since: '2026-01-01' };
+    // A completed order below the price of the list, of which something came back.
+    change(
+      it,
+      `update sales_order set completed = 1 where order_id = 1;
+       update sales_order_line set price = 700000 where order_id = 1;
+       update refund set created_at = 1767700000000`,
+    );
     const { reports } = readReports(own);
-    expect(reports).toHaveLength(18);
+    expect(reports).toHaveLength(29);
     for (const report of reports) {
       const wanted = Object.keys(report.params).flatMap((name) => {
         const value = given[name];
@@ -254,8 +262,8 @@ describe('selvedge report', () => {
       ...['run', 'sell-through', '--param', 'since=2026-01-01', '--format', 'csv'],
     );
     expect(stdout.split('\n').slice(1, 3)).toEqual([
-      '2026-01-05,S-5,Ahead,4,0,100',
-      '2026-01-05,,,1,,',
+      '2026-01-05,S-5,Ahead,4,0,100,0',
+      '2026-01-05,,,1,,,',
     ]);
   });
 
@@ -316,6 +324,10 @@ describe('selvedge report', () => {
     expect(await refused('held-delivery')).toContain('did you mean held-deliveries?');
     expect(await refused('stock-grid')).toContain('--param style=… (the number of the style)');
     expect(await refused('stock-grid', '--param', 'stile=1')).toContain('did you mean style?');
+    const planet = await refused('order-book', '--param', 'by=planet');
+    expect(planet).toContain(
+      'by must be one of window, customer, country, brand, style, not planet',
+    );
     expect(await refused('agreement', '--param', 'since=soon')).toContain('since must be a time');
     const head = 'title: Odd\nparams: { n: { type: number, about: how many } }';
     writeFileSync(join(own, 'odd.sql'), `/*\n${head}\n*/ SELECT :n AS n`);
@@ -407,7 +419,7 @@ describe('selvedge report', () => {
     expect(existsSync(`${copy}-wal`)).toBe(false);
     const described: unknown = JSON.parse(readFileSync(metadata, 'utf8'));
     expect(described).toMatchObject({
-      databases: { copy: { queries: { 'stock-grid': { params: ['style'] } } } },
+      databases: { copy: { queries: { 'stock-grid': { params: ['style', 'show'] } } } },
     });
     expect(statSync(copy).mode & 0o777).toBe(0o640);
     const dotted = join(folder, '2026.01.05-copy');

@@ -88,17 +88,24 @@ export function consoleToken(context: CliContext): Command {
         .argParser(durationWithin(60_000, 3_660 * DAY_MS))
         .default(90 * DAY_MS, '90d'),
     )
+    .addOption(
+      new Option('--sees <what>', 'names and addresses of customers, else masked').choices([
+        'addresses',
+      ]),
+    )
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['console token bi --expires 90d', 'for a BI program']]))
     .action(
       async (
         name: string,
-        options: { role: Role; expires: number; json?: boolean },
+        options: { role: Role; expires: number; sees?: 'addresses'; json?: boolean },
         self: Command,
       ) => {
+        const { role, expires: lastsMs } = options;
+        const seesAddresses = options.sees === 'addresses';
         const found = await askRunningDaemon(self, context, {
           path: '/api/console/token',
-          body: { name, role: options.role, lastsMs: options.expires, reason: '' },
+          body: { name, role, lastsMs, seesAddresses, reason: '' },
           answer: tokenAnswer,
         });
         const { output } = context;

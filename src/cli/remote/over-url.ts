@@ -35,6 +35,8 @@ function wordsOf(command: Command): string {
 /** Refuses a command over a URL that needs the machine of the daemon. */
 export function requireOverUrl(command: Command): void {
   const { url, tokenFile } = command.optsWithGlobals<UrlOptions>();
+  const hasOwn = command.options.some(({ long }) => long === '--url');
+  if (hasOwn && tokenFile === undefined) return;
   if (url === undefined && tokenFile === undefined) return;
   if (url === undefined) {
     const hint = '--url https://host:port --token-file <file>';

@@ -307,7 +307,9 @@ export function init(context: CliContext): Command {
         ],
       ]),
     )
-    .action(async (options: Options) => {
+    .action(async (_own: Options, command: Command) => {
+      // The program's `--url` takes the address wherever it stands.
+      const options = command.optsWithGlobals<Options>();
       const isHalf =
         (options.clientCertificate === undefined) !== (options.clientKeyFile === undefined);
       if (isHalf) {

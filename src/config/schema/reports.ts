@@ -86,7 +86,7 @@ function target(fields: ContextFields) {
 function schedule(fields: ContextFields) {
   return z.strictObject({
     name: text('a short name (a-z, 0-9, -)', 'monday-book', /^[a-z0-9][a-z0-9-]{0,31}$/),
-    report: text('the name of a report', 'preorder-book', /^[a-z0-9][a-z0-9-]*$/),
+    report: text('the name of a report', 'order-book', /^[a-z0-9][a-z0-9-]*$/),
     every: every(),
     format: choice(...SCHEDULED_FORMATS),
     params: z
@@ -122,7 +122,7 @@ export function reportsSection(fields: ContextFields) {
       })
       .register(z.globalRegistry, {
         expected: `a list of up to ${SCHEDULES_MAX} schedules`,
-        example: '[{ name: monday-book, report: preorder-book, every: "Mon 07:00", … }]',
+        example: '[{ name: monday-book, report: order-book, every: "Mon 07:00", … }]',
         secret: true,
       }),
   });

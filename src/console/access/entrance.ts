@@ -64,6 +64,7 @@ interface NewToken {
   readonly name: string;
   readonly role: Role;
   readonly expiresAt: number;
+  readonly seesAddresses: boolean;
 }
 
 export interface Entrance {
@@ -132,11 +133,11 @@ async function createToken(
   by: Actor,
 ): Promise<{ readonly token: string; readonly sessionId: number }> {
   const now = clock.now();
-  const given = { ...token, way: 'token', address: null, seesAddresses: false } as const;
+  const given = { ...token, way: 'token', address: null } as const;
   return store.transaction(async (tx) => {
     const { key, sessionId } = await openSession(tx, given, { random, now });
-    const { role, expiresAt } = token;
-    await auditSession(tx, 'console.token', by, `token:${sessionId}`, { role, expiresAt }, now);
+    const { name: _, ...rights } = token;
+    await auditSession(tx, 'console.token', by, `token:${sessionId}`, rights, now);
     return { token: key, sessionId };
   });
 }

@@ -245,7 +245,7 @@ export function consoleDocument() {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A token of `selvedge console token`.',
+          description: 'A token of `selvedge console token bi`.',
         },
         cookie: {
           type: 'apiKey',

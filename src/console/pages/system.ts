@@ -359,5 +359,5 @@ ${proxyRole !== null && html`<p>Everybody else whom the proxy names is a ${proxy
 <h2>Open sessions and tokens</h2>
 <p>${csvLink('/system/people', context.locale)}</p>
 ${sessionsTable(sessions, context, own)}
-<p class="soft">A token is made on the host: <code>selvedge console token</code>.</p>`;
+<p class="soft">A token is made on the host: <code>selvedge console token bi</code>.</p>`;
 }

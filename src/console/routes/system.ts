@@ -163,7 +163,7 @@ function installSettings(app: FastifyInstance, context: PageContext): void {
   };
   app.get('/system/settings', async (request, reply) => {
     const onlyChanged = isChanged(request);
-    const cli = `selvedge config show${onlyChanged ? ' --changed' : ''}`;
+    const cli = onlyChanged ? 'selvedge config show --changed' : 'selvedge config show';
     const head = { title: 'Settings', tab: '/system', cli } as const;
     const body = settingsPage(written, onlyChanged, await contextOf(context, request));
     return context.show(request, reply, head, body);

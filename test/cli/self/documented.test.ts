@@ -50,7 +50,7 @@ function shownIn(text: string): Shown[] {
 
 /** In prose, where a call ends with its quotes; else with a word that is neither name nor place. */
 function shownInProse(program: Command, text: string): Shown[] {
-  const prose = text.replaceAll(/\{\{.*?\}\}|"…"/g, '<>');
+  const prose = text.replaceAll(/\{\{.*?\}\}|"…"/g, '<>').replaceAll('</code>', '`');
   const calls = prose.matchAll(/("?)(?<!-)\bselvedge ([a-z][^;,.\n'`")]*)/g);
   return [...calls].map(([, quote, sentence = '']) => {
     const line: string[] = [];

@@ -104,7 +104,7 @@ function seasonAts(world: World, says: Says, variant: SeasonVariant): Ats[] {
   });
 }
 
-export function ats(world: World, says: Says): unknown[] {
+export function ats(world: World, says: Says): Ats['row'][] {
   const stock = world.stock
     .filter(({ isGone }) => !isGone)
     .map((one) => stockAts(world, says, one));
@@ -112,6 +112,32 @@ export function ats(world: World, says: Says): unknown[] {
     .filter(({ isGone }) => !isGone)
     .flatMap((one) => seasonAts(world, says, one));
   return [...stock, ...seasons].map(({ row }) => row);
+}
+
+/** Of the stock, or of the season. */
+function isWanted(world: World, barcode: string, season: string | null): boolean {
+  const isOpenFor = ({ pieces, line, ...one }: Wanted): boolean =>
+    pieces > 0 && line.barcode === barcode && (one.season || null) === season;
+  const isPacked = season === null && packedPieces(world, barcode) > 0;
+  return isPacked || allWanted(world).some(isOpenFor);
+}
+
+/** Rows of `ats` that something is wanted of, and what is wanted and not in the stock list. */
+export function wantedAts(world: World, says: Says): unknown[] {
+  const barcodes = new Set(
+    world.orders.flatMap(({ lines, deliveries }) =>
+      [...lines, ...deliveries.flatMap((one) => one.lines)].map(({ barcode }) => barcode),
+    ),
+  );
+  const isListed = (barcode: string): boolean =>
+    world.stock.some((one) => one.barcode === barcode && !one.isGone);
+  const gone = [...barcodes]
+    .filter((barcode) => !isListed(barcode) && isWanted(world, barcode, null))
+    .map((barcode) => stockAts(world, says, { barcode, style: '', quantity: 0, isGone: true }));
+  const listed = ats(world, says).filter(([barcode, season]) =>
+    isWanted(world, String(barcode), season === null ? null : String(season)),
+  );
+  return [...listed, ...gone.map(({ row }) => row)];
 }
 
 /** Barcode, season and pieces too few. */

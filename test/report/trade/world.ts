@@ -153,7 +153,7 @@ export function makeWorld(seed: number): World {
   };
 }
 
-const COMMON = {
+export const COMMON = {
   extra: '{}',
   content_hash: 'h',
   first_seen_at: 0,
@@ -165,9 +165,9 @@ const COMMON = {
 
 type Row = Readonly<Record<string, string | number | Buffer | null>>;
 
-const NOTHING = Buffer.alloc(0);
+export const NOTHING = Buffer.alloc(0);
 
-function insertRow(database: Database.Database, table: string, row: Row): void {
+export function insertRow(database: Database.Database, table: string, row: Row): void {
   const names = Object.keys(row);
   const values = names.map((name) => `:${name}`);
   database.prepare(`insert into ${table} (${names}) values (${values})`).run(row);
@@ -274,7 +274,8 @@ export async function mirrorOf(world: World, says: { stock: string; season: stri
   await setQuantities({ store, clock: manualClock() }, quantities);
   const reader = new Database(store.path, { readonly: true });
   return {
-    ask: (sql: string): unknown[] => reader.prepare(sql).raw().all(),
+    ask: (sql: string, values: Readonly<Record<string, string | number>> = {}): unknown[] =>
+      reader.prepare(sql).raw().all(values),
     [Symbol.dispose]: () => reader.close(),
   };
 }

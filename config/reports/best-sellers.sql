@@ -1,0 +1,27 @@
+/*
+title: What sold, the best first
+about: Accepted deliveries by style, by the day they were packed on (UTC).
+params:
+  since: { type: time, about: the beginning; its whole day counts, default: 7d }
+  top: { type: number, about: rows at most, default: 50 }
+totals: [pieces, amount]
+chart: { kind: bar, x: style_no, y: pieces }
+formats:
+  style_no: text
+  deliveries: count
+  pieces: count
+  amount: amount
+empty: Nothing was sold in this time.
+*/
+SELECT style_no, style_name, brand_name, deliveries, pieces, round(amount, 2) AS amount, currency
+FROM (
+  SELECT style_no, style_name, brand_name, count(DISTINCT order_delivery_id) AS deliveries,
+    sum(pieces) AS pieces, sum(amount) AS amount, currency
+  FROM v_delivery_line
+  WHERE status = 'accepted' AND gone = 0
+    AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+  GROUP BY style_no, style_name, brand_name, currency
+)
+-- Rows of one style, of several currencies, stand together.
+ORDER BY sum(pieces) OVER (PARTITION BY style_no) DESC, style_no, pieces DESC, currency
+LIMIT :top;

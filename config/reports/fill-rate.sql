@@ -1,0 +1,57 @@
+/*
+title: How much of what was ordered has been shipped
+about: >-
+  Of orders that are completed (nothing more follows), by when they were ordered; a month is
+  YYYY-MM. Complete: orders of which every piece was shipped.
+params:
+  since: { type: time, about: ordered after this; its whole day counts, default: 90d }
+  by:
+    type: text
+    about: what makes a row
+    choices: [brand, customer, country, style, season, month]
+    default: customer
+totals: [ordered, shipped, missing]
+chart: { kind: bar, x: name, y: fill_percent }
+formats:
+  name: text
+  orders: count
+  complete: count
+  ordered: count
+  shipped: count
+  missing: count
+  fill_percent: percent
+  complete_percent: percent
+empty: No order of this time is completed.
+*/
+WITH part AS (
+  SELECT nullif(CASE :by
+      WHEN 'brand' THEN coalesce(
+        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = l.barcode),
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+      WHEN 'style' THEN coalesce(
+        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = l.barcode),
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+      WHEN 'customer' THEN o.account_no
+      WHEN 'country' THEN o.country_code
+      WHEN 'season' THEN coalesce(nullif(l.season_name, ''), o.season_name)
+      ELSE strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+    END, '') AS name,
+    o.order_id, max(o.company) AS company, sum(l.quantity) AS ordered,
+    sum(min(l.quantity, coalesce(l.fulfilled_quantity, 0))) AS shipped
+  FROM sales_order o
+  JOIN sales_order_line l ON l.order_id = o.order_id
+  WHERE strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+    AND o.completed = 1 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  GROUP BY 1, 2
+)
+SELECT iif(:by = 'customer', name || coalesce(' ' || nullif(max(company), ''), ''), name) AS name,
+  count(*) AS orders,
+  sum(shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
+  sum(ordered - shipped) AS missing,
+  round(100.0 * sum(shipped) / nullif(sum(ordered), 0), 1) AS fill_percent,
+  round(100.0 * sum(shipped = ordered) / count(*), 1) AS complete_percent
+FROM part
+GROUP BY part.name
+ORDER BY iif(:by = 'month', part.name, NULL), fill_percent, part.name
+LIMIT 1000;

@@ -1,0 +1,29 @@
+/*
+title: Open orders by customer
+about: >-
+  From stock and ahead; what of each is not delivered yet. Each currency has its
+  own row; unpriced: orders whose amount is not known.
+totals: [orders, pieces, amount]
+chart: { kind: bar, x: company, y: pieces }
+formats:
+  account_no: text
+  company: text
+  orders: count
+  pieces: count
+  amount: amount
+  unpriced: count
+  oldest: date
+empty: No order is open.
+*/
+SELECT account_no, company, orders, pieces, amount, currency, unpriced, oldest
+FROM (
+  SELECT account_no, max(company) AS company, count(*) AS orders, sum(open_pieces) AS pieces,
+    round(sum(open_amount), 2) AS amount, currency, count(*) - count(open_amount) AS unpriced,
+    min(ordered_at) AS oldest
+  FROM v_order
+  WHERE completed = 0 AND status <> 'canceled' AND gone = 0
+  GROUP BY account_no, currency
+)
+-- Rows of one company stand together.
+ORDER BY sum(pieces) OVER (PARTITION BY company) DESC, company, account_no, currency
+LIMIT 1000;

@@ -1,0 +1,80 @@
+/*
+title: Order book by season and delivery window
+about: >-
+  Pre-orders without canceled ones, by customer, country, brand or style, or each window as a whole.
+  Open is what follows; what is neither shipped nor open, its order was completed without.
+params:
+  season: { type: text, about: a season, default: "" }
+  by:
+    type: text
+    about: what makes a row
+    choices: [window, customer, country, brand, style]
+    default: window
+totals: [ordered, shipped, open, amount, open_amount, unpriced]
+chart: { kind: stacked, x: season_name, y: [shipped, open] }
+formats:
+  orders: count
+  ordered: count
+  shipped: count
+  open: count
+  shipped_percent: percent
+  amount: amount
+  open_amount: amount
+  unpriced: count
+empty: There are no pre-orders.
+*/
+WITH line AS (
+  -- A pre-order may name its season in its head alone.
+  SELECT l.season_name AS season_name, l.delivery_name, l.barcode, l.quantity,
+    l.fulfilled_quantity, l.price, o.order_id, o.account_no, o.company, o.country_code, o.currency,
+    o.completed
+  FROM sales_order_line l
+  JOIN sales_order o ON o.order_id = l.order_id
+  WHERE l.season_name <> '' AND :season IN ('', l.season_name)
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  UNION ALL
+  SELECT o.season_name, l.delivery_name, l.barcode, l.quantity, l.fulfilled_quantity, l.price,
+    o.order_id, o.account_no, o.company, o.country_code, o.currency, o.completed
+  FROM sales_order o
+  JOIN sales_order_line l ON l.order_id = o.order_id
+  WHERE o.season_name <> '' AND :season IN ('', o.season_name) AND coalesce(l.season_name, '') = ''
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL
+), told AS (
+  SELECT season_name, nullif(delivery_name, '') AS delivery_name, order_id, company, quantity,
+    coalesce(fulfilled_quantity, 0) AS shipped, price,
+    iif(completed = 0, max(0, quantity - coalesce(fulfilled_quantity, 0)), 0) AS open,
+    iif(trim(currency) <> '', currency,
+      (SELECT c.currency FROM order_currency c WHERE c.order_id = line.order_id)) AS currency,
+    nullif(CASE :by
+      WHEN 'customer' THEN account_no
+      WHEN 'country' THEN country_code
+      WHEN 'brand' THEN coalesce(
+        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = line.barcode),
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+      WHEN 'style' THEN coalesce(
+        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = line.barcode),
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+    END, '') AS name
+  FROM line
+), book AS (
+  SELECT season_name, delivery_name, name, max(company) AS company,
+    count(DISTINCT order_id) AS orders, sum(quantity) AS ordered, sum(shipped) AS shipped,
+    sum(open) AS open, sum(quantity * price) / 10000.0 AS amount,
+    sum(open * price) / 10000.0 AS open_amount, currency,
+    sum(price IS NULL) AS unpriced
+  FROM told
+  GROUP BY season_name, delivery_name, name, currency
+)
+SELECT b.season_name, b.delivery_name, s.from_day,
+  iif(:by = 'customer', b.name || coalesce(' ' || nullif(b.company, ''), ''), b.name) AS name,
+  b.orders, b.ordered, b.shipped, b.open,
+  round(100.0 * b.shipped / nullif(b.ordered, 0), 1) AS shipped_percent,
+  b.amount, b.open_amount, b.currency, b.unpriced
+FROM book b
+LEFT JOIN (
+  SELECT season_name, delivery_name, min(from_day) AS from_day, min(place) AS place
+  FROM v_season
+  GROUP BY 1, 2
+) s ON s.season_name = b.season_name AND s.delivery_name IS b.delivery_name
+ORDER BY min(s.from_day) OVER (PARTITION BY b.season_name) NULLS LAST, b.season_name,
+  s.place NULLS LAST, b.delivery_name, b.ordered DESC, b.name, b.currency;
