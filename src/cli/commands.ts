@@ -164,6 +164,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'rules',
     description: 'check, simulate, arm and reload rules',
     commands: {
+      list: async () => (await import('./rules/list.ts')).rulesList,
       check: async () => (await import('./rules/check.ts')).rulesCheck,
       test: async () => (await import('./rules/test.ts')).rulesTest,
       facts: async () => (await import('./rules/facts.ts')).rulesFacts,

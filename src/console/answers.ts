@@ -198,6 +198,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   'events.unknown': 404,
   'sync.unknown_stream': 404,
   'sync.unknown_run': 404,
+  'rules.no_reject_rule': 404,
 };
 
 function refusalOf(error: SelvedgeError): Refusal {

@@ -1,8 +1,9 @@
 /** The rules in force, for pages: who owns which rule, what it is called, and the time zone. */
 
 import { RULES_IN_FORCE } from '../decisions/rule-keeper.ts';
-import { storedRuleSet } from '../decisions/simulation/rule-sets.ts';
+import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
 import { ConfigError } from '../lib/errors.ts';
+import { runRuleTests, type TestReport } from '../rules/testing.ts';
 import { readState } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import type { OwnersOfRules } from './filter.ts';
@@ -12,11 +13,28 @@ export interface RulesShown {
   readonly owners: OwnersOfRules;
   readonly titles: ReadonlyMap<string, string>;
   readonly timeZone: string;
+  /** Undefined: there are none yet, or this version cannot read them. */
+  readonly inForce: StoredRuleSet | undefined;
+  /** Why it cannot read them. */
+  readonly unreadable: string | undefined;
+  /** Runs their tests, once. */
+  readonly tests: () => TestReport | undefined;
 }
 
 export type ReadRules = () => Promise<RulesShown>;
 
-const NOTHING = { owners: new Map(), titles: new Map(), timeZone: 'UTC' };
+const NOTHING = {
+  ...{ owners: new Map(), titles: new Map(), timeZone: 'UTC' },
+  ...{ inForce: undefined, unreadable: undefined, tests: () => undefined },
+};
+
+function testsOnce({ ruleSet }: StoredRuleSet): () => TestReport {
+  let report: TestReport | undefined;
+  return () => {
+    report ??= runRuleTests(ruleSet);
+    return report;
+  };
+}
 
 /** Reads them once for each rule set. */
 export function createRulesShown(db: Db): ReadRules {
@@ -25,7 +43,8 @@ export function createRulesShown(db: Db): ReadRules {
     const hash = await readState(db, RULES_IN_FORCE);
     if (hash === undefined || hash === known.hash) return known;
     try {
-      const { rules, settings } = await storedRuleSet(db, hash);
+      const inForce = await ruleSetInForce(db);
+      const { rules, settings } = inForce.ruleSet;
       const owned = rules.flatMap(({ id, owner }) => (owner === undefined ? [] : [{ id, owner }]));
       const byOwner = Map.groupBy(owned, ({ owner }) => owner);
       known = {
@@ -33,11 +52,14 @@ export function createRulesShown(db: Db): ReadRules {
         owners: new Map([...byOwner].map(([owner, of]) => [owner, of.map(({ id }) => id)])),
         titles: new Map(rules.map(({ id, title }) => [id, title ?? id])),
         timeZone: settings.timezone,
+        inForce,
+        unreadable: undefined,
+        tests: testsOnce(inForce),
       };
     } catch (thrown) {
       // Rules of another version: the pages do without their names.
       if (!(thrown instanceof ConfigError)) throw thrown;
-      known = { hash, ...NOTHING };
+      known = { hash, ...NOTHING, unreadable: thrown.message };
     }
     return known;
   };

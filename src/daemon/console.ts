@@ -15,6 +15,7 @@ import type { Role } from '../console/access/roles.ts';
 import { createAnswers } from '../console/answers.ts';
 import type { ReportSettings } from '../console/context.ts';
 import type { OperationDeps } from '../console/operations/operate.ts';
+import type { RuleOperations } from '../console/operations/rules.ts';
 import { createConsoleThread } from '../console/thread.ts';
 import type { Review } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -42,6 +43,7 @@ export interface ConsoleParts {
   readonly review: Review;
   readonly outbox: OutboxReview;
   readonly pauses: Pauses;
+  readonly ruleOperations: RuleOperations;
   readonly sync: Pick<Sync, 'operations'>;
   readonly inbox: Pick<Inbox, 'operations' | 'openPortal' | 'meter'>;
   /** The configuration as it is written; undefined: nobody knows. */
@@ -72,12 +74,13 @@ function peopleOf({ console: { operators, proxy } }: Config): People {
 /** What the console's pages about pulls, events and the system are made of. */
 function operationsOf(
   config: Config,
-  { sync, inbox, written, clock }: ConsoleParts,
+  { sync, inbox, ruleOperations, written, clock }: ConsoleParts,
   entrance: Entrance,
 ): OperationDeps {
   return {
     sync: sync.operations,
     events: inbox.operations,
+    rules: ruleOperations,
     openPortal: inbox.openPortal,
     inbox: inbox.meter.stats,
     people: entrance.people,

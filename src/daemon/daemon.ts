@@ -219,7 +219,10 @@ function all(...steps: readonly (() => void)[]): () => void {
   };
 }
 
-interface FrontParts extends Omit<ConsoleParts, 'review' | 'outbox' | 'store' | 'sync' | 'inbox'> {
+/** Parts that others of the fronts have in them. */
+type Inner = 'review' | 'outbox' | 'store' | 'sync' | 'inbox' | 'ruleOperations';
+
+interface FrontParts extends Omit<ConsoleParts, Inner> {
   readonly store: SqliteStore;
   readonly sync: Sync;
   readonly inbox: Inbox;
@@ -238,6 +241,7 @@ function createFronts(config: Config, parts: FrontParts) {
     ...parts,
     review: decisions.review,
     outbox: outbox.review,
+    ruleOperations: decisions.ruleOperations,
   });
   parts.rules.onReloaded(pages.takeConfig);
   const pulls = [parts.sync.routes, parts.inbox.routes];

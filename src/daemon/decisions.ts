@@ -1,5 +1,6 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
+import type { RuleOperations } from '../console/operations/rules.ts';
 import { createDecider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
@@ -31,6 +32,8 @@ export interface DecisionsDeps {
 export interface Decisions {
   readonly workers: readonly Worker[];
   readonly review: Review;
+  /** The same operations as those of the routes, for the console. */
+  readonly ruleOperations: RuleOperations;
   /** Routes of the local API for rules. */
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
@@ -83,10 +86,12 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   };
   const ruleSet = () => rules().ruleSet;
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: wakeUp });
+  const { preview } = deps.rules;
   return {
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
     review,
-    routes: [ruleRoutes(operations, { preview: deps.rules.preview, reload })],
+    ruleOperations: { rejects: operations, preview, reload },
+    routes: [ruleRoutes(operations, { preview, reload })],
     wakeUp,
     reload,
   };

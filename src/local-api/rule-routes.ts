@@ -11,6 +11,9 @@ export const ARMED_MS_MIN = 60_000;
 export const ARMED_MS_MAX = 366 * DAY_MS;
 const DECISIONS_MAX = 500;
 
+/** What only prepares an arming needs no reason. */
+const actorMaySay = { ...actorFields, reason: actorFields.reason.default('') };
+
 const ruleId = z.string().min(1).max(100);
 const armBody = z.strictObject({
   ...actorWithReason,
@@ -19,12 +22,12 @@ const armBody = z.strictObject({
 });
 const disarmBody = z.strictObject({ ...actorWithReason, rule: ruleId });
 const seenBody = z.strictObject({
-  actor: actorFields.actor,
+  ...actorMaySay,
   rule: ruleId,
   decisions: z.array(z.int()).min(1).max(DECISIONS_MAX),
 });
 const reportBody = z.strictObject({
-  actor: actorFields.actor,
+  ...actorMaySay,
   report: z.strictObject({
     ruleSetHash: z.string(),
     since: z.int(),
@@ -65,12 +68,12 @@ export function ruleRoutes(
         return rejects.disarm(rule, who);
       });
       app.post('/api/rules/seen', async ({ body }) => {
-        const { rule, decisions, actor } = seenBody.parse(body);
-        return { seen: await rejects.seen(rule, decisions, actor) };
+        const { rule, decisions, ...who } = seenBody.parse(body);
+        return { seen: await rejects.seen(rule, decisions, who) };
       });
       app.post('/api/rules/report', async ({ body }) => {
-        const { report, actor } = reportBody.parse(body);
-        return { reportId: await rejects.keepReport(report, actor) };
+        const { report, ...who } = reportBody.parse(body);
+        return { reportId: await rejects.keepReport(report, who) };
       });
       app.post('/api/rules/reset-breaker', ({ body }) =>
         rejects.resetBreaker(breakerBody.parse(body)),

@@ -3,11 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { tripBreaker } from '../../src/decisions/reject/breaker.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { lintOpenApi } from '../support/openapi-lint.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { MARK, type PlantedHouse, startPlanted } from './planted.ts';
-import { consoleRoutes, idsOf } from './routes.ts';
+import { consoleRoutes, idsOf, REJECT_RULE } from './routes.ts';
+import { READY, READY_RULE, trialOf, writeSettings } from './rules-house.ts';
 import { type Caller, holdMore, program, seenRows, sharedEnd, signIn } from './support.ts';
 
 const operation = z.looseObject({
@@ -213,6 +215,53 @@ async function operateAll(): Promise<void> {
   await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
 }
 
+async function actOnRules(): Promise<void> {
+  const reason = { reason: 'described' };
+  const act = (path: string, id: string, more: object = {}) =>
+    ask(anna, ['post', path], path.replace('{id}', id), { ...reason, ...more });
+  const { db } = house.daemon.store;
+  await ask(anna, ['post', '/rules/trial'], '/rules/trial', { files: [] });
+  const mistaken = [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }];
+  const wrong = await trialOf(anna, { files: mistaken });
+  await ask(anna, ['get', '/rules/trial/{id}.json'], `/rules/trial/${wrong}.json`);
+  await ask(anna, ['post', '/rules/trial'], '/rules/trial', {});
+  const trial = await trialOf(anna);
+  await ask(anna, ['get', '/rules/trial/{id}.json'], `/rules/trial/${trial}.json`);
+  await ask(anna, ['get', '/rules/trial/{id}.csv'], `/rules/trial/${trial}.csv`);
+  await act('/rules/trial/{id}/keep', trial);
+  await act('/rules/trial/{id}/keep', 'nowhere');
+  const { decision_id: decisionId } = await db
+    .selectFrom('decision')
+    .select('decision_id')
+    .where('actor', '=', 'daemon')
+    .executeTakeFirstOrThrow();
+  await act('/rules/{id}/seen', REJECT_RULE, { decisionId });
+  await act('/rules/{id}/seen', 'nowhere', { decisionId });
+  await act('/rules/{id}/arm', REJECT_RULE);
+  await act('/rules/{id}/disarm', REJECT_RULE);
+  await act('/rules/resume', '');
+  await act('/rules/reload', '', { rules: 'f'.repeat(64), mode: 'live' });
+  await armAndDisarm(act);
+}
+
+/** With settings and tests that let a reject be armed, and a breaker that has tripped. */
+async function armAndDisarm(
+  act: (path: string, id: string, more?: object) => Promise<unknown>,
+): Promise<void> {
+  writeSettings(house, 0);
+  writeFileSync(join(house.config.rules.directory, 'armed.yaml'), `rules:\n${READY_RULE}`);
+  const preview = (await anna.get('/rules/reload')).text;
+  const [, rules = ''] = /name="rules" value="(\w+)"/.exec(preview) ?? [];
+  await act('/rules/reload', '', { rules, mode: 'live' });
+  await act('/rules/trial/{id}/keep', await trialOf(anna));
+  await act('/rules/{id}/arm', READY);
+  await ask(anna, ['get', '/rules/{id}.json'], `/rules/${READY}.json`);
+  const breaker = { safeguard: 'max_per_hour', detail: 'too many', at: 1 };
+  await house.daemon.store.transaction((tx) => tripBreaker(tx, breaker));
+  await act('/rules/resume', '');
+  await act('/rules/{id}/disarm', READY);
+}
+
 it('is valid for an independent linter', async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'console.json'), text);
@@ -226,7 +275,8 @@ const FOR_PEOPLE = [
   ...['get /deliveries/:id/facts', 'get /deliveries/:id/now'],
   ...['get /pulls', 'get /events', 'get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings', 'get /system/audit'],
-  ...['get /system/people'],
+  ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
+  ...['get /rules/:id/arm'],
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
 ];
 
@@ -239,6 +289,8 @@ const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/pulls/:id': ['.json', '.csv'],
   '/pulls/runs/:id': ['.json'],
   '/events/:id': ['.json'],
+  '/rules/:id': ['.json'],
+  '/rules/trial/:id': ['.json', '.csv'],
 };
 
 it('has every route that the server registers, and no other', async () => {
@@ -263,6 +315,7 @@ it('is true of every answer, to people and to programs', async () => {
   await decideAll();
   await actOnPushes();
   await operateAll();
+  await actOnRules();
   const pause = { target: 'pushes', reason: 'described' };
   await ask(anna, ['post', '/pause'], '/pause', pause);
   await ask(anna, ['post', '/pause'], '/pause', pause);

@@ -29,6 +29,17 @@ export const NO_OPERATIONS: OperationDeps = {
     retryQuarantine: notAsked,
   },
   events: { replay: notAsked },
+  rules: {
+    rejects: {
+      arm: notAsked,
+      disarm: notAsked,
+      seen: notAsked,
+      keepReport: notAsked,
+      resetBreaker: notAsked,
+    },
+    preview: notAsked,
+    reload: notAsked,
+  },
   openPortal: notAsked,
   inbox: () => ({}),
   people: () => ({ operators: [], proxyRole: null }),

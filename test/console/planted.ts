@@ -42,6 +42,14 @@ rules:
     when:
       - order.city != "" && order.company != "" && order.comment != ""
     message: '{{order.company}} in {{order.city}} ({{order.zip}}) says {{order.comment}}'
+  - id: reject-never
+    title: Nobody arms it
+    action: reject
+    mode: live
+    when:
+      - delivery.quantity > 0
+      - order.company != ""
+    message: '{{order.company}} in {{order.city}}'
 `;
 
 export interface PlantedHouse extends ConsoleHouse {
@@ -51,6 +59,8 @@ export interface PlantedHouse extends ConsoleHouse {
   readonly run: number;
   readonly event: string;
   readonly style: string;
+  /** In the place of a trial, which each session has of its own. */
+  readonly trial: string;
 }
 
 const STYLE = `${MARK} S1`;
@@ -225,5 +235,6 @@ export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
   await plantWords(house, delivery);
   await plantArticles(house, delivery);
   const run = await plantRun(house);
-  return { ...house, delivery, push, run, style: STYLE, event: await plantEvent(house) };
+  const event = await plantEvent(house);
+  return { ...house, delivery, push, run, style: STYLE, event, trial: 'own' };
 }

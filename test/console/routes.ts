@@ -54,13 +54,19 @@ export interface Things {
   readonly run: number;
   readonly event: string;
   readonly style: string;
+  /** Of the session that asks; nobody else sees it. */
+  readonly trial: string;
 }
 
 /** Stream of the run. */
 export const STREAM = 'brands';
 
+/** Rules of the house. */
+const RULE = 'hold-all';
+export const REJECT_RULE = 'reject-never';
+
 /** Parts of paths by the routes that have them. */
-export function idsOf({ delivery, push, run, event, style }: Things) {
+export function idsOf({ delivery, push, run, event, style, trial }: Things) {
   return {
     '/deliveries/:id': delivery,
     '/review/card/:id': delivery,
@@ -75,6 +81,9 @@ export function idsOf({ delivery, push, run, event, style }: Things) {
     '/pulls/:id': STREAM,
     '/pulls/runs/:id': run,
     '/events/:id': event,
+    '/rules/:id': RULE,
+    '/rules/:id/arm': REJECT_RULE,
+    '/rules/trial/:id': trial,
   };
 }
 
@@ -93,6 +102,8 @@ const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/pulls/:id': ['', '.json', '.csv'],
   '/pulls/runs/:id': ['', '.json'],
   '/events/:id': ['', '.json'],
+  '/rules/:id': ['', '.json'],
+  '/rules/trial/:id': ['', '.json', '.csv'],
 };
 
 /** Addresses of all reads but of assets; throws for a route that it cannot fill. */

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { SHIRT, seedGoods } from '../console/goods.ts';
-import { heldIds, startConsole } from '../console/support.ts';
+import { startRulesHouse, trialOf } from '../console/rules-house.ts';
+import { caller, heldIds } from '../console/support.ts';
 import { launchBrowser } from '../support/chromium.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -25,7 +26,7 @@ const WIDTHS = [
 ] as const;
 
 it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async (colorScheme) => {
-  const house = await startConsole({ held: 3 });
+  const house = await startRulesHouse(onTestFinished);
   // axe is put into the page, which its policy would refuse.
   const context = await browser.newContext({ colorScheme, bypassCSP: true });
   const page = await context.newPage();
@@ -62,6 +63,12 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
   ]);
   const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
   await house.daemon.store.db.updateTable('sync_run').set(suspicious).execute();
+  // A trial belongs to the session that began it.
+  const cookies = await context.cookies();
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  const own = caller(house.url, { cookie });
+  const tried = await trialOf(own);
+  const mistaken = await trialOf(own, { files: [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }] });
   const screens = [
     ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
     ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
@@ -71,6 +78,8 @@ it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async
     ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
     ...['/system/audit', '/system/people'],
+    ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],
+    ...[`/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],
   ];
   for (const path of screens) await look(path);
   await look('/nowhere');

@@ -45,6 +45,7 @@ import {
   WRITE_PROBLEMS,
   writing,
 } from './route.ts';
+import { RULE_PATHS } from './rule-paths.ts';
 
 const idOfDelivery = z.object({
   id: z.string().meta({
@@ -232,6 +233,7 @@ export function consoleDocument() {
       { name: 'operation', description: 'Health, and pauses' },
       { name: 'stock', description: 'Styles by color and size, now and before' },
       { name: 'reports', description: 'Named questions to the mirror, as tables and files' },
+      { name: 'rules', description: 'Rules in force, rules on trial, and the arming of rejects' },
       { name: 'pulls', description: 'Streams, their runs, and what a run held back' },
       { name: 'events', description: 'What the relay sent, and its replay' },
       { name: 'system', description: 'Host, doctor, settings, audit, and who is signed in' },
@@ -239,7 +241,7 @@ export function consoleDocument() {
     ],
     paths: {
       ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
-      ...{ ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
+      ...{ ...RULE_PATHS, ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
     },
     components: {
       securitySchemes: {

@@ -7,6 +7,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { Actor } from '../../store/audit.ts';
 import type { SyncOperations } from '../../sync/operations.ts';
 import type { People } from '../access/entrance.ts';
+import { operateRules, type RuleOperations } from './rules.ts';
 import type { Lookup, OperationWish } from './wishes.ts';
 
 /** A link into the portal of the relay, which works once. */
@@ -18,6 +19,7 @@ interface PortalLink {
 export interface OperationDeps {
   readonly sync: SyncOperations;
   readonly events: EventOperations;
+  readonly rules: RuleOperations;
   readonly openPortal: (who: Actor) => Promise<PortalLink>;
   /** Events refused since the daemon started by reason, and further counts of the listener. */
   readonly inbox: () => unknown;
@@ -29,7 +31,7 @@ export interface OperationDeps {
 }
 
 export async function operate(
-  { sync, events, openPortal, endSession }: OperationDeps,
+  { sync, events, rules, openPortal, endSession }: OperationDeps,
   wish: OperationWish,
   actor: Actor,
 ): Promise<unknown> {
@@ -47,9 +49,11 @@ export async function operate(
       const { url, expiresAt } = await openPortal(actor);
       return { url: url.reveal(), expiresAt: expiresAt ?? null };
     }
-    default:
+    case 'session.end':
       await endSession(wish.sessionId, actor);
       return {};
+    default:
+      return operateRules(rules, wish, actor);
   }
 }
 
@@ -74,7 +78,7 @@ async function releaseOf(sync: SyncOperations, runId: number) {
 }
 
 export async function lookUp(
-  { sync, inbox, people, doctor }: OperationDeps,
+  { sync, inbox, people, doctor, rules }: OperationDeps,
   lookup: Lookup,
 ): Promise<unknown> {
   switch (lookup.ask) {
@@ -84,6 +88,8 @@ export async function lookUp(
       return inbox();
     case 'people':
       return shownPeople(people());
+    case 'reload':
+      return rules.preview();
     default:
       return doctor();
   }

@@ -3,6 +3,7 @@
  * the messages that the daemon gets.
  */
 import { z } from 'zod';
+import type { RuleWish } from './rule-wishes.ts';
 
 const reason = z.string().trim().min(1, 'say why').max(1_000);
 
@@ -64,11 +65,13 @@ export type OperationWish =
   | { readonly do: 'pull.retry'; readonly reason: string }
   | { readonly do: 'events.replay'; readonly selection: Replayed; readonly reason: string }
   | { readonly do: 'portal.open'; readonly reason: string }
-  | { readonly do: 'session.end'; readonly sessionId: number; readonly reason: string };
+  | { readonly do: 'session.end'; readonly sessionId: number; readonly reason: string }
+  | RuleWish;
 
 /** Figures that only the daemon has. */
 export type Lookup =
   | { readonly ask: 'release'; readonly runId: number }
   | { readonly ask: 'inbox' }
   | { readonly ask: 'people' }
-  | { readonly ask: 'doctor' };
+  | { readonly ask: 'doctor' }
+  | { readonly ask: 'reload' };

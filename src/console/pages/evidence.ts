@@ -22,7 +22,8 @@ ${clause.operands.map((operand) => html`<div class="values">${operandText(operan
 </div></li>`;
 }
 
-function ruleBlock(rule: RuleResult): Html {
+/** A rule's result with its clauses and their values. */
+export function ruleBlock(rule: RuleResult): Html {
   const owner = rule.owner === undefined ? '' : ` · ask ${rule.owner}`;
   return html`<section class="rule"><h4>${rule.title}</h4>
 <p class="soft"><code>${rule.id}</code> · ${rule.action}${owner}</p>

@@ -9,6 +9,7 @@ const TABS = [
   ['/outbox', 'Outbox'],
   ['/stock', 'Stock'],
   ['/reports', 'Reports'],
+  ['/rules', 'Rules'],
   ['/pulls', 'Pulls'],
   ['/events', 'Events'],
   ['/system', 'System'],
@@ -109,6 +110,7 @@ const FOLLOWED = {
   '/reports': undefined,
   '/pulls': ['runId', 'A pull has ended meanwhile: show it'],
   '/events': ['eventAt', 'An event came meanwhile: show it'],
+  '/rules': undefined,
   '/system': undefined,
 } as const satisfies Record<Tab, readonly [keyof Frame['marks'], string] | undefined>;
 

@@ -11,8 +11,10 @@ import { createPageContext } from './page-context.ts';
 import { installPulls } from './pulls.ts';
 import { installReports } from './reports.ts';
 import { installReview } from './review.ts';
+import { installRules } from './rules.ts';
 import { installStock } from './stock.ts';
 import { installSystem } from './system.ts';
+import { installTrial } from './trial.ts';
 
 export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const context = createPageContext(deps, rulesShown);
@@ -22,6 +24,8 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   installOutbox(app, context);
   installStock(app, context);
   installReports(app, context);
+  installRules(app, context);
+  installTrial(app, context);
   installPulls(app, context);
   installEvents(app, context);
   installSystem(app, context);

@@ -14,7 +14,7 @@ import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 import { expiredArmings, openArmings } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
 import { cancelDisallowedRejects } from './finish-reject.ts';
@@ -22,7 +22,7 @@ import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries } from './queue.ts';
 
-interface ReportInput {
+export interface ReportInput {
   readonly ruleSetHash: string;
   /** Epoch milliseconds. */
   readonly since: number;
@@ -38,12 +38,13 @@ interface ReportInput {
 async function storeReport(
   tx: Tx,
   { ruleSetHash, rules, report, ...period }: ReportInput,
-  who: { readonly actor: string; readonly at: number },
+  who: Actor,
+  at: number,
 ): Promise<number> {
   const row = await tx
     .insertInto('backtest_report')
     .values({
-      ...who,
+      ...{ actor: who.actor, at },
       ...period,
       rule_set_hash: ruleSetHash,
       rules: JSON.stringify(rules),
@@ -51,12 +52,15 @@ async function storeReport(
     })
     .returning('report_id')
     .executeTakeFirstOrThrow();
+  const detail = { reportId: row.report_id, ruleSetHash, ...period };
+  const act = { action: 'rules.report', subject: 'rules', detail };
+  await writeAudit(tx, { ...who, ...act }, at);
   return row.report_id;
 }
 
 /** The latest report about exactly this text that replayed anything at all. */
-async function latestReport(tx: Tx, { id, hash }: Rule): Promise<number | undefined> {
-  const row = await tx
+async function latestReport(db: Db | Tx, { id, hash }: Rule): Promise<number | undefined> {
+  const row = await db
     .selectFrom('backtest_report')
     .select('report_id')
     .where('deliveries', '>', 0)
@@ -98,9 +102,9 @@ export interface RejectOperations {
   arm(ruleId: string, lastsMs: number, who: Actor): Promise<Armed>;
   disarm(ruleId: string, who: Actor): Promise<Disarmed>;
   /** Gives how many deliveries somebody has looked at by now. */
-  seen(ruleId: string, decisions: readonly number[], actor: string): Promise<number>;
+  seen(ruleId: string, decisions: readonly number[], who: Actor): Promise<number>;
   /** Keeps a backtest; gives its id. */
-  keepReport(report: ReportInput, actor: string): Promise<number>;
+  keepReport(report: ReportInput, who: Actor): Promise<number>;
   resetBreaker(who: Actor): Promise<Breaker>;
 }
 
@@ -125,10 +129,15 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
 
 const BACKTEST = 'selvedge rules backtest --since 30d --save';
 
-async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly string[]> {
+/** What arming still asks for, in words; empty: the rule can be armed. */
+export async function missingForArming(
+  db: Db | Tx,
+  ruleSet: RuleSet,
+  rule: Rule,
+): Promise<readonly string[]> {
   const { matches_seen: needed } = ruleSet.settings.safeguards.reject;
-  const seen = await seenCount(tx, rule.hash);
-  const report = await latestReport(tx, rule);
+  const seen = await seenCount(db, rule.hash);
+  const report = await latestReport(db, rule);
   const isLive = rule.mode === 'live' && ruleSet.settings.mode === 'live';
   return [
     ...(isLive ? [] : ['its mode, or that of the set, is not live: armed it would only watch']),
@@ -147,7 +156,7 @@ async function arm(
 ): Promise<Armed> {
   const ruleSet = deps.ruleSet();
   const rule = rejectRule(ruleSet, ruleId);
-  const wanting = await missing(tx, ruleSet, rule);
+  const wanting = await missingForArming(tx, ruleSet, rule);
   const report = await latestReport(tx, rule);
   if (wanting.length > 0 || report === undefined) {
     const list = wanting.map((one) => `\n  ${one}`).join('');
@@ -159,7 +168,7 @@ async function arm(
   await tx
     .insertInto('arming')
     .values({
-      ...who,
+      ...{ actor: who.actor, reason: who.reason },
       rule_id: ruleId,
       rule_hash: rule.hash,
       report_id: report,
@@ -276,13 +285,21 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
   return {
     arm: (...request) => changing((tx) => arm(deps, tx, request)),
     disarm: (ruleId, who) => changing((tx) => disarm(tx, deps.ruleSet(), ruleId, who, clock.now())),
-    seen: (ruleId, decisions, actor) =>
-      store.transaction((tx) => {
+    seen: (ruleId, decisions, who) =>
+      store.transaction(async (tx) => {
         const { hash } = rejectRule(deps.ruleSet(), ruleId);
-        return markSeen(tx, hash, decisions, { actor, at: clock.now() });
+        const at = clock.now();
+        const seen = await markSeen(tx, hash, decisions, { actor: who.actor, at });
+        const act = {
+          action: 'rules.seen',
+          subject: `rule:${ruleId}`,
+          detail: { decisions, seen },
+        };
+        await writeAudit(tx, { ...who, ...act }, at);
+        return seen;
       }),
-    keepReport: (report, actor) =>
-      store.transaction((tx) => storeReport(tx, report, { actor, at: clock.now() })),
+    keepReport: (report, who) =>
+      store.transaction((tx) => storeReport(tx, report, who, clock.now())),
     resetBreaker: (who) => changing((tx) => resetBreaker(tx, who, clock.now())),
   };
 }

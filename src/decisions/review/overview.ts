@@ -2,6 +2,7 @@
  * The reject queue for people: armed rules, the breaker, and the deliveries about to be rejected.
  */
 import { ConfigError } from '../../lib/errors.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type Breaker, readBreaker } from '../reject/breaker.ts';
@@ -11,11 +12,14 @@ import { storedRuleSet } from '../simulation/rule-sets.ts';
 const DAY_MS = 86_400_000;
 
 /** Hashes of the reject rules in force, by id; undefined where this version cannot read them. */
-async function textsInForce(db: Db): Promise<ReadonlyMap<string, string> | undefined> {
+async function textsInForce(
+  db: Db,
+  known: RuleSet | undefined,
+): Promise<ReadonlyMap<string, string> | undefined> {
   const hash = await readState(db, RULES_IN_FORCE);
   if (hash === undefined) return new Map();
   try {
-    const { rules } = await storedRuleSet(db, hash);
+    const { rules } = known?.hash === hash ? known : await storedRuleSet(db, hash);
     const rejects = rules.filter(({ action }) => action === 'reject');
     return new Map(rejects.map(({ id, hash }) => [id, hash]));
   } catch (thrown) {
@@ -31,9 +35,9 @@ async function latestArmings(db: Db) {
   return [...latest.values()].toSorted((a, b) => a.rule_id.localeCompare(b.rule_id));
 }
 
-async function armings(db: Db, now: number) {
+async function armings(db: Db, now: number, known: RuleSet | undefined) {
   const rows = await latestArmings(db);
-  const texts = rows.length > 0 ? await textsInForce(db) : new Map<string, string>();
+  const texts = rows.length > 0 ? await textsInForce(db, known) : new Map<string, string>();
   const armed = rows.filter((row) => row.ended_at === null && row.expires_at > now);
   const disarmed = rows.filter((row) => row.ended_by === 'daemon' && texts?.has(row.rule_id));
   return {
@@ -98,10 +102,15 @@ export interface RejectOverview extends Awaited<ReturnType<typeof armings>> {
   readonly today: number;
 }
 
-export async function rejectOverview(db: Db, now: number): Promise<RejectOverview> {
+/** @param known the rules in force, where the caller has them */
+export async function rejectOverview(
+  db: Db,
+  now: number,
+  known?: RuleSet,
+): Promise<RejectOverview> {
   return {
     breaker: (await readBreaker(db)) ?? null,
-    ...(await armings(db, now)),
+    ...(await armings(db, now, known)),
     waiting: await waitingRejects(db),
     today: await rejectedSince(db, now - DAY_MS),
   };

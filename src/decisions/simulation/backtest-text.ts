@@ -82,14 +82,23 @@ function decimals(amounts: Amounts): Amounts {
 
 /** For programs: as it is, with decimals. */
 export function backtestJson(report: Backtest): Backtest {
-  const changes = report.changes.map((one) => ({ ...one, amounts: decimals(one.amounts) }));
+  const stakes = (all: Backtest['changes']) =>
+    all.map((one) => ({ ...one, amounts: decimals(one.amounts) }));
   const moves = report.moves.map((move) => ({
     ...move,
     steps: move.steps.map((step) => {
       return { ...step, pass: { ...step.pass, amounts: decimals(step.pass.amounts) } };
     }),
   }));
-  return { ...report, changes, moves, rejectAmounts: decimals(report.rejectAmounts) };
+  const changed = report.changed.map(({ amount, ...one }) => {
+    return { ...one, amount: amount === null ? null : decimalOf(amount) };
+  });
+  return {
+    ...report,
+    changes: stakes(report.changes),
+    unchanged: stakes(report.unchanged),
+    ...{ changed, moves, rejectAmounts: decimals(report.rejectAmounts) },
+  };
 }
 
 export function formatBacktest(report: Backtest): string {

@@ -9,7 +9,6 @@
  * are left to people here as well.
  */
 
-import { sql } from 'kysely';
 import { localClockOf } from '../../lib/local-time.ts';
 import { sumOfUnits } from '../../lib/money.ts';
 import { counterfactualsOf, type Judged } from '../../rules/analysis/counterfactuals.ts';
@@ -21,55 +20,10 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { clockFacts } from '../calendar.ts';
-import { MAY_HAVE_ARRIVED } from '../push.ts';
+import { type ActualOutcome, actualOutcomesOf } from './actual-outcomes.ts';
 import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
 import { createLimitMoves, type LimitMove } from './limit-moves.ts';
 import { createRuleUse, type RuleUse } from './rule-use.ts';
-
-/** In words for people; `gone` is a delivery that the mirror no longer has. */
-type ActualOutcome = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
-type Doer = 'the rules' | 'people';
-
-function actualOutcome(status: string, byDaemon: number): ActualOutcome {
-  if (status !== 'accepted' && status !== 'rejected') {
-    return status === 'pending' || status === 'canceled' ? status : 'gone';
-  }
-  return `${status} by ${byDaemon === 1 ? 'the rules' : 'people'}`;
-}
-
-/** By the delivery's id, for every delivery that the daemon decided in the period. */
-async function actualOutcomesOf(
-  db: Db,
-  period: Period,
-): Promise<ReadonlyMap<number, ActualOutcome>> {
-  const rows = await db
-    .selectFrom('delivery as d')
-    .select(['d.order_delivery_id', 'd.status'])
-    .select(
-      sql<number>`exists (
-        select 1 from decision as n
-        join outbox on outbox.decision_id = n.decision_id
-        where n.order_delivery_id = d.order_delivery_id and n.actor = 'daemon'
-          and outbox.state in ('sent', 'confirmed') and outbox.body->>'$.status' = d.status
-          -- One that found its status there has confirmed what somebody else did.
-          and ${MAY_HAVE_ARRIVED})`.as('by_daemon'),
-    )
-    .where('d.deleted_at', 'is', null)
-    .where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom('decision as n')
-          .select('n.decision_id')
-          .whereRef('n.order_delivery_id', '=', 'd.order_delivery_id')
-          .where('n.at', '>=', period.since)
-          .where('n.at', '<', period.until),
-      ),
-    )
-    .execute();
-  return new Map(
-    rows.map((row) => [row.order_delivery_id, actualOutcome(row.status, row.by_daemon)] as const),
-  );
-}
 
 export interface BacktestOptions {
   /** The rules on trial. */
@@ -78,6 +32,10 @@ export interface BacktestOptions {
   readonly against?: RuleSet | undefined;
   /** Rules that only watch count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
+  /** Changed deliveries to list, the first ones; none when left out. */
+  readonly changedMax?: number | undefined;
+  /** Told how many deliveries were replayed so far. */
+  readonly onProgress?: ((deliveries: number) => void) | undefined;
 }
 
 /**
@@ -97,6 +55,19 @@ interface Stake {
 interface Change extends Stake {
   readonly from: DecisionOutcome;
   readonly to: DecisionOutcome;
+}
+
+/** A delivery that would be decided otherwise. */
+interface ChangedDelivery {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string;
+  /** Decision whose facts say so. */
+  readonly decisionId: number;
+  readonly from: DecisionOutcome;
+  readonly to: DecisionOutcome;
+  /** In units (lib/money.ts); null: not known. */
+  readonly amount: number | null;
+  readonly currency: string | null;
 }
 
 interface Agreement {
@@ -127,6 +98,10 @@ export interface Backtest extends Period {
   /** Decisions replayed. */
   readonly decisions: number;
   readonly changes: readonly Change[];
+  /** The first of the changed deliveries, as many as were asked for. */
+  readonly changed: readonly ChangedDelivery[];
+  /** Deliveries that end as before; `from` and `to` are the same. */
+  readonly unchanged: readonly Change[];
   readonly agreement: readonly Agreement[];
   readonly uses: readonly RuleUse[];
   /** Other limits, and what they would let pass. */
@@ -237,6 +212,24 @@ function createTable<A extends string, B extends string>() {
   };
 }
 
+function changesIn({ rows }: ReturnType<typeof createTable<DecisionOutcome, DecisionOutcome>>) {
+  return rows().map(({ a, b, tally }): Change => ({ from: a, to: b, ...tally }));
+}
+
+function changedOf(
+  { orderDeliveryId }: DeliveryHistory,
+  before: FinalOutcome,
+  after: FinalOutcome,
+): ChangedDelivery {
+  const { decisionId, facts } = after.decision;
+  const { amount = null, currency = null, number } = completeFacts(facts).delivery;
+  const { kind: from } = before;
+  return {
+    ...{ orderDeliveryId, deliveryNo: number, decisionId, from, to: after.kind },
+    ...{ amount, currency },
+  };
+}
+
 function rejectInFull(
   side: Side,
   history: DeliveryHistory,
@@ -272,6 +265,9 @@ export async function backtest(
     ? judgeWith(other)
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
   const changes = createTable<DecisionOutcome, DecisionOutcome>();
+  const unchanged = createTable<DecisionOutcome, DecisionOutcome>();
+  const changed: ChangedDelivery[] = [];
+  const { changedMax = 0, onProgress } = options;
   const agreement = createTable<DecisionOutcome, ActualOutcome>();
   const actual = await actualOutcomesOf(db, period);
   const rejects: WouldBeReject[] = [];
@@ -285,7 +281,10 @@ export async function backtest(
     if (!before || !after) continue;
     counts.deliveries += 1;
     counts.decisions += history.decisions.length;
-    if (before.kind !== after.kind) changes.add(before.kind, after.kind, after);
+    onProgress?.(counts.deliveries);
+    const isChanged = before.kind !== after.kind;
+    (isChanged ? changes : unchanged).add(before.kind, after.kind, after);
+    if (isChanged && changed.length < changedMax) changed.push(changedOf(history, before, after));
     agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', after);
     if (!after.decision.leftToPeople) {
       const { decision } = after;
@@ -308,7 +307,9 @@ export async function backtest(
     against: options.against?.hash ?? null,
     judged: Object.fromEntries(judged),
     ...counts,
-    changes: changes.rows().map(({ a, b, tally }) => ({ from: a, to: b, ...tally })),
+    changes: changesIn(changes),
+    changed,
+    unchanged: changesIn(unchanged),
     agreement: agreement
       .rows()
       .map(({ a, b, tally }) => ({ outcome: a, actual: b, deliveries: tally.deliveries })),

@@ -43,6 +43,14 @@ function decisionsIn(db: Db, { since, until }: Period) {
     .where('n.actor', '=', 'daemon');
 }
 
+/** How many deliveries were decided in the period. */
+export async function decidedDeliveries(db: Db, period: Period): Promise<number> {
+  const { count } = await decisionsIn(db, period)
+    .select((eb) => eb.fn.count<number>('n.order_delivery_id').distinct().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 async function nextDeliveries(db: Db, period: Period, after: number): Promise<number[]> {
   const rows = await decisionsIn(db, period)
     .select('n.order_delivery_id')

@@ -4,7 +4,7 @@
  * older ones want, and what would be accepted uses up the customer's credit, so two of them never
  * both have the last piece or the last of the credit.
  */
-import { sumOfUnits } from '../../lib/money.ts';
+import { decimalOf, sumOfUnits } from '../../lib/money.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
@@ -36,6 +36,9 @@ export interface Prospect {
   readonly after: DecisionOutcome | null;
   readonly rules: readonly string[];
   readonly reason: string;
+  /** Null: not known. */
+  readonly amount: number | null;
+  readonly currency: string | null;
 }
 
 export interface Queue {
@@ -69,7 +72,12 @@ function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
     .execute();
 }
 
-type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
+type Answer = Omit<Prospect, 'orderDeliveryId' | 'deliveryNo' | 'before'>;
+
+function worthOf(facts: Facts): Pick<Prospect, 'amount' | 'currency'> {
+  const { amount, currency = null } = completeFacts(facts).delivery;
+  return { amount: typeof amount === 'number' ? decimalOf(amount) : null, currency };
+}
 
 /**
  * Credit that the accepts of this simulation have used by customer, in units (lib/money.ts); null
@@ -106,10 +114,14 @@ async function answerFor(
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
   const { settings, rules: read } = ruleSet;
   const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
-  if (!subject) return { after: null, rules: [], reason: 'its order is not mirrored yet' };
+  if (!subject) {
+    const reason = 'its order is not mirrored yet';
+    return { after: null, rules: [], reason, amount: null, currency: null };
+  }
+  const value = worthOf(subject.facts);
   // A delivery with a push under way is skipped: the facts of the others include its claim.
   const left = await whyLeftToPeople(tx, subject);
-  if (left !== undefined) return { after: before, rules: [], reason: left };
+  if (left !== undefined) return { after: before, rules: [], reason: left, ...value };
   const facts = afterAccepts(subject.facts, taken);
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
@@ -118,7 +130,7 @@ async function answerFor(
   const held = (await holdOfSafeguard(tx, prospect)) ?? (await holdForCooldown(tx, prospect));
   const { kind, rules, reason } = held?.outcome ?? wanted;
   if (kind === 'accept') take(facts, taken);
-  return { after: kind, rules, reason };
+  return { after: kind, rules, reason, ...value };
 }
 
 /** Remarks for people: deliveries left out, a pause of accepts, changes that wait for a person. */

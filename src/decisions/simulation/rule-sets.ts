@@ -6,7 +6,10 @@ import { ConfigError, SelvedgeError } from '../../lib/errors.ts';
 import { loadRules } from '../../rules/load.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { formatProblem } from '../../rules/text/problem.ts';
+import type { RuleFile } from '../../rules/text/yaml.ts';
+import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
+import { RULES_IN_FORCE } from '../rule-keeper.ts';
 
 /** Shorter beginnings of a hash are too easily those of another set. */
 const PREFIX_CHARS_MIN = 6;
@@ -34,16 +37,36 @@ async function hashBeginning(db: Db, prefix: string): Promise<string> {
   return first.hash;
 }
 
-/** The set that decided before, by its hash or the beginning of it. */
-export async function storedRuleSet(db: Db, prefix: string): Promise<RuleSet> {
-  const hash = await hashBeginning(db, prefix);
+/** Rules as they decided, with their exact texts. */
+export interface StoredRuleSet {
+  readonly ruleSet: RuleSet;
+  readonly files: readonly RuleFile[];
+}
+
+/** @throws ConfigError where this version cannot read it */
+async function readRuleSet(db: Db, hash: string): Promise<StoredRuleSet> {
   const row = await db
     .selectFrom('rule_set')
     .select('files')
     .where('hash', '=', hash)
     .executeTakeFirstOrThrow();
-  const loaded = loadRules(JSON.parse(row.files), true);
-  if ('ruleSet' in loaded) return loaded.ruleSet;
+  const files: StoredRuleSet['files'] = JSON.parse(row.files);
+  const loaded = loadRules(files, true);
+  if ('ruleSet' in loaded) return { ruleSet: loaded.ruleSet, files };
   const list = loaded.problems.map((problem) => `\n${formatProblem(problem)}`).join('');
   throw new ConfigError('rules.outdated', `this version cannot read rule set ${hash}:${list}`);
+}
+
+/** The set that decided before, by its hash or the beginning of it. */
+export async function storedRuleSet(db: Db, prefix: string): Promise<RuleSet> {
+  return (await readRuleSet(db, await hashBeginning(db, prefix))).ruleSet;
+}
+
+/** The set in force; one of no rules where none was loaded yet. */
+export async function ruleSetInForce(db: Db): Promise<StoredRuleSet> {
+  const hash = await readState(db, RULES_IN_FORCE);
+  if (hash !== undefined) return readRuleSet(db, hash);
+  const none = loadRules([]);
+  if ('ruleSet' in none) return { ruleSet: none.ruleSet, files: [] };
+  throw new ConfigError('rules.none', 'not even an empty set of rules can be loaded');
 }

@@ -36,11 +36,11 @@ describe('arming a reject rule', () => {
     const period = { since: 0, until: 1, report: {}, ruleSetHash: 'x' };
     await operations.keepReport(
       { ...period, deliveries: 9, rules: { 'reject-unlucky': 'f0' } },
-      'a',
+      WHO,
     );
     const [rule] = rejects.rules().ruleSet.rules;
     const hashes = { 'reject-unlucky': rule?.hash ?? '' };
-    await operations.keepReport({ ...period, deliveries: 0, rules: hashes }, 'a');
+    await operations.keepReport({ ...period, deliveries: 0, rules: hashes }, WHO);
     await expect(operations.arm('reject-unlucky', DAY, WHO)).rejects.toThrow(/no backtest/);
     await expect(operations.arm('accept-kept', DAY, WHO)).rejects.toMatchObject({
       code: 'rules.no_reject_rule',
@@ -78,7 +78,7 @@ describe('arming a reject rule', () => {
     const [first = 0, , second = 0, kept = 0] = ids;
     const matches = [first, second];
     const seen = (decisions: readonly number[]) =>
-      rejects.operations.seen('reject-unlucky', decisions, 'ada');
+      rejects.operations.seen('reject-unlucky', decisions, WHO);
     await expect(seen([kept])).rejects.toMatchObject({ code: 'rules.no_match' });
     expect(await seen(matches)).toBe(1);
     await expect(rejects.arm()).rejects.toThrow(/1 of 2 matches looked at/);
@@ -96,9 +96,9 @@ describe('arming a reject rule', () => {
     expect(matches.map((match) => match.orderDeliveryId)).toEqual([1]);
     const [first = 0] = matches.map(({ decisionId }) => decisionId);
     const other = first === 1 ? 2 : 1;
-    const wrong = rejects.operations.seen('reject-unlucky', [first, other], 'ada');
+    const wrong = rejects.operations.seen('reject-unlucky', [first, other], WHO);
     await expect(wrong).rejects.toMatchObject({ code: 'rules.no_match' });
-    expect(await rejects.operations.seen('reject-unlucky', [first], 'ada')).toBe(1);
+    expect(await rejects.operations.seen('reject-unlucky', [first], WHO)).toBe(1);
     expect(await unseenMatches(rejects.store.db, rule?.hash ?? '', 10)).toEqual([]);
   });
 

@@ -131,11 +131,11 @@ export async function createRejectFixture(rulesText = UNLUCKY, settings = settin
       const rule = rules.ruleSet.rules.find(({ id }) => id === ruleId);
       if (!rule) throw new Error('no rule');
       const decisions = (await unseenMatches(store.db, rule.hash, 100)).map((m) => m.decisionId);
-      if (decisions.length > 0) await operations.seen(rule.id, decisions, 'ada');
+      if (decisions.length > 0) await operations.seen(rule.id, decisions, WHO);
       const period = { since: 0, until: clock.now(), deliveries: 1 };
       const hashes = { [rule.id]: rule.hash };
       const report = { ruleSetHash: rules.ruleSet.hash, ...period, rules: hashes, report: {} };
-      await operations.keepReport(report, 'ada');
+      await operations.keepReport(report, WHO);
       return operations.arm(rule.id, lastsMs, WHO);
     },
     /** Delivery 1 waits to be rejected. */

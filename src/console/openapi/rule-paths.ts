@@ -1,0 +1,254 @@
+/** Paths about rules and rules on trial, with their answers; each is strict, as the others are. */
+import { z } from 'zod';
+import { armAct, reloadAct, seenAct } from '../operations/rule-wishes.ts';
+import { reasonAct } from '../operations/wishes.ts';
+import { ruleQuery } from '../routes/rules.ts';
+import { trialAct } from '../routes/trial.ts';
+import { anyObject, numberOrNull, textOrNull, time } from './answers.ts';
+import { csvOf, jsonOf, NO_SUCH, writing } from './route.ts';
+
+const action = z.enum(['accept', 'hold', 'reject']);
+const outcome = z.enum(['accept', 'hold', 'reject', 'no_rule', 'release']);
+const amounts = z
+  .record(z.string(), z.number().nullable())
+  .meta({ description: 'By currency; null: not known' });
+
+const rowSchema = z
+  .strictObject({
+    id: z.string(),
+    title: z.string(),
+    action,
+    mode: z.enum(['off', 'shadow', 'live']).meta({ description: 'The weaker of its and the set' }),
+    owner: textOrNull,
+    file: z.string(),
+    line: z.int(),
+    armed: z
+      .strictObject({
+        ...{ actor: z.string(), reason: z.string(), expiresAt: time },
+        inForce: z.boolean().meta({ description: 'False: in another text, so it only watches' }),
+      })
+      .nullable(),
+    waiting: z.int().meta({ description: 'Deliveries that it is about to reject' }),
+    figures: z
+      .strictObject({
+        day: z.int().meta({ description: 'Deliveries of 24 hours on which it was true' }),
+        week: z.int(),
+        month: z.int().meta({ description: 'Of 30 days' }),
+        accepted: z.int().meta({ description: 'Of those, accepted by people' }),
+        rejected: z.int(),
+        nearMisses: z.int(),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'Rule' });
+
+const rulesSchema = z
+  .strictObject({ set: textOrNull, mode: textOrNull, rules: z.array(rowSchema) })
+  .meta({ id: 'Rules' });
+
+const lines = z.array(z.string());
+const difference = z.strictObject({
+  path: z.string(),
+  before: z.unknown().optional(),
+  after: z.unknown().optional(),
+});
+const version = z.strictObject({ hash: z.string(), since: time, lines });
+
+const ruleSchema = z
+  .strictObject({
+    row: rowSchema,
+    text: z.strictObject({ file: z.string(), line: z.int(), lines }).nullable(),
+    decided: z.array(
+      z.strictObject({
+        decisionId: z.int(),
+        orderDeliveryId: z.int(),
+        deliveryNo: textOrNull,
+        at: time,
+        outcome,
+        status: textOrNull,
+      }),
+    ),
+    matches: z
+      .strictObject({
+        unseen: z.array(
+          z.strictObject({
+            ...{ decisionId: z.int(), orderDeliveryId: z.int(), at: time },
+            evaluation: anyObject,
+          }),
+        ),
+        seen: z.int(),
+        needed: z.int().meta({ description: 'Looked at by people before it can be armed' }),
+      })
+      .nullable(),
+    versions: z.array(version),
+    comparison: z
+      .strictObject({ version, differences: z.array(difference), problem: textOrNull })
+      .nullable(),
+    waiting: z.array(
+      z.strictObject({
+        ...{ orderDeliveryId: z.int(), deliveryNo: textOrNull, ruleId: z.string() },
+        ...{ queuedAt: time, dueAt: time, safeguard: textOrNull, detail: textOrNull },
+        reason: z.string(),
+      }),
+    ),
+    tests: z.array(
+      z.strictObject({
+        ...{ name: z.string(), expected: z.string(), actual: z.string(), ok: z.boolean() },
+      }),
+    ),
+  })
+  .meta({ id: 'RuleDetail' });
+
+const problem = z.strictObject({
+  severity: z.enum(['error', 'warning', 'note']),
+  ...{ file: z.string(), line: z.int(), column: z.int(), ruleId: z.string().optional() },
+  ...{ message: z.string(), hint: z.string().optional(), source: z.string(), length: z.int() },
+});
+
+const diffSchema = z
+  .strictObject({
+    ...{ from: z.string(), to: z.string(), added: lines, removed: lines },
+    changed: z.array(z.strictObject({ id: z.string(), differences: z.array(difference) })),
+    settings: z.array(difference),
+  })
+  .meta({ id: 'RuleSetDiff', description: 'Differences in effect.' });
+
+const change = z.strictObject({
+  ...{ from: outcome, to: outcome, deliveries: z.int(), amounts, examples: lines },
+});
+
+const prospect = z.strictObject({
+  ...{ orderDeliveryId: z.int(), deliveryNo: z.string(), before: outcome.nullable() },
+  ...{ after: outcome.nullable(), rules: lines, reason: z.string(), amount: numberOrNull },
+  currency: textOrNull,
+});
+
+const backtestSchema = z
+  .strictObject({
+    ...{ since: time, until: time, rules: z.string(), against: textOrNull },
+    judged: z.record(z.string(), z.string()),
+    ...{ deliveries: z.int(), decisions: z.int() },
+    changes: z.array(change),
+    unchanged: z.array(change),
+    changed: z
+      .array(
+        z.strictObject({
+          ...{ orderDeliveryId: z.int(), deliveryNo: z.string(), decisionId: z.int() },
+          ...{ from: outcome, to: outcome, amount: numberOrNull, currency: textOrNull },
+        }),
+      )
+      .meta({ description: 'The first 500' }),
+    agreement: z.array(z.strictObject({ outcome, actual: z.string(), deliveries: z.int() })),
+    uses: z.array(
+      z.strictObject({
+        ...{ id: z.string(), action, mode: z.string(), fired: z.int(), unknown: z.int() },
+      }),
+    ),
+    moves: z.array(anyObject).meta({ description: 'Other limits, and what they would let pass' }),
+    together: z.array(lines),
+    rejects: z.array(anyObject).meta({ description: 'The first 20, with why' }),
+    ...{ rejectCount: z.int(), newRejects: z.int(), rejectAmounts: amounts },
+  })
+  .meta({ id: 'Backtest' });
+
+const trialSchema = z
+  .strictObject({
+    id: z.string(),
+    state: z.enum(['running', 'done', 'failed']),
+    startedAt: time,
+    progress: z.strictObject({ deliveries: z.int(), of: z.int() }).nullable(),
+    problem: textOrNull.meta({ description: 'Why it failed' }),
+    problems: z.array(problem).meta({ description: 'Mistakes: nothing was tried' }),
+    trial: z
+      .strictObject({
+        diff: diffSchema,
+        warnings: z.array(problem),
+        tests: z.strictObject({ passed: z.int(), failed: z.array(anyObject) }),
+        queue: z.strictObject({ prospects: z.array(prospect), remarks: lines }),
+        backtest: backtestSchema,
+      })
+      .nullable(),
+  })
+  .meta({ id: 'RuleTrial' });
+
+const counts = z.record(z.string(), z.int());
+const fromTo = z.strictObject({ from: z.string(), to: z.string() });
+const reloadedSchema = z
+  .strictObject({
+    ...{ diff: diffSchema, counts: z.strictObject({ go: counts, come: counts }) },
+    ...{ disarmed: lines, mode: fromTo, directory: fromTo, restart: lines, unread: lines },
+  })
+  .meta({ id: 'Reloaded' });
+
+const armedSchema = z
+  .strictObject({
+    ...{ ruleId: z.string(), ruleHash: z.string(), reportId: z.int(), expiresAt: time },
+    warnings: lines,
+  })
+  .meta({ id: 'Armed' });
+const disarmedSchema = z
+  .strictObject({ withdrawn: z.int(), canceled: z.int() })
+  .meta({ id: 'Disarmed' });
+const breakerSchema = z
+  .strictObject({ safeguard: z.string(), detail: z.string(), at: time })
+  .meta({ id: 'Breaker' });
+
+const rule = z.object({
+  id: z.string().meta({ description: 'Its id', example: 'hold-short-stock' }),
+});
+const trial = z.object({ id: z.string().meta({ description: 'As its start answered' }) });
+
+export const RULE_PATHS = {
+  '/rules.json': jsonOf(
+    { id: 'listRules', tag: 'rules', summary: 'Rules in force, and how they did in 30 days' },
+    rulesSchema,
+  ),
+  '/rules.csv': csvOf({ id: 'listRulesCsv', tag: 'rules', summary: 'The same' }),
+  '/rules/{id}.json': jsonOf(
+    {
+      ...{ id: 'getRule', tag: 'rules', path: rule, query: ruleQuery, problems: NO_SUCH },
+      summary: 'A rule with its text, tests, matches and versions',
+    },
+    ruleSchema,
+  ),
+  '/rules/reload': writing({
+    ...{ id: 'reloadRules', tag: 'rules', role: 'approver', body: reloadAct },
+    ...{ summary: 'Put the files in force, if they are those that were seen' },
+    done: reloadedSchema,
+  }),
+  '/rules/resume': writing({
+    ...{ id: 'resumeRejects', tag: 'rules', role: 'approver', body: reasonAct },
+    ...{ summary: 'Let armed rules reject again after the breaker', done: breakerSchema },
+  }),
+  '/rules/{id}/arm': writing({
+    ...{ id: 'armRule', tag: 'rules', role: 'approver', path: rule, body: armAct },
+    ...{ summary: 'Let a reject rule act, in exactly its present text', done: armedSchema },
+  }),
+  '/rules/{id}/disarm': writing({
+    ...{ id: 'disarmRule', tag: 'rules', role: 'approver', path: rule, body: reasonAct },
+    ...{ summary: 'Let a reject rule only watch again', done: disarmedSchema },
+  }),
+  '/rules/{id}/seen': writing({
+    ...{ id: 'lookAtMatch', tag: 'rules', role: 'approver', path: rule, body: seenAct },
+    summary: 'Say that a match of a reject rule is right',
+    done: z.strictObject({ seen: z.int() }),
+  }),
+  '/rules/trial': writing({
+    ...{ id: 'tryRules', tag: 'rules', role: 'operator', body: trialAct },
+    summary: 'Try rules on what is pending and on the past; ask for the result by its id',
+    done: z.strictObject({ trial: z.string() }),
+  }),
+  '/rules/trial/{id}.json': jsonOf(
+    { id: 'getTrial', tag: 'rules', path: trial, summary: 'A trial of yours', problems: NO_SUCH },
+    trialSchema,
+  ),
+  '/rules/trial/{id}.csv': csvOf({
+    ...{ id: 'getTrialCsv', tag: 'rules', path: trial, problems: NO_SUCH },
+    summary: 'What is pending, and what would have been decided otherwise',
+  }),
+  '/rules/trial/{id}/keep': writing({
+    ...{ id: 'keepBacktest', tag: 'rules', role: 'operator', path: trial, body: reasonAct },
+    summary: 'Keep the backtest of the rules in force, which arming asks for',
+    done: z.strictObject({ reportId: z.int() }),
+  }),
+};

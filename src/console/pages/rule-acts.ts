@@ -1,0 +1,138 @@
+/** Acts about rules that need more than a button: arming, match by match, and a reload. */
+import type { Match } from '../../decisions/reject/matches.ts';
+import { type Html, html } from '../../lib/html.ts';
+import type { MatchesView } from '../read/rules.ts';
+import { ruleBlock } from './evidence.ts';
+import { plural, time } from './format.ts';
+import { reasonForm } from './parts.ts';
+import { differenceItems, type RulesContext, rulePath } from './rules.ts';
+
+export interface ArmView {
+  readonly id: string;
+  readonly title: string;
+  /** What arming still asks for. */
+  readonly missing: readonly string[];
+  readonly matches: MatchesView;
+  /** The one to look at now. */
+  readonly match: Match | undefined;
+}
+
+function matchPart({ id, match, matches }: ArmView, { role, timeZone }: RulesContext): Html {
+  const path = rulePath(id);
+  const done = html`<p>${matches.seen} of ${matches.needed} matches of exactly this text were
+looked at.</p>`;
+  if (!match) {
+    return html`${done}<p class="empty">There is no other match to look at: the rule must match
+deliveries while it watches, or <a href="${path}/arm">begin with the newest again</a>.</p>`;
+  }
+  const { decisionId, orderDeliveryId, at, evaluation } = match;
+  return html`${done}<article class="card"><h3>Delivery
+<a href="/deliveries/${orderDeliveryId}">${String(orderDeliveryId)}</a>, ${time(at, timeZone)}</h3>
+${evaluation.rules.filter((one) => one.id === id).map(ruleBlock)}
+${reasonForm(role, {
+  ...{ act: 'rules.seen', path: `${path}/seen`, id: 'seen-reason' },
+  ...{ button: 'Yes, reject such', fields: { decisionId } },
+  what: 'Is it right to reject this one?',
+})}
+<p><a href="${path}/arm?before=${String(decisionId)}">No, or not sure: show another one</a></p>
+</article>`;
+}
+
+const LASTS = [1, 7, 30, 90] as const;
+
+export function armPage(view: ArmView, context: RulesContext): Html {
+  const { id, title, missing, matches } = view;
+  const path = rulePath(id);
+  const wants = matches.seen < matches.needed;
+  const ready = reasonForm(context.role, {
+    ...{ act: 'rules.arm', path: `${path}/arm`, id: 'arm-reason' },
+    ...{ button: 'Arm it', isDanger: true },
+    what: 'It rejects, after its grace and if every safeguard agrees. A reject is final.',
+    more: html`<label for="days">For</label><select id="days" name="days">${LASTS.map(
+      (days) => html`<option value="${days}"${days === 30 && html` selected`}>
+${plural(days, 'day')}</option>`,
+    )}</select>`,
+  });
+  return html`<p><a href="${path}">The rule</a></p><h1>Arm ${title}</h1>
+${
+  missing.length === 0
+    ? html`<p>Nothing is missing any more.</p>${ready}`
+    : html`<h2>Still missing</h2><ul>${missing.map((one) => html`<li>${one}</li>`)}</ul>
+<p>A backtest is kept from <a href="/rules/trial?what=in-force">a trial of the rules in force</a>.
+</p>`
+}
+${wants && html`<h2>Matches</h2>${matchPart(view, context)}`}`;
+}
+
+/** A reload as it would be now. */
+export interface ReloadPreview {
+  readonly diff: {
+    readonly from: string;
+    readonly to: string;
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+    readonly changed: readonly {
+      readonly id: string;
+      readonly differences: readonly {
+        readonly path: string;
+        readonly before?: unknown;
+        readonly after?: unknown;
+      }[];
+    }[];
+    readonly settings: readonly { readonly path: string }[];
+  };
+  readonly mode: { readonly from: string; readonly to: string };
+  readonly directory: { readonly from: string; readonly to: string };
+  readonly disarmed: readonly string[];
+  readonly restart: readonly string[];
+  readonly unread: readonly string[];
+}
+
+/** Differences in effect, as a list. */
+export function differencesPart({ diff }: Pick<ReloadPreview, 'diff'>): Html {
+  const { added, removed, changed, settings } = diff;
+  const all = [
+    ...removed.map((id) => html`<li><del>rule <code>${id}</code></del> goes</li>`),
+    ...added.map((id) => html`<li><ins>rule <code>${id}</code></ins> comes</li>`),
+    ...changed.map(
+      ({ id, differences }) => html`<li>rule <code>${id}</code> changes<ul>
+${differenceItems(differences)}</ul></li>`,
+    ),
+    ...settings.map(({ path }) => html`<li>setting <code>${path}</code> changes</li>`),
+  ];
+  if (all.length === 0) return html`<p class="empty">Nothing changes in effect.</p>`;
+  return html`<ul class="differences">${all}</ul>`;
+}
+
+/** @param problem the mistakes of the rules or the configuration, where they cannot be loaded */
+export function reloadPage(
+  found: ReloadPreview | undefined,
+  problem: string | undefined,
+  { role }: RulesContext,
+): Html {
+  const head = html`<p><a href="/rules">All rules</a></p><h1>Reload the rules</h1>`;
+  if (!found) {
+    return html`${head}<p class="problem" role="alert">They cannot be loaded; what is in force
+stays:</p><pre tabindex="0">${problem}</pre>`;
+  }
+  const { mode, directory, disarmed, restart, unread } = found;
+  return html`${head}
+<p>The files of <code>${directory.to}</code> and the configuration, as they are now:</p>
+${differencesPart(found)}
+<ul>${mode.from !== mode.to && html`<li>mode ${mode.from} → ${mode.to}</li>`}
+${
+  directory.from !== directory.to &&
+  html`<li>folder <code>${directory.from}</code> → <code>${directory.to}</code></li>`
+}
+${disarmed.map((id) => html`<li>disarms <code>${id}</code>, which has another text now</li>`)}
+${unread.map(
+  (path) => html`<li><code>${path}</code> is not read: rules are what ends in .yaml in
+the folder itself</li>`,
+)}
+${restart.length > 0 && html`<li>acts from the next start on: ${restart.join(', ')}</li>`}</ul>
+${reasonForm(role, {
+  ...{ act: 'rules.reload', path: '/rules/reload', id: 'reload-reason', button: 'Reload' },
+  ...{ fields: { rules: found.diff.to, mode: mode.to } },
+  what: 'Puts exactly this in force; if the files change meanwhile, nothing is done.',
+})}`;
+}

@@ -1,0 +1,352 @@
+/** Rules: all of them with their figures, and one with its text, tests, matches and versions. */
+import type { RejectOverview } from '../../decisions/review/overview.ts';
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { TestReport } from '../../rules/testing.ts';
+import { describePause, type Pause, pauseOf } from '../../store/pauses.ts';
+import { mayDo, type Role } from '../access/roles.ts';
+import type { Figures } from '../figures.ts';
+import type { Comparison, RuleRow, RuleVersion, RuleView } from '../read/rules.ts';
+import { ruleBlock } from './evidence.ts';
+import { byWhom, plural, span, time, whole } from './format.ts';
+import { figures, reasonForm, tableOf } from './parts.ts';
+import { withQuery } from './review.ts';
+
+export interface RulesContext {
+  readonly role: Role;
+  readonly now: number;
+  readonly timeZone: string;
+  readonly pauses: readonly Pause[];
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
+}
+
+const MODES = { off: 'off', shadow: 'shadow: only watches', live: 'live' } as const;
+
+/** Address of a rule's page. */
+export function rulePath(id: string): string {
+  return `/rules/${encodeURIComponent(id)}`;
+}
+
+/** Ends that people brought to what it matched, as its action is to be judged by. */
+function peopleText({ action, figures: of }: RuleRow): string {
+  if (of === null) return '…';
+  const { accepted, rejected } = of;
+  const all = accepted + rejected;
+  if (all === 0) return '–';
+  if (action === 'hold') return `${accepted} accepted, ${rejected} rejected`;
+  return `${action === 'accept' ? accepted : rejected} of ${all} agree`;
+}
+
+function stateText(row: RuleRow, now: number): HtmlValue {
+  const { action, armed, waiting, mode } = row;
+  if (action !== 'reject' || mode === 'off') return MODES[mode];
+  const waits = waiting > 0 && html`, ${plural(waiting, 'delivery waits', 'deliveries wait')}`;
+  if (!armed) return html`${MODES[mode]}, not armed${waits}`;
+  if (!armed.inForce) return html`armed in another text: only watches`;
+  return html`<b class="state s-reject">armed</b>, ${span(armed.expiresAt - now)} left${waits}`;
+}
+
+function counted(row: RuleRow, of: (all: NonNullable<RuleRow['figures']>) => number): string {
+  return row.figures === null ? '…' : whole(of(row.figures));
+}
+
+function rulesTable(rows: readonly RuleRow[], { now }: RulesContext): Html {
+  return tableOf(
+    'Rules',
+    rows,
+    [
+      {
+        title: 'Rule',
+        cell: ({ id, title }) => html`<a href="${rulePath(id)}">${title}</a>
+<div class="soft"><code>${id}</code></div>`,
+      },
+      {
+        title: 'Action',
+        cell: ({ action }) => html`<b class="state s-${action}">${action}</b>`,
+      },
+      { title: 'State', cell: (row) => stateText(row, now) },
+      { title: 'Owner', cell: ({ owner }) => owner ?? '–' },
+      { title: '24 h', isNumber: true, cell: (row) => counted(row, ({ day }) => day) },
+      { title: '7 d', isNumber: true, cell: (row) => counted(row, ({ week }) => week) },
+      { title: '30 d', isNumber: true, cell: (row) => counted(row, ({ month }) => month) },
+      { title: 'People', cell: peopleText },
+      {
+        title: 'Near misses',
+        isNumber: true,
+        cell: (row) => counted(row, ({ nearMisses }) => nearMisses),
+      },
+      { title: 'Place', cell: ({ file, line }) => `${file}:${line}` },
+    ],
+    html`There is no rule: nothing is decided but by people. Write one into the folder of the
+setting <code>rules.directory</code>, or <a href="/rules/trial">try one here</a>.`,
+  );
+}
+
+/** Part of the page that is asked for again until the figures are there. */
+function figuresPart(rows: readonly RuleRow[], known: Figures, context: RulesContext): Html {
+  const isCounting = known.rules === undefined && known.problem === undefined;
+  const again = html` hx-get="/rules" hx-select="#rules" hx-swap="outerHTML"
+hx-trigger="load delay:2s"`;
+  const state = isCounting
+    ? html`<p role="status">The figures of 30 days are being counted.
+<a href="/rules">Show again</a></p>`
+    : html`<p class="soft">Deliveries of 30 days on which a rule was true; People: how they ended
+those; near misses: one condition of several alone stood in the way. Counted
+${known.at === null ? 'never' : time(known.at, context.timeZone)}.</p>`;
+  return html`<div id="rules"${isCounting && again}>
+${
+  known.problem !== undefined &&
+  html`<p class="problem" role="alert">The figures cannot be counted: ${known.problem}.</p>`
+}
+${rulesTable(rows, context)}${state}</div>`;
+}
+
+function pausePart({ role, pauses }: RulesContext): Html {
+  const pause = pauseOf(pauses, 'decisions', '');
+  const fields = { target: 'decisions', name: '', back: '/rules' };
+  if (!pause) {
+    return reasonForm(role, {
+      ...{ act: 'pause', path: '/pause', id: 'pause-reason', button: 'Pause decisions', fields },
+      what: 'Pauses decisions of rules until somebody resumes them; people may decide.',
+    });
+  }
+  if (pause.target !== 'decisions' || pause.actor === 'file') {
+    return html`<p>Decisions are ${describePause(pause)}. That is not ended here.</p>`;
+  }
+  return html`<p><b class="state s-held">Paused</b>: decisions are ${describePause(pause)}.</p>
+${reasonForm(role, {
+  ...{ act: 'resume', path: '/resume', id: 'resume-reason', button: 'Resume decisions', fields },
+  what: 'The rules decide again.',
+})}`;
+}
+
+function breakerPart({ breaker }: RejectOverview, { role, timeZone }: RulesContext): Html | false {
+  if (!breaker) return false;
+  return html`<section class="card"><h2>No rule rejects</h2>
+<p class="problem">The breaker tripped ${time(breaker.at, timeZone)}: ${breaker.safeguard},
+${breaker.detail}</p>
+${reasonForm(role, {
+  ...{ act: 'rules.resume', path: '/rules/resume', id: 'breaker-reason' },
+  ...{ button: 'Let rules reject again', isDanger: true },
+  what: 'Armed rules reject again, after their grace.',
+})}</section>`;
+}
+
+export interface RulesView {
+  readonly ruleSet: RuleSet | undefined;
+  readonly unreadable: string | undefined;
+  readonly rows: readonly RuleRow[];
+  readonly rejects: RejectOverview;
+  readonly figures: Figures;
+}
+
+const HASH_CHARS = 12;
+
+export function rulesPage(view: RulesView, context: RulesContext): Html {
+  const { ruleSet, rows, rejects, unreadable } = view;
+  if (!ruleSet) {
+    return html`<h1>Rules</h1><p class="empty">${
+      unreadable === undefined
+        ? 'No rules are in force yet: the daemon loads them when it starts.'
+        : 'This version cannot read the rules in force:'
+    }</p>${unreadable !== undefined && html`<pre tabindex="0">${unreadable}</pre>`}`;
+  }
+  const { mode } = ruleSet.settings;
+  const csv = withQuery('/rules.csv', new URLSearchParams(), { locale: context.locale });
+  const { role } = context;
+  return html`<h1>Rules</h1>
+${breakerPart(rejects, context)}
+<p>${plural(rows.length, 'rule')} in force, set <code>${ruleSet.hash.slice(0, HASH_CHARS)}</code>${
+    mode !== 'live' && html`, the whole set is in mode <b>${mode}</b>`
+  } · <a href="${csv}">CSV</a></p>
+<p class="buttons">${
+    mayDo(role, 'rules.try') && html`<a class="button" href="/rules/trial">Try rules</a>`
+  }${mayDo(role, 'rules.reload') && html`<a class="button" href="/rules/reload">Reload…</a>`}</p>
+${figuresPart(rows, view.figures, context)}
+<h2>Decisions</h2>${pausePart(context)}`;
+}
+
+/** A text with the numbers of its lines, which are not copied with it. */
+function numbered(lines: readonly string[], first: number, label: string): Html {
+  return html`<div class="code" tabindex="0" role="group" aria-label="${label}">
+<ol start="${first}">
+${lines.map((line) => html`<li><code>${line || ' '}</code></li>`)}</ol></div>`;
+}
+
+function testsPart(rule: Rule, report: TestReport | undefined): Html {
+  const tests = report?.tests.filter(({ ruleId }) => ruleId === rule.id) ?? [];
+  const unproved = report?.unproved.filter(({ ruleId }) => ruleId === rule.id) ?? [];
+  const table = tableOf(
+    'Tests',
+    tests,
+    [
+      {
+        title: 'Result',
+        cell: ({ ok }) =>
+          ok
+            ? html`<b class="state s-accept">passes</b>`
+            : html`<b class="state s-reject">fails</b>`,
+      },
+      { title: 'Test', cell: ({ name }) => name },
+      { title: 'Expected', cell: ({ expected }) => expected },
+      { title: 'Got', cell: ({ actual }) => actual },
+    ],
+    'It has no tests. A reject rule needs some before it may be armed.',
+  );
+  return html`<h2>Tests</h2>${table}${unproved.map(
+    ({ text }) => html`<p>No test shows that this matters: <code>${text}</code></p>`,
+  )}`;
+}
+
+function deliveryLink(id: number, number: string | null): Html {
+  return html`<a href="/deliveries/${id}">${number ?? String(id)}</a>`;
+}
+
+function matchesPart({ matches, decided }: RuleView, rule: Rule, { timeZone }: RulesContext): Html {
+  const unseen = matches && [
+    html`<h2>Matches to look at</h2>
+<p>${matches.seen} of ${matches.needed} looked at, of exactly this text.</p>`,
+    matches.unseen.length === 0
+      ? html`<p class="empty">There is no match of this text that nobody has looked at.</p>`
+      : matches.unseen.map(
+          ({ decisionId, orderDeliveryId, at, evaluation }) => html`<details>
+<summary>Decision ${String(decisionId)} about delivery ${String(orderDeliveryId)},
+${time(at, timeZone)}</summary><p><a href="/deliveries/${orderDeliveryId}">The delivery</a></p>
+${evaluation.rules.filter(({ id }) => id === rule.id).map(ruleBlock)}</details>`,
+        ),
+  ];
+  const table = tableOf(
+    'Latest decisions by it',
+    decided,
+    [
+      {
+        title: 'Delivery',
+        cell: ({ orderDeliveryId, deliveryNo }) => deliveryLink(orderDeliveryId, deliveryNo),
+      },
+      { title: 'Decided', cell: ({ at }) => time(at, timeZone) },
+      {
+        title: 'Outcome',
+        cell: ({ outcome }) => html`<b class="state s-${outcome}">${outcome}</b>`,
+      },
+      { title: 'It is now', cell: ({ status }) => status ?? 'gone' },
+    ],
+    'It decided nothing in 30 days.',
+  );
+  return html`${unseen}<h2>Latest decisions by it</h2>${table}`;
+}
+
+function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+interface Difference {
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** What went and what came, an item each. */
+export function differenceItems(all: readonly Difference[]): readonly Html[] {
+  return all.map(
+    ({ path, before, after }) =>
+      html`${
+        before !== undefined && html`<li><del>${path}: <code>${valueText(before)}</code></del></li>`
+      }${
+        after !== undefined && html`<li><ins>${path}: <code>${valueText(after)}</code></ins></li>`
+      }`,
+  );
+}
+
+function comparisonPart({ version, differences, problem }: Comparison): Html {
+  const result =
+    differences.length > 0
+      ? html`<ul class="differences">${differenceItems(differences)}</ul>`
+      : html`<p>In effect it is the same.</p>`;
+  return html`<h3>From set <code>${version.hash.slice(0, HASH_CHARS)}</code> to now</h3>
+${problem === null ? result : html`<p class="problem">${problem}</p>`}
+${numbered(version.lines, 1, 'Text of that version')}`;
+}
+
+function versionsPart(view: RuleView, { timeZone }: RulesContext): Html {
+  const path = rulePath(view.row.id);
+  const row = ({ hash, since }: RuleVersion, index: number): Html =>
+    html`<li>since ${time(since, timeZone)}, set <code>${hash.slice(0, HASH_CHARS)}</code>${
+      index === 0
+        ? ': this one'
+        : html` <a href="${path}?version=${hash}#versions">compare with now</a>`
+    }</li>`;
+  return html`<section id="versions"><h2>Versions</h2>
+<ul>${view.versions.map(row)}</ul>${view.comparison && comparisonPart(view.comparison)}</section>`;
+}
+
+function armPart({ row, waiting }: RuleView, { role, now, timeZone }: RulesContext): Html | false {
+  if (row.action !== 'reject') return false;
+  const path = rulePath(row.id);
+  const { armed } = row;
+  const state = armed
+    ? html`<p><b class="state s-reject">Armed</b> by ${byWhom(armed.actor)}: ${armed.reason}.
+It ends ${time(armed.expiresAt, timeZone)}, in ${span(armed.expiresAt - now)}.
+${!armed.inForce && 'It has another text now, and only watches.'}</p>
+${reasonForm(role, {
+  ...{ act: 'rules.disarm', path: `${path}/disarm`, id: 'disarm-reason' },
+  ...{ button: 'Disarm', isDanger: true },
+  what: 'It only watches again; what waits for it is withdrawn, and what was not sent is canceled.',
+})}`
+    : html`<p>It is not armed: it only watches.</p>`;
+  const rejects = tableOf(
+    'Deliveries that it is about to reject',
+    waiting,
+    [
+      {
+        title: 'Delivery',
+        cell: ({ orderDeliveryId, deliveryNo }) => deliveryLink(orderDeliveryId, deliveryNo),
+      },
+      { title: 'In', cell: ({ dueAt }) => span(Math.max(0, dueAt - now)) },
+      { title: 'Put off by', cell: ({ safeguard }) => safeguard ?? '–' },
+      { title: 'Reason', cell: ({ detail, reason }) => detail ?? reason },
+    ],
+    'Nothing waits to be rejected by it.',
+  );
+  return html`<section><h2>Arming</h2>${state}
+<p><a class="button" href="${path}/arm">${armed ? 'Arm it for longer' : 'Arm it, match by match'}…
+</a></p>${rejects}</section>`;
+}
+
+export function rulePage(
+  view: RuleView,
+  rule: Rule,
+  tests: TestReport | undefined,
+  context: RulesContext,
+): Html {
+  const { row, text } = view;
+  return html`<p><a href="/rules">All rules</a></p><h1>${row.title}</h1>
+${figures([
+  ['Id', html`<code>${row.id}</code>`],
+  ['Action', html`<b class="state s-${row.action}">${row.action}</b>`],
+  ['State', stateText(row, context.now)],
+  ['Owner', row.owner ?? 'nobody is named'],
+  ['Place', `${row.file}:${row.line}`],
+  ['Matches', row.figures && matchCounts(row.figures)],
+  ['People', peopleText(row)],
+  ['Near misses', row.figures && whole(row.figures.nearMisses)],
+])}
+<p class="buttons">${
+    mayDo(context.role, 'rules.try') &&
+    html`<a class="button" href="${`/rules/trial?rule=${encodeURIComponent(row.id)}`}">Try a change
+</a>`
+  }<a class="button" href="/review?rule=${row.id}">What it holds</a></p>
+${armPart(view, context)}
+<h2>Text</h2>${
+    text
+      ? numbered(text.lines, text.line, `Text of ${row.id}`)
+      : html`<p class="empty">Its text is not kept.</p>`
+  }
+${testsPart(rule, tests)}
+${matchesPart(view, rule, context)}
+${versionsPart(view, context)}`;
+}
+
+function matchCounts({ day, week, month }: NonNullable<RuleRow['figures']>): string {
+  return `${whole(day)} deliveries in 24 h, ${whole(week)} in 7 d, ${whole(month)} in 30 d`;
+}

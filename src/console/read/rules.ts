@@ -1,0 +1,241 @@
+/** Rules in force as pages show them: what they are, how they did, whether they may act. */
+import { sql } from 'kysely';
+import { type Match, seenCount, unseenMatches } from '../../decisions/reject/matches.ts';
+import { type RejectOverview, rejectOverview } from '../../decisions/review/overview.ts';
+import { diffRuleSets, type RuleSetDiff } from '../../decisions/simulation/diff.ts';
+import type { RuleFigures } from '../../decisions/simulation/rule-figures.ts';
+import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
+import { type RuleText, textOfRule } from '../../decisions/simulation/trial-files.ts';
+import { SelvedgeError } from '../../lib/errors.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { Db } from '../../store/store.ts';
+import { privateOfOrders } from './private.ts';
+
+interface Armed {
+  readonly actor: string;
+  readonly reason: string;
+  readonly expiresAt: number;
+  /** False: it was armed in another text and only watches. */
+  readonly inForce: boolean;
+}
+
+export interface RuleRow {
+  readonly id: string;
+  readonly title: string;
+  readonly action: Rule['action'];
+  /** The weaker one of the rule's mode and that of the set. */
+  readonly mode: Rule['mode'];
+  readonly owner: string | null;
+  readonly file: string;
+  readonly line: number;
+  /** Null: not a reject rule, or not armed. */
+  readonly armed: Armed | null;
+  /** Rejects of it that wait. */
+  readonly waiting: number;
+  /** Null: they are not counted yet. */
+  readonly figures: Omit<RuleFigures, 'id'> | null;
+}
+
+const NO_FIGURES = { day: 0, week: 0, month: 0, accepted: 0, rejected: 0, nearMisses: 0 };
+
+function weakerMode(rule: Rule, { settings }: RuleSet): Rule['mode'] {
+  const order: readonly Rule['mode'][] = ['off', 'shadow', 'live'];
+  return order[Math.min(order.indexOf(rule.mode), order.indexOf(settings.mode))] ?? rule.mode;
+}
+
+function armedOf({ armed }: RejectOverview, ruleId: string): Armed | null {
+  const found = armed.find((one) => one.ruleId === ruleId);
+  if (!found) return null;
+  const { actor, reason, expiresAt, inForce } = found;
+  return { actor, reason, expiresAt, inForce: inForce === true };
+}
+
+function ruleRow(
+  rule: Rule,
+  ruleSet: RuleSet,
+  rejects: RejectOverview,
+  figures: readonly RuleFigures[] | undefined,
+): RuleRow {
+  const { id, title, action, owner = null, file, line } = rule;
+  const { id: _, ...counted } = figures?.find((one) => one.id === id) ?? { id, ...NO_FIGURES };
+  return {
+    ...{ id, title, action, mode: weakerMode(rule, ruleSet), owner, file, line },
+    armed: action === 'reject' ? armedOf(rejects, id) : null,
+    waiting: rejects.waiting.filter(({ ruleId }) => ruleId === id).length,
+    figures: figures ? counted : null,
+  };
+}
+
+export function ruleRows(
+  ruleSet: RuleSet,
+  rejects: RejectOverview,
+  figures: readonly RuleFigures[] | undefined,
+): readonly RuleRow[] {
+  return ruleSet.rules.map((rule) => ruleRow(rule, ruleSet, rejects, figures));
+}
+
+/** A decision that a rule made or matched. */
+interface DecidedByRule {
+  readonly decisionId: number;
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
+  readonly at: number;
+  readonly outcome: string;
+  readonly status: string | null;
+}
+
+const MONTH_MS = 30 * 86_400_000;
+const DECIDED_MAX = 10;
+
+/** The latest decisions of 30 days that this rule made. */
+async function decidedBy(db: Db, id: string, now: number): Promise<readonly DecidedByRule[]> {
+  const { rows } = await sql<DecidedByRule>`select n.decision_id "decisionId",
+      n.order_delivery_id "orderDeliveryId",
+      d.delivery_no "deliveryNo", n.at, n.outcome, d.status
+    from (select decision_id from decision indexed by decision_day
+      where at >= ${now - MONTH_MS} and instr(rules, ${JSON.stringify(id)}) > 0
+      order by at desc limit ${DECIDED_MAX}) f
+    join decision n using (decision_id)
+    left join delivery d on d.order_delivery_id = n.order_delivery_id
+    order by n.decision_id desc`.execute(db);
+  return rows;
+}
+
+/** A text that a rule had, and since when. */
+export interface RuleVersion {
+  /** The first rule set with it. */
+  readonly hash: string;
+  readonly since: number;
+  readonly lines: readonly string[];
+}
+
+const SETS_MAX = 40;
+const VERSIONS_MAX = 12;
+
+/** Texts of the rule in the latest rule sets, the newest first. */
+async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
+  const sets = await db
+    .selectFrom('rule_set')
+    .select(['hash', 'first_used_at', 'files'])
+    .where(sql<boolean>`instr(files, ${id}) > 0`)
+    .orderBy('first_used_at', 'desc')
+    .limit(SETS_MAX)
+    .execute();
+  const versions: RuleVersion[] = [];
+  for (const { hash, first_used_at: since, files } of sets) {
+    const lines = textOfRule(JSON.parse(files), id)?.lines;
+    if (!lines) continue;
+    const isSame = lines.join('\n') === versions.at(-1)?.lines.join('\n');
+    if (isSame) versions.pop();
+    if (versions.length === VERSIONS_MAX) break;
+    versions.push({ hash, since, lines });
+  }
+  return versions;
+}
+
+export interface Comparison {
+  readonly version: RuleVersion;
+  /** What it is now against then, in effect; empty: the same. */
+  readonly differences: RuleSetDiff['changed'][number]['differences'];
+  /** Why it cannot be compared. */
+  readonly problem: string | null;
+}
+
+async function compare(
+  db: Db,
+  { id }: Rule,
+  version: RuleVersion,
+  now: RuleSet,
+): Promise<Comparison> {
+  try {
+    const diff = diffRuleSets(await storedRuleSet(db, version.hash), now);
+    const differences = diff.changed.find((one) => one.id === id)?.differences ?? [];
+    return { version, differences, problem: null };
+  } catch (thrown) {
+    // Rules of another version of the program.
+    if (!(thrown instanceof SelvedgeError)) throw thrown;
+    return { version, differences: [], problem: thrown.message };
+  }
+}
+
+export interface MatchesView {
+  /** Those that nobody has looked at yet, the newest first. */
+  readonly unseen: readonly Match[];
+  readonly seen: number;
+  /** How many arming asks for. */
+  readonly needed: number;
+}
+
+/** Matches of exactly the present text of a reject rule, and what is private in them. */
+export async function readMatches(
+  db: Db,
+  rule: Rule,
+  { settings }: RuleSet,
+  limit: number,
+): Promise<MatchesView> {
+  return {
+    unseen: await unseenMatches(db, rule.hash, limit),
+    seen: await seenCount(db, rule.hash),
+    needed: settings.safeguards.reject.matches_seen,
+  };
+}
+
+/** Private members of the orders of these deliveries. */
+export async function privateOfDeliveries(
+  db: Db,
+  deliveries: readonly number[],
+): Promise<readonly object[]> {
+  if (deliveries.length === 0) return [];
+  const rows = await db
+    .selectFrom('delivery')
+    .select('order_id')
+    .where('order_delivery_id', 'in', deliveries)
+    .execute();
+  const orders = await privateOfOrders(
+    db,
+    rows.map(({ order_id: id }) => id),
+  );
+  return [...orders.values()];
+}
+
+export interface RuleView {
+  readonly row: RuleRow;
+  readonly text: RuleText | undefined;
+  readonly decided: readonly DecidedByRule[];
+  /** Null: not a reject rule. */
+  readonly matches: MatchesView | null;
+  readonly versions: readonly RuleVersion[];
+  readonly comparison: Comparison | null;
+  readonly waiting: RejectOverview['waiting'];
+}
+
+const MATCHES_SHOWN = 10;
+
+/** @param wanted hash of the rule set to compare with */
+export async function readRule(
+  db: Db,
+  {
+    ruleSet,
+    files,
+  }: { readonly ruleSet: RuleSet; readonly files: Parameters<typeof textOfRule>[0] },
+  rule: Rule,
+  about: {
+    readonly figures: readonly RuleFigures[] | undefined;
+    readonly wanted: string | undefined;
+    readonly now: number;
+  },
+): Promise<RuleView> {
+  const rejects = await rejectOverview(db, about.now, ruleSet);
+  const row = ruleRow(rule, ruleSet, rejects, about.figures);
+  const versions = await versionsOf(db, rule.id);
+  const version = versions.find(({ hash }) => hash === about.wanted);
+  return {
+    row,
+    text: textOfRule(files, rule.id),
+    decided: await decidedBy(db, rule.id, about.now),
+    matches: rule.action === 'reject' ? await readMatches(db, rule, ruleSet, MATCHES_SHOWN) : null,
+    versions,
+    comparison: version ? await compare(db, rule, version, ruleSet) : null,
+    waiting: rejects.waiting.filter(({ ruleId }) => ruleId === rule.id),
+  };
+}

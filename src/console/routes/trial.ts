@@ -1,0 +1,283 @@
+/** Rules on trial: the form, the start, and the result with its twins. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Trial } from '../../decisions/simulation/trial.ts';
+import { type TrialFiles, textOfRule } from '../../decisions/simulation/trial-files.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { notUtf8At } from '../../lib/strings.ts';
+import { LISTS_FILE } from '../../rules/load.ts';
+import { storeOptions } from '../../store/store.ts';
+import { signedIn } from '../context.ts';
+import { backTo } from '../done.ts';
+import { maskPrivate } from '../mask.ts';
+import { reasonAct } from '../operations/wishes.ts';
+import { TRIAL_CHARS_MAX, type TrialForm, trialPage, trialResultPage } from '../pages/trial.ts';
+import { privateOfDeliveries } from '../read/rules.ts';
+import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
+import { createTrials, type TrialRun, type Trials } from '../trials.ts';
+import { answer, createActing } from './acts.ts';
+import { idParams, type PageContext } from './page-context.ts';
+import { requireHere, rulesContext } from './rules.ts';
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+const DAYS_MAX = 366;
+const FILES_MAX = 20;
+/** Characters of other alphabets take several bytes; a form has a little more around them. */
+const BODY_BYTES_MAX = 1_048_576;
+
+const flag = z
+  .union([z.boolean(), z.enum(['', '0', '1'])])
+  .default(false)
+  .transform((on) => on === true || on === '1');
+
+const file = z.object({
+  path: z
+    .string()
+    .max(200)
+    .regex(/^[^/\\]+\.(?:yaml|csv)$/, 'a name that ends in .yaml or .csv, without folders'),
+  text: z.string(),
+});
+
+export const trialAct = z
+  .object({
+    /** Left out: the rules in force. */
+    files: z.array(file).min(1, 'paste rules, or choose a file').max(FILES_MAX).optional(),
+    /** Rules are replaced one by one, files as a whole, or nothing else is in force. */
+    over: z.enum(['rules', 'files', 'all']).default('rules'),
+    days: z.coerce.number().int().min(1).max(DAYS_MAX).default(DAYS),
+    shadowAsLive: flag,
+  })
+  .refine(
+    ({ files = [] }) => files.reduce((sum, { text }) => sum + text.length, 0) <= TRIAL_CHARS_MAX,
+    { error: `all texts together may have ${TRIAL_CHARS_MAX} characters` },
+  );
+
+const trialForm = z.object({
+  text: z.string().default(''),
+  what: z.string().max(250).default('rules'),
+  days: z.string().default(String(DAYS)),
+  shadowAsLive: flag,
+  uploads: z.array(file).default([]),
+});
+
+const formQuery = z.object({
+  rule: z.string().max(100).optional(),
+  file: z.string().max(200).optional(),
+  what: z.enum(['rules', 'all', 'in-force']).optional(),
+});
+
+/** Rules that somebody pasted have no file of their own. */
+const PASTED = 'pasted.yaml';
+
+/** A form as the body of a program. */
+function bodyOfForm(body: unknown): unknown {
+  const { text, what, days, shadowAsLive, uploads } = trialForm.parse(body);
+  if (what === 'in-force') return { days, shadowAsLive };
+  const path = what.startsWith('file:') ? what.slice('file:'.length) : PASTED;
+  const pasted = text.trim() === '' ? [] : [{ path, text }];
+  const over = what === 'rules' || what === 'all' ? what : 'files';
+  return { files: [...pasted, ...uploads], over, days, shadowAsLive };
+}
+
+/** The fields of a form with files. */
+async function readMultipart(request: FastifyRequest, body: Buffer): Promise<unknown> {
+  const headers = { 'content-type': request.headers['content-type'] ?? '' };
+  const data = await new Response(body, { headers }).formData().catch(() => {
+    throw new RefusedError('rules.form', 'the form cannot be read', { hint: 'send it again' });
+  });
+  const uploads: { readonly path: string; readonly text: string }[] = [];
+  for (const one of data.getAll('upload')) {
+    if (typeof one === 'string' || one.name === '') continue;
+    const bytes = Buffer.from(await one.arrayBuffer());
+    if (notUtf8At(bytes)) {
+      const hint = 'save it in this encoding';
+      throw new RefusedError('rules.encoding', `${one.name} is not UTF-8 text`, { hint });
+    }
+    uploads.push({ path: one.name, text: bytes.toString('utf8') });
+  }
+  const fields = [...data].filter(([, value]) => typeof value === 'string');
+  return { ...Object.fromEntries(fields), uploads };
+}
+
+/** Names of the files in force, and the form as it is at first. */
+async function formFor({ rulesShown }: PageContext, request: FastifyRequest): Promise<TrialForm> {
+  const { rule, file: wanted, what = 'rules' } = formQuery.parse(request.query);
+  const { inForce } = await rulesShown();
+  const files = (inForce?.files ?? []).filter(({ path }) => path !== LISTS_FILE);
+  const form = { days: DAYS, shadowAsLive: false, files: files.map(({ path }) => path) };
+  const whole = files.find(({ path }) => path === wanted);
+  if (whole) return { ...form, text: whole.text, what: `file:${whole.path}` };
+  const found = rule === undefined ? undefined : textOfRule(files, rule);
+  const [first = '', ...rest] = found?.lines ?? [];
+  const text = found ? `rules:\n${[first, ...rest].join('\n')}\n` : '';
+  return { ...form, text, what };
+}
+
+/** The form with what was tried, to be changed. */
+function formAgain({ wish }: TrialRun, form: TrialForm, days: number): TrialForm {
+  const { files, shadowAsLive } = wish;
+  const [first] = files?.files ?? [];
+  const whats = { rules: 'rules', all: 'all', files: `file:${first?.path}` } as const;
+  const what = files ? whats[files.over] : 'in-force';
+  return { ...form, text: first?.text ?? '', what, days, shadowAsLive };
+}
+
+/** The result as this session may see it. */
+async function trialFor(
+  { deps: { db } }: PageContext,
+  request: FastifyRequest,
+  trial: Trial,
+): Promise<Trial> {
+  if (signedIn(request).seesAddresses) return trial;
+  const { queue, backtest } = trial;
+  const told = [...queue.prospects, ...backtest.rejects].map((one) => one.orderDeliveryId);
+  const others = await privateOfDeliveries(db, told);
+  const masked = maskPrivate({ prospects: queue.prospects, rejects: backtest.rejects }, others);
+  return {
+    ...trial,
+    queue: { ...queue, prospects: masked.prospects },
+    backtest: { ...backtest, rejects: masked.rejects },
+  };
+}
+
+function trialTable({ queue, backtest }: Trial): Table {
+  return {
+    columns: [
+      ...['when', 'delivery', 'number', 'was', 'would_be', 'value', 'currency', 'rules', 'reason'],
+    ],
+    rows: [
+      ...queue.prospects.map((one) => [
+        ...['pending', one.orderDeliveryId, one.deliveryNo, one.before, one.after, one.amount],
+        ...[one.currency, one.rules.join(' '), one.reason],
+      ]),
+      ...backtest.changed.map((one) => [
+        ...['past', one.orderDeliveryId, one.deliveryNo, one.from, one.to, one.amount],
+        ...[one.currency, null, null],
+      ]),
+    ],
+  };
+}
+
+function notFound(): RefusedError {
+  return new RefusedError('rules.trial.unknown', 'there is no such trial of yours any more', {
+    hint: 'results stay in memory for a while only: try again at /rules/trial',
+  });
+}
+
+function datedBacktest({ backtest: { until, ...rest } }: Trial) {
+  return { ...rest, until: isoTime(until) };
+}
+
+/** A trial as programs get it. */
+function trialJson({ id, state, startedAt, progress, problem, end }: TrialRun, trial?: Trial) {
+  return isoTimes({
+    ...{ id, state, startedAt, progress: progress ?? null, problem: problem ?? null },
+    problems: end && 'problems' in end ? end.problems : [],
+    trial: trial ? { ...trial, backtest: datedBacktest(trial) } : null,
+  });
+}
+
+async function showTrial(
+  context: PageContext,
+  trials: Trials,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  requireHere(request, 'rules.try');
+  const { id } = idParams.parse(request.params);
+  const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
+  const { sessionId } = signedIn(request);
+  const found =
+    twin === undefined ? await trials.soon(sessionId, name) : trials.find(sessionId, name);
+  if (!found) throw notFound();
+  const { end } = found;
+  const trial = end && 'trial' in end ? await trialFor(context, request, end.trial) : undefined;
+  if (twin === 'json') return reply.send(trialJson(found, trial));
+  if (twin === 'csv') {
+    if (!trial) throw notFound();
+    return sendCsv(request, reply, 'trial', trialTable(trial));
+  }
+  const { since, until } = found.wish;
+  const days = Math.round((until - since) / DAY_MS);
+  const head = {
+    title: 'Rules on trial',
+    tab: '/rules',
+    cli: `selvedge rules backtest --since ${days}d --rules my-rules`,
+  } as const;
+  const form = formAgain(found, await formFor(context, request), days);
+  const shown = trial ? { ...found, end: { trial } } : found;
+  const body = trialResultPage(shown, form, await rulesContext(context, request));
+  return context.show(request, reply, head, body);
+}
+
+function installStart(app: FastifyInstance, { deps }: PageContext, trials: Trials): void {
+  const { clock } = deps;
+  app.addContentTypeParser(
+    'multipart/form-data',
+    { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX },
+    (request: FastifyRequest, body: Buffer) => readMultipart(request, body),
+  );
+  app.post('/rules/trial', { bodyLimit: BODY_BYTES_MAX }, async (request, reply) => {
+    requireHere(request, 'rules.try');
+    const body = isForPeople(request) ? bodyOfForm(request.body) : request.body;
+    const { files, over, days, shadowAsLive } = trialAct.parse(body);
+    const until = clock.now();
+    const on: TrialFiles | null = files ? { files, over } : null;
+    const period = { since: until - days * DAY_MS, until };
+    const { id } = trials.start(signedIn(request).sessionId, {
+      ...period,
+      shadowAsLive,
+      files: on,
+    });
+    return answer(request, reply, { trial: id }, `/rules/trial/${id}`);
+  });
+}
+
+/** Rejects that are kept in full with a report; all of them are counted. */
+const REJECTS_KEPT_MAX = 20;
+
+function installKeep(app: FastifyInstance, { deps }: PageContext, trials: Trials): void {
+  const { act } = createActing(deps);
+  app.post('/rules/trial/:id/keep', async (request, reply) => {
+    requireHere(request, 'rules.report');
+    const { reason } = reasonAct.parse(request.body);
+    const { id } = idParams.parse(request.params);
+    const found = trials.find(signedIn(request).sessionId, id);
+    const end = found?.end;
+    if (!end || !('trial' in end)) throw notFound();
+    if (found.wish.files !== null) {
+      const hint = 'put the rules in force first, then try those in force';
+      throw new RefusedError('rules.not_in_force', 'these rules are not in force', { hint });
+    }
+    const { backtest } = end.trial;
+    const rejects = backtest.rejects.slice(0, REJECTS_KEPT_MAX);
+    const { since, until, deliveries, judged: rules } = backtest;
+    const report = {
+      ...{ ruleSetHash: backtest.rules, since, until, deliveries, rules },
+      report: { ...backtest, changed: [], rejects },
+    };
+    const value = await act(request, { do: 'rules.report', report, reason });
+    const text = 'The backtest is kept.';
+    return answer(request, reply, value, backTo(`/rules/trial/${id}`, text));
+  });
+}
+
+export function installTrial(app: FastifyInstance, context: PageContext): void {
+  const { settings, clock, log } = context.deps;
+  const trials = createTrials(storeOptions(settings.machine), clock, log);
+  app.addHook('onClose', async () => trials.close());
+  app.get('/rules/trial', async (request, reply) => {
+    requireHere(request, 'rules.try');
+    const head = {
+      title: 'Try rules',
+      tab: '/rules',
+      cli: 'selvedge rules whatif --rules my-rules',
+    } as const;
+    return context.show(request, reply, head, trialPage(await formFor(context, request)));
+  });
+  app.get('/rules/trial/:id', (request, reply) => showTrial(context, trials, request, reply));
+  // Forms with files are for this route alone.
+  app.register(async (inside) => installStart(inside, context, trials));
+  installKeep(app, context, trials);
+}

@@ -1,0 +1,99 @@
+/**
+ * Runs a program of ours in a process of its own: one that only reads can be killed at any moment,
+ * so it never takes longer or more memory than it may, and never makes a loop wait. It gets its
+ * request as JSON on stdin and answers with a line of JSON after the other.
+ */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Clock, systemClock } from '../clock.ts';
+
+export interface Beside {
+  /** Its file without the ending: `.ts` in a checkout, `.js` in the package. */
+  readonly program: URL;
+  readonly request: unknown;
+  readonly timeMaxMs: number;
+  /** Memory of the process, the database's own pages apart. */
+  readonly memoryBytesMax: number;
+  /** Heap of JavaScript. */
+  readonly heapMibMax: number;
+  /** Ends it early. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Why it is over: by itself, or killed because of a limit or a signal. */
+export type Ending = 'ended' | 'late' | 'large' | 'stopped';
+
+const MEMORY_LOOK_MS = 100;
+
+/** Bytes of its own that a process holds; undefined: it has ended. */
+function memoryOf(pid: number | undefined): number | undefined {
+  try {
+    const [, kib] =
+      /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kib === undefined ? undefined : Number(kib) * 1_024;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Resolves to true once the process holds more than it may. SQLite cannot limit itself: it is
+ * compiled without counting its memory.
+ */
+async function exceedsMemory(
+  pid: number | undefined,
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const clock = systemClock();
+  while (!signal.aborted) {
+    if ((memoryOf(pid) ?? 0) > bytesMax) return true;
+    await clock.sleep(MEMORY_LOOK_MS, signal).catch(() => undefined);
+  }
+  return false;
+}
+
+/** Takes its lines as they come; what `onLine` throws ends the process and is thrown on. */
+export async function runBeside(
+  { program, request, timeMaxMs, memoryBytesMax, heapMibMax, signal }: Beside,
+  clock: Clock,
+  onLine: (line: string) => void,
+): Promise<Ending> {
+  // No more of ours: secrets may stand in it.
+  const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
+  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const file = fileURLToPath(`${program}.${suffix}`);
+  const child = spawn(process.execPath, [`--max-old-space-size=${heapMibMax}`, file], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
+  });
+  const over = new AbortController();
+  let ending: Ending = 'ended';
+  const kill = (because: Ending): void => {
+    ending = because;
+    child.kill('SIGKILL');
+  };
+  const stop = (): void => kill('stopped');
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  clock.sleep(timeMaxMs, over.signal).then(
+    () => kill('late'),
+    () => undefined,
+  );
+  void exceedsMemory(child.pid, memoryBytesMax, over.signal).then((exceeds) => {
+    if (exceeds) kill('large');
+  });
+  // A process that is killed before it has read all of it closes its end.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(JSON.stringify(request));
+  try {
+    for await (const line of createInterface({ input: child.stdout })) onLine(line);
+    return ending;
+  } finally {
+    over.abort();
+    signal?.removeEventListener('abort', stop);
+    child.kill('SIGKILL');
+  }
+}

@@ -1,0 +1,109 @@
+/** A rule's author and an approver in a real browser: a change is tried, a reject is armed. */
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { Role } from '../../src/console/access/roles.ts';
+import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { startRulesHouse, writeSettings } from './rules-house.ts';
+import { auditOf, type ConsoleHouse } from './support.ts';
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+});
+
+async function visit(house: ConsoleHouse, name: string, role: Role) {
+  const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const complaints = watchPage(page, house.url);
+  await page.goto(await house.daemon.consoleLink(name, role));
+  await page.getByRole('button', { name: 'Sign in with this link' }).click();
+  await page.waitForURL(`${house.url}/`);
+  return { page, complaints };
+}
+
+/** With SCREENSHOTS set to a folder, keeps a picture of the page for a person to look at. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true });
+  }
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.screenshot({ path: join(folder, `${name}-narrow.png`), fullPage: true });
+  await page.setViewportSize({ width: 1_300, height: 900 });
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+async function ask(page: Page, button: string, reason: string): Promise<void> {
+  const form = page.locator('form', { has: page.getByRole('button', { name: button }) });
+  await form.getByLabel('Reason').fill(reason);
+  await form.getByRole('button', { name: button }).click();
+}
+
+it('an author tries a changed rule on 30 days, and an approver arms a reject', async () => {
+  const house = await startRulesHouse(onTestFinished);
+  writeSettings(house);
+  await house.daemon.reload({ actor: 'test', reason: '' });
+  const author = await visit(house, 'olaf', 'operator');
+  const { page } = author;
+  await page.getByRole('link', { name: 'Rules', exact: true }).click();
+  await page.getByRole('cell', { name: '3', exact: true }).first().waitFor();
+  await picture(page, 'rules');
+  await page.getByRole('link', { name: 'Somebody looks at each delivery' }).click();
+  await page.getByRole('heading', { name: 'Versions' }).waitFor();
+  await picture(page, 'rule');
+  await page.getByRole('link', { name: 'Try a change' }).click();
+  const text = page.getByRole('textbox', { name: 'Rules' });
+  expect(await text.inputValue()).toContain('- id: hold-all');
+  await picture(page, 'trial-form');
+  await text.fill((await text.inputValue()).replace('delivery.quantity', 'delivery.quantities'));
+  await page.getByRole('button', { name: 'Try', exact: true }).click();
+  await page.getByText('These rules cannot be used').waitFor();
+  await page.getByText('did you mean: quantity?').waitFor();
+  await picture(page, 'trial-mistakes');
+  await text.fill(
+    (await text.inputValue()).replace('delivery.quantities > 0', 'delivery.quantity > 1000000'),
+  );
+  await page.getByRole('button', { name: 'Try', exact: true }).click();
+  await page
+    .getByText('3 deliveries are pending, 3 of them would be decided otherwise, worth')
+    .waitFor();
+  const matrix = page.getByRole('group', { name: 'Was and would be' });
+  expect(await matrix.getByRole('row', { name: /^hold/ }).textContent()).toMatch(
+    /3\s*[\d,.]+ [A-Z]{3}/,
+  );
+  await picture(page, 'trial');
+  expect(author.complaints).toEqual([]);
+
+  const approver = await visit(house, 'anna', 'approver');
+  const other = approver.page;
+  await other.goto(`${house.url}/rules/trial?what=in-force`);
+  await other.getByRole('button', { name: 'Try', exact: true }).click();
+  await other.getByRole('button', { name: 'Keep the backtest' }).waitFor();
+  await ask(other, 'Keep the backtest', 'for arming');
+  await other.getByText('The backtest is kept.').waitFor();
+  await other.goto(`${house.url}/rules/reject-many`);
+  await other.getByRole('link', { name: 'Arm it, match by match' }).click();
+  await picture(other, 'arm');
+  await ask(other, 'Yes, reject such', 'far too many');
+  await other.getByText('1 matches were looked at.').waitFor();
+  await ask(other, 'Yes, reject such', 'far too many');
+  await other.getByText('Nothing is missing any more.').waitFor();
+  await ask(other, 'Arm it', 'agreed with sales');
+  await other.getByText('reject-many is armed.').waitFor();
+  await picture(other, 'armed');
+  await other.goto(`${house.url}/rules/reload`);
+  await other.getByText('Nothing changes in effect.').waitFor();
+  await picture(other, 'reload');
+  expect(await auditOf(house, 'rules.arm')).toMatchObject([{ actor: 'anna' }]);
+  expect(approver.complaints).toEqual([]);
+});
