@@ -42,6 +42,9 @@ it('the examples of the console make a link and a token, read, and decide', asyn
     .filter(({ place }) => place.startsWith('docs/console.md'))
     .map(({ text }) => `echo '>'\n${text}`)
     .join('')
+    .replaceAll('~/.selvedge-token', 'erp.header')
+    // The request before it has accepted this one.
+    .replaceAll(/^selvedge --url .* accept .*$/gm, '')
     .replaceAll('https://selvedge.example.com', origin)
     .replaceAll(HELD.id, String(held.id))
     .replaceAll(HELD.decisionId, `"decisionId": ${held.decision}`)
@@ -51,7 +54,7 @@ it('the examples of the console make a link and a token, read, and decide', asyn
     cwd: house.folder,
     env: { ...launcherEnv(), SELVEDGE_CONFIG: house.file },
   });
-  const [link, token, read, decided] = stdout.split('>\n').slice(1);
+  const [link, token, read, decided, listed] = stdout.split('>\n').slice(1);
   expect(link).toContain(`${origin}/sign-in?key=`);
   expect(token).toBe('');
   expect(read).toMatch(/^\{"rows":\[.*\],"next":null\}delivery_id,delivery_no,/);
@@ -60,6 +63,7 @@ it('the examples of the console make a link and a token, read, and decide', asyn
     decisionId: expect.any(Number),
     outboxId: expect.any(Number),
   });
+  expect(listed).toContain('ID  NUMBER  CUSTOMER');
   const audit = await house.call('audit', 'list', '--action', 'delivery.', '--json');
   expect(JSON.parse(audit.stdout)).toMatchObject([
     { actor: 'token:erp', reason: 'paid in advance', address: '127.0.0.1' },
