@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSheet } from 'read-excel-file/node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeSchedule } from '../../src/report/schedules/state.ts';
+import { readSchedule, writeSchedule } from '../../src/report/schedules/state.ts';
+import { until } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { CUSTOMER, SHIRT, seedGoods } from './goods.ts';
 import {
@@ -146,6 +147,7 @@ describe('the list of reports', () => {
 
   it('shows the last result of a schedule, and when a failed one is tried again', async () => {
     const { db } = house.daemon.store;
+    await until('the plan of the daemon', () => readSchedule(db, 'monday'));
     const at = Date.parse('2026-03-02T07:00:00Z');
     const failed = { at, isGood: false, rows: null, says: 'the disk is full' };
     const state = { every: 'Mon 07:00', dueAt: Date.now(), attempts: 1, retryAt: 4e12 };

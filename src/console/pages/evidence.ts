@@ -25,7 +25,7 @@ ${clause.operands.map((operand) => html`<div class="values">${operandText(operan
 /** A rule's result with its clauses and their values. */
 export function ruleBlock(rule: RuleResult): Html {
   const owner = rule.owner === undefined ? '' : ` · ask ${rule.owner}`;
-  return html`<section class="rule"><h4>${rule.title}</h4>
+  return html`<section class="rule"><h3>${rule.title}</h3>
 <p class="soft"><code>${rule.id}</code> · ${rule.action}${owner}</p>
 ${rule.message !== undefined && html`<p>${rule.message}</p>`}
 <ul class="clauses">${rule.clauses.map(clauseRow)}</ul></section>`;

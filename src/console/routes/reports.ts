@@ -163,7 +163,8 @@ async function showReport(context: Runs, request: FastifyRequest, reply: Fastify
   const { made, problem } = shown;
   const view = { ...asked, made, problem, schedules, query, timeZone, locale: localeOf(request) };
   const options = Object.entries(asked.given).map(([key, value]) => argument(`${key}=${value}`));
-  const cli = ['selvedge report run', name, ...options.map((one) => `--param ${one}`)].join(' ');
+  const given = options.map((one) => `--param ${one}`);
+  const cli = [`selvedge report run ${name}`, ...given].join(' ');
   const head = { title: asked.report.title, tab: '/reports', cli } as const;
   return show(request, reply.code(problem === undefined ? 200 : 409), head, reportPage(view));
 }

@@ -37,6 +37,8 @@ export const ruleQuery = z.object({
 });
 const armQuery = z.object({ before: z.coerce.number().int().min(1).optional() });
 
+const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "…"`;
+
 /** Matches among which the next one to look at is found. */
 const MATCHES_MAX = 500;
 
@@ -192,7 +194,7 @@ async function showArming(context: PageContext, request: FastifyRequest, reply: 
     found && !seesAddresses ? await privateOfDeliveries(db, [found.orderDeliveryId]) : [];
   const match = found && !seesAddresses ? maskPrivate(found, others) : found;
   const missing = await missingForArming(db, inForce.ruleSet, rule);
-  const head = { title: `Arm ${title}`, tab: '/rules', cli: `selvedge rules arm ${id}` } as const;
+  const head = { title: `Arm ${title}`, tab: '/rules', cli: armCommand(id) } as const;
   const body = armPage(
     { id, title, missing, matches, match },
     await rulesContext(context, request),

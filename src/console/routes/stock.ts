@@ -161,8 +161,8 @@ async function showStyle(context: PageContext, request: FastifyRequest, reply: F
     ...{ days: await readStockHistory(deps.db, style.style, deps.clock.now()) },
     ...{ locale: localeOf(request), problem: problem && `${problem.message}: ${problem.hint}` },
   };
-  const past = stock.asOf === null ? '' : ` --as-of ${isoTime(stock.asOf)}`;
-  const cli = `selvedge stock ${argument(style.style)}${past}`;
+  const now = `selvedge stock ${argument(style.style)}`;
+  const cli = stock.asOf === null ? now : `${now} --as-of ${isoTime(stock.asOf)}`;
   const head = { title: `Stock of ${style.style}`, tab: '/stock', cli } as const;
   return show(request, reply.code(problem ? 409 : 200), head, stylePage(view));
 }
