@@ -197,7 +197,8 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
   expect(disarmed).toMatchObject([{ ruleId: 'reject-unwanted' }]);
   const audit = JSON.parse(await way.call('audit', 'list', '--since', '2026-01-01', '--json'));
   expect(audit.map(({ action }: { action: string }) => action)).toEqual([
-    ...['rules.reload', 'rules.reload', 'rules.disarm', 'sync.run', 'rules.arm', 'sync.run'],
+    ...['rules.reload', 'rules.reload', 'rules.disarm', 'sync.run', 'rules.arm', 'rules.report'],
+    ...['rules.seen', 'sync.run'],
   ]);
   const proof = JSON.parse(await way.call('decisions', 'verify', '--json'));
   expect(proof.chain).not.toHaveProperty('brokenAt');
