@@ -19,7 +19,7 @@ it('reads the configuration of its folder again when it is asked to', async () =
     lines.push(line);
     if (line.includes('local API listens')) break;
   }
-  expect(lines[0]).toMatch(/^A wholesale service packs your orders; each packed/);
+  expect(lines[0]).toMatch(/^A wholesale platform packs your orders; each packed/);
   let rest = '';
   child.stdout.on('data', (chunk) => {
     rest += String(chunk);

@@ -29,7 +29,8 @@ describe('selvedge completion', () => {
     expect(offers('confi')).toEqual(['config']);
     expect(offers('config', 's')).toEqual(['show']);
     expect(offers('report', 'run', '--fo')).toEqual(['--format']);
-    expect(offers('report', 'run', '--format', '')).toEqual(['table', 'csv', 'json', 'ndjson']);
+    const formats = ['table', 'csv', 'json', 'ndjson', 'xlsx', 'html', 'svg'];
+    expect(offers('report', 'run', '--format', '')).toEqual(formats);
     expect(offers('completion', 'f')).toEqual(['fish']);
     expect(offers('deliveries', 'list', '--url', 'https://x:1', '--tok')).toEqual(['--token-file']);
   });

@@ -7,7 +7,7 @@ import type { DemoFolder } from './folder.ts';
 import { wrap } from './layout.ts';
 
 export const ABOUT =
-  'A wholesale service packs your orders; each packed delivery waits for your yes or no.';
+  'A wholesale platform packs your orders; each packed delivery waits for your yes or no.';
 
 const BOTH_SIDES =
   'Here rules answer. Both sides run in this process: a made-up service, and the daemon with ' +

@@ -171,6 +171,6 @@ so: ${by.reason}. `
   }That is why ${asked}.</p>`
 }
 ${counterfactuals.map((one) => html`<p class="missed">${counterfactualText(one)}</p>`)}
-${evidenceOf(evaluation)}
+<section><h2>Rules</h2>${evidenceOf(evaluation)}</section>
 <section><h2>Replay</h2>${replayPart(view, timeZone)}</section>`;
 }
