@@ -83,7 +83,7 @@ interface Column {
   readonly title: string;
   readonly numeric: boolean;
   readonly width: number;
-  /** What it may be narrowed to. */
+  /** Least width of the column. */
   readonly least: number;
 }
 
@@ -114,7 +114,7 @@ function fitted(columns: readonly Column[], width: number): readonly Column[] {
 }
 
 export interface TableLook {
-  /** Of the terminal; undefined: there is none, and nothing is cut. */
+  /** Width of the terminal; undefined: there is none, and nothing is cut. */
   readonly width: number | undefined;
   readonly isColoured: boolean;
 }

@@ -115,7 +115,7 @@ const envelopeCases: readonly Case[] = [
     for (const path of ['/brands', '/orders/0']) {
       const { status, body } = await api.v1(path);
       const seen = JSON.stringify(body?.status);
-      // Where there is no envelope, v1-envelope names the knob.
+      // Without an envelope, v1-envelope names the knob.
       const remedy =
         typeof body?.status === 'string' ? { knobs: { 'dialect.envelope': 'text' } } : {};
       demand(body?.status === status, `${path}: ${seen} with HTTP status ${status}`, remedy);

@@ -2,24 +2,18 @@
  * Requests of the pages to the daemon, as messages between the console's thread and the daemon's
  * loop. Only the daemon writes; the actor is always the session, never a member of the request.
  */
+
 import { z } from 'zod';
 import { expectedSet } from '../decisions/review/bulk.ts';
 import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
 import { RELEASE_REASONS } from '../decisions/review/review.ts';
 import { PAUSE_TARGETS } from '../store/pauses.ts';
 import type { Lookup, OperationWish } from './operations/wishes.ts';
+import { optionalOr, optionalText } from './query.ts';
 
 const reason = z.string().trim().min(1, 'say why').max(1_000);
 const id = z.coerce.number().int().min(1);
-const optionalText = z
-  .string()
-  .trim()
-  .max(200)
-  .optional()
-  .transform((text) => (text === '' ? undefined : text));
-const amount = z
-  .union([z.literal('').transform(() => undefined), z.coerce.number().min(0)])
-  .optional();
+const amount = optionalOr(z.coerce.number().min(0));
 
 /** A delivery as the page showed it to the person; 0: no decision yet. */
 const seen = z.object({
@@ -109,7 +103,7 @@ export const noteAct = z.object({ text: z.string().trim().max(1_000) });
 export const undoAct = z.object({ decisionId: id });
 export const outboxAct = z.object({ reason });
 export const confirmAct = outboxAct.extend({
-  /** What the push made at the service; null where nothing is made. */
+  /** Id of the thing that the push made at the service; null where it makes none. */
   id: z.string().min(1).max(100).nullable(),
 });
 export const pauseAct = z.object({

@@ -1,15 +1,11 @@
 /** Command lines that show the same as a page, with the filter of its address. */
-
-/** A word as a shell gives it on to the program. */
-function quoted(text: string): string {
-  return /^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
+import { shellWord } from '../lib/strings.ts';
 
 /** Members of the address that are options with a value. */
 function optionsOf(query: URLSearchParams, names: Readonly<Record<string, string>>): string[] {
   return Object.entries(names).flatMap(([name, option]) => {
     const value = query.get(name);
-    return value === null ? [] : [`--${option} ${quoted(value)}`];
+    return value === null ? [] : [`--${option} ${shellWord(value)}`];
   });
 }
 
@@ -30,7 +26,7 @@ export function reviewCommand(query: URLSearchParams, shown: string): string {
     'selvedge deliveries list',
     ...(SHOWN_FLAGS[shown] ?? [`--${shown}`]),
     ...optionsOf(query, REVIEW_OPTIONS),
-    ...(older === null ? [] : [`--older ${quoted(`${older}h`)}`]),
+    ...(older === null ? [] : [`--older ${shellWord(`${older}h`)}`]),
     ...(query.get('overdue') === '1' ? ['--overdue'] : []),
   ].join(' ');
 }

@@ -53,7 +53,7 @@ export function createFigureCounter(store: StoreOptions, clock: Clock): FigureCo
       if (isFresh()) return known;
       const over = new AbortController();
       const counted = begin().catch(() => undefined);
-      // What is a minute old is shown until the next ones are there.
+      // Figures of a minute ago are shown until the next ones are there.
       if (known.at === null) {
         const waited = clock.sleep(SOON_MS, over.signal).catch(() => undefined);
         await Promise.race([counted, waited]);

@@ -1,8 +1,10 @@
 /** Runs the console's thread beside the daemon: starts it, answers it, and ends it. */
+
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { programUrl } from '../lib/process/program-url.ts';
 import type { StoreOptions } from '../store/store.ts';
 import type { Question, Reply } from './acts.ts';
 import type { ConsoleSettings } from './context.ts';
@@ -23,12 +25,6 @@ export type ToThread = { readonly id: number; readonly reply: Reply } | { readon
 const HEAP_MIB_MAX = 256;
 const STOP_MS_MAX = 7_000;
 
-/** `.ts` in a checkout, `.js` in the package. */
-function program(): URL {
-  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./server-main.${suffix}`, import.meta.url);
-}
-
 export interface ConsoleThread {
   /** Address of the pages, while they are served. */
   readonly url: () => string | undefined;
@@ -48,7 +44,7 @@ export function createConsoleThread(
     url: () => url,
     listening: first.promise,
     async run(signal) {
-      const worker = new Worker(program(), {
+      const worker = new Worker(programUrl(import.meta.url, 'server-main'), {
         workerData: data,
         resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
       });

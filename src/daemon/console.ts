@@ -71,7 +71,7 @@ function peopleOf({ console: { operators, proxy } }: Config): People {
   return { operators, proxyRole: proxy.role };
 }
 
-/** What the console's pages about pulls, events and the system are made of. */
+/** Sources of the console's pages about pulls, events and the system. */
 function operationsOf(
   config: Config,
   { sync, inbox, ruleOperations, written, clock }: ConsoleParts,
@@ -101,7 +101,7 @@ function reportsOf(config: Config): ReportSettings {
   const { directory, locale, schedules } = config.reports;
   return {
     ...{ directory, locale, store: storeOptions(config) },
-    // Where they go is nothing that a page shows, and passwords of mail servers are in it.
+    // Targets stay out: no page shows them, and passwords of mail servers are in them.
     schedules: schedules.map(({ name, report, every, format }) => ({
       ...{ name, report, every, format },
     })),

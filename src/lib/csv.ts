@@ -1,5 +1,7 @@
 /** CSV (RFC 4180, or as a place has it) that a spreadsheet opens without running what is in it. */
 
+import { hasDecimalComma, knownLocale } from './strings.ts';
+
 export type CsvCell = string | number | boolean | null;
 
 /** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
@@ -22,15 +24,9 @@ const COMMA_CSV: CsvManner = {
 
 /** How spreadsheets of a place read CSV; undefined: the place is not known. */
 export function csvMannerOf(locale: string): CsvManner | undefined {
-  try {
-    const [known] = Intl.NumberFormat.supportedLocalesOf(locale);
-    if (known === undefined) return undefined;
-    const parts = new Intl.NumberFormat(known).formatToParts(1.5);
-    const hasComma = parts.some(({ type, value }) => type === 'decimal' && value === ',');
-    return hasComma ? COMMA_CSV : PLAIN_CSV;
-  } catch {
-    return undefined;
-  }
+  const known = knownLocale(locale);
+  if (known === undefined) return undefined;
+  return hasDecimalComma(known) ? COMMA_CSV : PLAIN_CSV;
 }
 
 function csvCell(cell: CsvCell, column: number, { separator, number }: CsvManner): string {

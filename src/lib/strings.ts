@@ -1,4 +1,4 @@
-/** Strings: absent and equal texts, codes, encodings, and display on a terminal. */
+/** Strings: absent and equal texts, codes, encodings, locales, display, words of a shell. */
 import { isUtf8 } from 'node:buffer';
 
 /** Null for an empty text, which says no more than an absent one. */
@@ -86,4 +86,30 @@ function escapeOf(character: string): string {
  */
 export function visible(text: string, kept = ''): string {
   return text.replace(STEERING, (one) => (kept.includes(one) ? one : escapeOf(one)));
+}
+
+/** The canonical form of a tag such as `de-DE`; undefined: it is none that is known. */
+export function knownLocale(text: string): string | undefined {
+  try {
+    return Intl.NumberFormat.supportedLocalesOf(text)[0];
+  } catch {
+    // No well-formed tag.
+    return undefined;
+  }
+}
+
+/** Whether the locale has a decimal comma, and so a semicolon between the cells of CSV. */
+export function hasDecimalComma(locale: string): boolean {
+  const parts = new Intl.NumberFormat(locale).formatToParts(1.5);
+  return parts.some(({ type, value }) => type === 'decimal' && value === ',');
+}
+
+/** A word that a POSIX shell gives on to a program as it is. */
+export function quotedForShell(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Quoted only where a shell would read something into it. */
+export function shellWord(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : quotedForShell(text);
 }

@@ -11,7 +11,7 @@ export const ARMED_MS_MIN = 60_000;
 export const ARMED_MS_MAX = 366 * DAY_MS;
 const DECISIONS_MAX = 500;
 
-/** What only prepares an arming needs no reason. */
+/** An act that only prepares an arming needs no reason. */
 const actorMaySay = { ...actorFields, reason: actorFields.reason.default('') };
 
 const ruleId = z.string().min(1).max(100);

@@ -7,7 +7,7 @@ import type { Tx } from '../store/store.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What all entries of one append share. */
+/** Members that all entries of one append share. */
 export interface FeedCause {
   /** Epoch milliseconds. */
   readonly at: number;

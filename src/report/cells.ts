@@ -1,5 +1,7 @@
 /** Cells as text: numbers and dates as a locale writes them. */
+
 import { UsageError } from '../lib/errors.ts';
+import { knownLocale } from '../lib/strings.ts';
 import type { Cell } from './query.ts';
 import type { ColumnKind } from './report-head.ts';
 
@@ -15,22 +17,11 @@ export interface Manner {
 
 /** The canonical form of a locale; throws UsageError where it is none. */
 export function requireLocale(text: string): string {
-  try {
-    const [found] = Intl.NumberFormat.supportedLocalesOf(text);
-    if (found !== undefined) return found;
-  } catch {
-    // No well-formed name.
-  }
+  const found = knownLocale(text);
+  if (found !== undefined) return found;
   throw new UsageError('report.bad_locale', `${text} is no locale that is known here`, {
     hint: 'write a language and a country, such as de-DE or en-GB',
   });
-}
-
-/** Whether the locale has a decimal comma, and so a semicolon between the cells of CSV. */
-export function hasDecimalComma(locale: string | undefined): boolean {
-  if (locale === undefined) return false;
-  const parts = new Intl.NumberFormat(locale).formatToParts(1.5);
-  return parts.some(({ type, value }) => type === 'decimal' && value === ',');
 }
 
 const TWO = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const;

@@ -2,9 +2,10 @@
  * Forms of a report for programs and the terminal: aligned for people, CSV (RFC 4180), JSON, or a
  * JSON line a row. Totals are in the table only: programs add up themselves.
  */
+
 import { type CsvManner, csvLine } from '../lib/csv.ts';
-import { visible } from '../lib/strings.ts';
-import { createCellFormat, csvNumber, hasDecimalComma, type Manner } from './cells.ts';
+import { hasDecimalComma, visible } from '../lib/strings.ts';
+import { createCellFormat, csvNumber, type Manner } from './cells.ts';
 import type { Cell, RowSink } from './query.ts';
 import type { ColumnKind } from './report-head.ts';
 import { isNumeric, type ReportTable } from './table.ts';
@@ -30,7 +31,7 @@ function asObject(names: readonly string[], cells: readonly Cell[]): Record<stri
 }
 
 function csvManner(names: readonly string[], { locale, kinds }: LineManner): CsvManner {
-  const comma = hasDecimalComma(locale);
+  const comma = locale !== undefined && hasDecimalComma(locale);
   return {
     separator: comma ? ';' : ',',
     number: (value, column) => csvNumber(kinds[names[column] ?? ''], value, comma),

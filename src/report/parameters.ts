@@ -28,7 +28,9 @@ function boundValue(
 ): string | number {
   if (!isChoice(choices, given)) {
     const message = `${name} must be one of ${choices?.join(', ')}, not ${given}`;
-    throw new UsageError('report.bad_parameter', message);
+    throw new UsageError('report.bad_parameter', message, {
+      hint: 'selvedge report list --json tells the parameters of each report',
+    });
   }
   if (type === 'text') return given;
   const value = type === 'time' ? timeOf(given, clock) : Number(given);

@@ -6,7 +6,8 @@
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
-import { runBeside } from '../lib/reading/beside.ts';
+import { runBeside } from '../lib/process/beside.ts';
+import { programUrl } from '../lib/process/program-url.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import type { ParameterValues } from './parameters.ts';
 
@@ -67,7 +68,7 @@ export async function runQuery(
   const { limits = LIMITS } = query;
   let end: { readonly isCut: boolean } | undefined;
   const beside = {
-    program: new URL('./query-main', import.meta.url),
+    program: programUrl(import.meta.url, 'query-main'),
     request: { ...query, limits },
     timeMaxMs,
     memoryBytesMax: limits.memoryBytesMax,
@@ -88,7 +89,9 @@ export async function runQuery(
     });
   }
   if (ending !== 'late')
-    throw new RetryLaterError('report.died', 'the report ended before its last row');
+    throw new RetryLaterError('report.died', `${query.file}: ended before its last row`, {
+      hint: 'try again; narrow it by its parameters if that does not help',
+    });
   const limit = formatDuration(timeMaxMs);
   throw new RetryLaterError('report.too_slow', `the report took longer than ${limit}`, {
     hint: 'narrow it by its parameters, or give it more: --timeout 5m',

@@ -62,7 +62,7 @@ export interface SyncOperations {
   retryQuarantine(asker: Actor): Promise<Retried>;
 }
 
-/** What a person saw before the release; another number by now is refused. */
+/** Number that a person saw before the release; another one by now is refused. */
 interface ExpectedRelease {
   readonly deletes: number;
 }

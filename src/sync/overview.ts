@@ -154,14 +154,6 @@ export async function findRuns(
   return rows.map(overviewOf);
 }
 
-export function listRuns(
-  db: Db,
-  stream: string | undefined,
-  limit: number,
-): Promise<RunOverview[]> {
-  return findRuns(db, { stream, limit });
-}
-
 /** Runs that figures are made of. */
 const FIGURE_RUNS = 50;
 
@@ -239,7 +231,7 @@ export async function readProgress(
     .select(['requested', 'complete_rows', 'last_error', 'due_at'])
     .where('stream', '=', stream)
     .executeTakeFirst();
-  const [run] = await listRuns(db, stream, 1);
+  const [run] = await findRuns(db, { stream, limit: 1 });
   if (!state || !run || state.requested !== null) return { progress: undefined, isAlive };
   const { complete_rows: rowsBefore } = state;
   // A stream is due while its run is in progress, and an error is then the previous run's.

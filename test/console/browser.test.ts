@@ -1,10 +1,11 @@
 /** The console in a real browser, used as the people who decide use it. */
+
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Role } from '../../src/console/access/roles.ts';
-import { launchBrowser, watchPage } from '../support/chromium.ts';
-import { auditOf, type ConsoleHouse, heldIds, startConsole } from './support.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser } from '../support/chromium.ts';
+import { auditOf, heldIds, startConsole } from './support.ts';
+import { visit } from './visit.ts';
 
 let browser: Browser;
 
@@ -15,32 +16,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
 });
-
-interface Visit {
-  readonly page: Page;
-  /** Must be empty at the end. */
-  readonly complaints: readonly string[];
-}
-
-async function visit(
-  house: ConsoleHouse,
-  name: string,
-  role: Role,
-  scripts = true,
-): Promise<Visit> {
-  const context = await browser.newContext({
-    viewport: { width: 1300, height: 900 },
-    javaScriptEnabled: scripts,
-  });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
-  const complaints = watchPage(page, house.url);
-  await page.goto(await house.daemon.consoleLink(name, role));
-  await page.getByRole('button', { name: 'Sign in with this link' }).click();
-  await page.waitForURL(`${house.url}/`);
-  return { page, complaints };
-}
 
 /** With SCREENSHOTS set to a folder, keeps a picture of the page for a person to look at. */
 async function picture(page: Page, name: string): Promise<void> {
@@ -64,7 +39,7 @@ async function openFirst(page: Page): Promise<string> {
 describe('the console in a browser', () => {
   it('lets a person filter, read why, accept with a reason, hold, and undo', async () => {
     const house = await startConsole({ held: 3 });
-    const { page, complaints } = await visit(house, 'anna', 'operator');
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
     await picture(page, 'overview');
     await page.getByRole('link', { name: /^Review/ }).click();
     await page.getByLabel('Rule').selectOption('hold-all');
@@ -91,7 +66,7 @@ describe('the console in a browser', () => {
 
   it('is used with the keyboard alone', async () => {
     const house = await startConsole({ held: 2 });
-    const { page, complaints } = await visit(house, 'anna', 'operator');
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
     await page.goto(`${house.url}/review`);
     await page.keyboard.press('j');
     await page.locator('#detail article').waitFor();
@@ -105,7 +80,7 @@ describe('the console in a browser', () => {
 
   it('takes the same decisions without scripts', async () => {
     const house = await startConsole({ held: 3 });
-    const { page } = await visit(house, 'carl', 'approver', false);
+    const { page } = await visit(browser, house, 'carl', 'approver', { scripts: false });
     await page.getByRole('link', { name: /^Review/ }).click();
     const number = await openFirst(page);
     await page.getByText('Reject…').click();
@@ -124,7 +99,7 @@ describe('the console in a browser', () => {
 
   it('is no wider than a telephone where people decide', async () => {
     const house = await startConsole({ held: 1 });
-    const { page } = await visit(house, 'anna', 'operator');
+    const { page } = await visit(browser, house, 'anna', 'operator');
     await page.setViewportSize({ width: 390, height: 800 });
     const [id] = await heldIds(house.daemon);
     for (const path of ['/', '/review', `/review?open=${id}`, `/deliveries/${id}`]) {
@@ -137,7 +112,7 @@ describe('the console in a browser', () => {
 
   it('folds the filter on a telephone, and shows it on a wide screen', async () => {
     const house = await startConsole({ held: 1 });
-    const { page } = await visit(house, 'anna', 'operator');
+    const { page } = await visit(browser, house, 'anna', 'operator');
     const [fold, filter] = [page.locator('.fold > summary'), page.getByLabel('Country')];
     await page.goto(`${house.url}/review`);
     expect([await fold.isVisible(), await filter.isVisible()]).toEqual([false, true]);
@@ -154,7 +129,7 @@ describe('the console in a browser', () => {
 
   it('leads from each tile to a page for people', async () => {
     const house = await startConsole({ held: 1 });
-    const { page, complaints } = await visit(house, 'anna', 'operator');
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
     const tiles = await page.locator('a.tile').evaluateAll((all) => all.map((one) => String(one)));
     expect(tiles.length).toBeGreaterThan(5);
     for (const href of tiles) {
@@ -177,7 +152,7 @@ describe('the console in a browser', () => {
     await daemon.store.transaction(async (tx) => {
       await tx.updateTable('sales_order').set({ company: evil, comment: evil }).execute();
     });
-    const { page, complaints } = await visit(house, 'anna', 'operator');
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
     const [id] = await heldIds(daemon);
     await page.goto(`${house.url}/review?open=${id}`);
     expect(await page.getByText(evil).count()).toBeGreaterThan(1);

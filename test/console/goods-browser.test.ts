@@ -1,12 +1,13 @@
 /** Stock and reports in a real browser, as somebody uses them who answers a customer. */
+
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { readSheet } from 'read-excel-file/node';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { launchBrowser } from '../support/chromium.ts';
 import { CUSTOMER, DAY_MS, SHIRT, seedGoods } from './goods.ts';
 import { heldIds, startConsole } from './support.ts';
+import { picture, visit } from './visit.ts';
 
 let browser: Browser;
 
@@ -18,33 +19,10 @@ afterAll(async () => {
   await browser?.close();
 });
 
-/** With SCREENSHOTS set to a folder, keeps pictures of the page for a person to look at. */
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.SCREENSHOTS;
-  if (!folder) return;
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true });
-  }
-  await page.emulateMedia({ colorScheme: 'light', media: 'print' });
-  await page.screenshot({ path: join(folder, `${name}-print.png`), fullPage: true });
-  await page.emulateMedia({ colorScheme: 'light', media: 'screen' });
-  await page.setViewportSize({ width: 390, height: 800 });
-  await page.screenshot({ path: join(folder, `${name}-narrow.png`), fullPage: true });
-  await page.setViewportSize({ width: 1_300, height: 900 });
-}
-
 it('somebody finds a style, its past and its orders, and takes home a workbook', async () => {
   const house = await startConsole({ held: 1 });
   await seedGoods(house.daemon.store, Date.now());
-  const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
-  const complaints = watchPage(page, house.url);
-  await page.goto(await house.daemon.consoleLink('vera', 'viewer'));
-  await page.getByRole('button', { name: 'Sign in with this link' }).click();
-  await page.waitForURL(`${house.url}/`);
+  const { page, complaints } = await visit(browser, house, 'vera', 'viewer');
   await picture(page, 'overview');
 
   await page.getByRole('link', { name: 'Stock', exact: true }).click();

@@ -1,11 +1,11 @@
 /** Pulls in a real browser, as an operator and an approver use them. */
-import { join } from 'node:path';
+
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import type { Role } from '../../src/console/access/roles.ts';
-import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { launchBrowser } from '../support/chromium.ts';
 import { until, WITH_STOCK } from '../support/house.ts';
 import { auditOf, type ConsoleHouse, startConsole } from './support.ts';
+import { picture, visit } from './visit.ts';
 
 const SLOW = { kind: 'latency', path: '*/variants/stock', delay: '6s', moment: 'before' };
 const EMPTY = { kind: 'emptyList', path: '*/variants/stock', probability: 1 };
@@ -19,34 +19,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
 });
-
-async function visit(house: ConsoleHouse, name: string, role: Role) {
-  const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
-  const complaints = watchPage(page, house.url);
-  await page.goto(await house.daemon.consoleLink(name, role));
-  await page.getByRole('button', { name: 'Sign in with this link' }).click();
-  await page.waitForURL(`${house.url}/`);
-  return { page, complaints };
-}
-
-/** With SCREENSHOTS set to a folder, keeps a picture of the page for a person to look at. */
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.SCREENSHOTS;
-  if (!folder) return;
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    const path = join(folder, `${name}-${colorScheme}.png`);
-    await page.screenshot({ path, fullPage: true });
-  }
-  const viewport = page.viewportSize() ?? { width: 1_300, height: 900 };
-  await page.setViewportSize({ width: 390, height: 800 });
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.screenshot({ path: join(folder, `${name}-narrow.png`), fullPage: true });
-  await page.setViewportSize(viewport);
-}
 
 async function ask(page: Page, button: string, reason: string): Promise<void> {
   const form = page.locator('form', { has: page.getByRole('button', { name: button }) });
@@ -72,7 +44,7 @@ it('an operator pulls and watches; an approver sees the first keys and releases'
   const house = await startConsole({ held: 1, settings: WITH_STOCK });
   const { knobs } = house.reference;
   await lastPull(house, 'complete');
-  const olaf = await visit(house, 'olaf', 'operator');
+  const olaf = await visit(browser, house, 'olaf', 'operator');
   const { page } = olaf;
   await page.getByRole('link', { name: /^Pulls/ }).click();
   await picture(page, 'pulls');
@@ -90,7 +62,7 @@ it('an operator pulls and watches; an approver sees the first keys and releases'
   await page.getByRole('link', { name: String(held), exact: true }).click();
   await page.getByText('Only an approver may do this.').waitFor();
 
-  const anna = await visit(house, 'anna', 'approver');
+  const anna = await visit(browser, house, 'anna', 'approver');
   await anna.page.goto(`${house.url}/pulls/runs/${held}`);
   const [first] = await anna.page.locator('.keys code').allTextContents();
   const stock = house.daemon.store.db.selectFrom('stock_variant').selectAll();

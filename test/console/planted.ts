@@ -137,7 +137,10 @@ async function plantWords({ daemon }: ConsoleHouse, delivery: number): Promise<v
       .execute();
     await tx
       .insertInto('pause')
-      .values({ target: 'stream', name: 'brands', reason: ABOUT_NO_ORDER, ...by })
+      .values([
+        { target: 'stream', name: 'brands', reason: ABOUT_NO_ORDER, ...by },
+        { target: 'decisions', name: '', reason: ABOUT_NO_ORDER, ...by },
+      ])
       .execute();
     await tx
       .insertInto('incident')

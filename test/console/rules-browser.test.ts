@@ -1,11 +1,11 @@
 /** A rule's author and an approver in a real browser: a change is tried, a reject is armed. */
-import { join } from 'node:path';
+
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import type { Role } from '../../src/console/access/roles.ts';
-import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { launchBrowser } from '../support/chromium.ts';
 import { startRulesHouse, writeSettings } from './rules-house.ts';
-import { auditOf, type ConsoleHouse } from './support.ts';
+import { auditOf } from './support.ts';
+import { picture, visit } from './visit.ts';
 
 let browser: Browser;
 
@@ -17,32 +17,6 @@ afterAll(async () => {
   await browser?.close();
 });
 
-async function visit(house: ConsoleHouse, name: string, role: Role) {
-  const context = await browser.newContext({ viewport: { width: 1_300, height: 900 } });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  const complaints = watchPage(page, house.url);
-  await page.goto(await house.daemon.consoleLink(name, role));
-  await page.getByRole('button', { name: 'Sign in with this link' }).click();
-  await page.waitForURL(`${house.url}/`);
-  return { page, complaints };
-}
-
-/** With SCREENSHOTS set to a folder, keeps a picture of the page for a person to look at. */
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env.SCREENSHOTS;
-  if (!folder) return;
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true });
-  }
-  await page.setViewportSize({ width: 390, height: 800 });
-  await page.screenshot({ path: join(folder, `${name}-narrow.png`), fullPage: true });
-  await page.setViewportSize({ width: 1_300, height: 900 });
-  await page.emulateMedia({ colorScheme: 'light' });
-}
-
 async function ask(page: Page, button: string, reason: string): Promise<void> {
   const form = page.locator('form', { has: page.getByRole('button', { name: button }) });
   await form.getByLabel('Reason').fill(reason);
@@ -53,7 +27,7 @@ it('an author tries a changed rule on 30 days, and an approver arms a reject', a
   const house = await startRulesHouse(onTestFinished);
   writeSettings(house);
   await house.daemon.reload({ actor: 'test', reason: '' });
-  const author = await visit(house, 'olaf', 'operator');
+  const author = await visit(browser, house, 'olaf', 'operator', { timeoutMs: 60_000 });
   const { page } = author;
   await page.getByRole('link', { name: 'Rules', exact: true }).click();
   await page.getByRole('cell', { name: '3', exact: true }).first().waitFor();
@@ -84,7 +58,7 @@ it('an author tries a changed rule on 30 days, and an approver arms a reject', a
   await picture(page, 'trial');
   expect(author.complaints).toEqual([]);
 
-  const approver = await visit(house, 'anna', 'approver');
+  const approver = await visit(browser, house, 'anna', 'approver', { timeoutMs: 60_000 });
   const other = approver.page;
   await other.goto(`${house.url}/rules/trial?what=in-force`);
   await other.getByRole('button', { name: 'Try', exact: true }).click();

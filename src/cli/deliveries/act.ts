@@ -132,7 +132,9 @@ async function actOnNamed(
 /** Without a mark nothing is done: the person hears what it would be. */
 function requireMark({ page, matching }: FoundDeliveries, self: Command): never {
   if (matching === undefined || matching.count === 0) {
-    throw new RefusedError('review.none', 'no delivery fits the filter');
+    throw new RefusedError('review.none', 'no delivery fits the filter', {
+      hint: 'deliveries list --held shows all that wait',
+    });
   }
   const [first] = page.rows;
   const like = first?.deliveryNo ?? String(first?.orderDeliveryId);

@@ -163,7 +163,7 @@ export async function findOverUrl(remote: RemoteConsole, query: Query): Promise<
   return { page, matching };
 }
 
-/** What an act on all of them would be about, and the mark that it takes. */
+/** Describes an act on all of them, with the mark that it takes. */
 export function describeMatching(found: Matching): string {
   const { count, customers, sums } = found;
   const values = sums.map(({ currency, value }) =>

@@ -84,7 +84,7 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
   const width = (): number => textWidth(output.columns());
   const erase = (): string => {
     const rows = rowsOf(footer, output.columns());
-    // What was typed meanwhile (^C) moved the cursor away from the left edge.
+    // An echo of what was typed (^C) may have moved the cursor from the left edge.
     return rows === 0 ? '' : `\r\u001b[${rows}A\u001b[0J`;
   };
   const draw = (lines: readonly string[]): void => {

@@ -128,7 +128,7 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   );
 }
 
-/** What needs a person, as the first screen of the console has it. */
+/** Counts that need a person, as the first screen of the console has them. */
 function printNeeds(output: Output, { held, needs }: OverviewData): void {
   const now = systemClock().now();
   const age = (at: number | null): string => ago(at === null ? null : now - at);

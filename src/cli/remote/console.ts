@@ -28,7 +28,7 @@ export interface RemoteConsole {
   post<T>(path: string, body: unknown, answer: z.ZodType<T>): Promise<T>;
 }
 
-/** Of a bulk act, which takes its time; a reader waits less. */
+/** Longest wait for a bulk act; a reader waits less. */
 const ACT_MS = 600_000;
 const READ_MS = 60_000;
 

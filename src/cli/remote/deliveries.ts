@@ -96,7 +96,7 @@ function isOfOne(code: string): boolean {
   return !code.startsWith('remote.') && !['console.no_session', 'console.role'].includes(code);
 }
 
-/** One after the other, with an answer for each. */
+/** Acts on one after the other, with an answer for each. */
 export async function actOverUrl(
   remote: RemoteConsole,
   action: ReviewAction,
@@ -110,7 +110,7 @@ export async function actOverUrl(
       answers.push(await actOnOne(remote, action, delivery, act, confirmed));
     } catch (thrown) {
       if (!(thrown instanceof SelvedgeError)) throw thrown;
-      // What was done already must be told: an error would hide it.
+      // An error would hide what was done already.
       if (answers.length === 0 && !isOfOne(thrown.code)) throw thrown;
       const { code, message, hint } = thrown;
       answers.push({ delivery, ok: false, code, message, hint });
@@ -127,7 +127,9 @@ export async function undoOverUrl<T>(
 ): Promise<T> {
   const { card, latestDecisionId } = await readRemoteDelivery(remote, delivery);
   if (latestDecisionId === null) {
-    throw new RefusedError('console.undo', 'nothing was decided about it');
+    throw new RefusedError('console.undo', `nothing was decided about ${delivery}`, {
+      hint: 'deliveries explain shows its decisions',
+    });
   }
   const body = { decisionId: latestDecisionId };
   return remote.post(`/deliveries/${card.orderDeliveryId}/undo`, body, answer);

@@ -48,7 +48,9 @@ function collect(text: string, before: Readonly<Record<string, string>>): Record
 
 function formatOf({ format, json, output }: Options, { isTerminal }: Output): Format {
   if (json === true && format !== undefined && format !== 'json') {
-    throw new UsageError('report.two_formats', `--json and --format ${format} are two formats`);
+    throw new UsageError('report.two_formats', `--json and --format ${format} are two formats`, {
+      hint: 'give one of them',
+    });
   }
   const wanted = json === true ? 'json' : (format ?? 'table');
   const isFile = wanted === 'xlsx' || wanted === 'html' || wanted === 'svg';

@@ -2,6 +2,7 @@
  * Completion scripts: commands, options, their choices and names of the installation; where nothing
  * is known, file names.
  */
+import { quotedForShell as quoted } from '../../lib/strings.ts';
 import type { Offer } from './offers.ts';
 import { type CommandNode, everyNode, type OptionNode } from './tree.ts';
 
@@ -11,10 +12,6 @@ export type Shell = (typeof SHELLS)[number];
 /** Options that every command takes; the scripts pass them on where they ask for names. */
 const GLOBAL = new Set(['--config', '--url', '--token-file']);
 const GLOBAL_TYPED = '-c | --config | --url | --token-file';
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
 
 function key(node: CommandNode): string {
   return node.path.join(' ');

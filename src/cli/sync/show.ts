@@ -8,7 +8,7 @@ import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { describeDrift, driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
-import { listRuns, listStreams, type RunOverview, readRun } from '../../sync/overview.ts';
+import { findRuns, listStreams, type RunOverview, readRun } from '../../sync/overview.ts';
 import { type AcceptedCounts, acceptedCounts, describeDifferences } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -155,7 +155,7 @@ export function syncShow(context: CliContext): Command {
         // Includes streams that are switched off: they may have run before.
         const names = Object.keys(streams);
         if (which !== undefined && !names.includes(which)) throw unknownStream(which, names);
-        return listRuns(db, which, options.limit);
+        return findRuns(db, { stream: which, limit: options.limit });
       });
       if (json) context.output.json(runs);
       else printRuns(context.output, runs);

@@ -1,5 +1,7 @@
 /** Reports: the folder of one's own, their locale, and schedules. */
+
 import { z } from 'zod';
+import { knownLocale } from '../../lib/strings.ts';
 import type { ContextFields } from './context.ts';
 import { choice, onceSound, text, WRONG_KIND, whole } from './fields.ts';
 import { smtpSection } from './notify.ts';
@@ -15,7 +17,7 @@ const WEEKDAYS: readonly string[] = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', '
 
 /** When a schedule is due, by the clock on the wall. */
 export interface Every {
-  /** As it was written. */
+  /** Text as it was written. */
   readonly text: string;
   /** Days of the week, Monday is 1; empty: the first day of each month. */
   readonly weekdays: readonly number[];
@@ -49,18 +51,10 @@ function every() {
     });
 }
 
-function isLocale(written: string): boolean {
-  try {
-    return Intl.NumberFormat.supportedLocalesOf(written).length > 0;
-  } catch {
-    return false;
-  }
-}
-
 function locale() {
   return z
     .string()
-    .refine(isLocale, { error: WRONG_KIND })
+    .refine((written) => knownLocale(written) !== undefined, { error: WRONG_KIND })
     .register(z.globalRegistry, { expected: 'a locale', example: 'de-DE' });
 }
 

@@ -75,7 +75,7 @@ export interface Entrance {
   /** The open session of a name that the proxy vouches for, or a new one. */
   byProxy(name: string, address: string | null): Promise<Session>;
   hasPasswords(): boolean;
-  /** Who may come in by now, as the configuration has it. */
+  /** People who may come in by now, as the configuration has them. */
   people(): People;
   /** Ends one session or token; refuses where it is not open. */
   endSession(sessionId: number, by: Actor): Promise<void>;

@@ -5,7 +5,7 @@ import type { RuleWish } from './rule-wishes.ts';
 
 export interface RuleOperations {
   readonly rejects: RejectOperations;
-  /** What a reload would do; throws the ConfigError that names every mistake. */
+  /** Preview of a reload; throws the ConfigError that names every mistake. */
   readonly preview: () => Promise<object>;
   readonly reload: (who: Actor, agreed: { rules: string; mode: string }) => Promise<object>;
 }

@@ -48,6 +48,16 @@ export const replayAct = z
 
 export type Replayed = { readonly ids: readonly string[] } | { readonly since: number };
 
+/** Answer to a lookup of the doctor's findings. */
+export const doctorFindings = z.array(
+  z.object({
+    check: z.string(),
+    grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
+    text: z.string(),
+    advice: z.string().optional(),
+  }),
+);
+
 /** Changes that only the daemon can make. */
 export type OperationWish =
   | {

@@ -8,7 +8,7 @@ import { plural, span, whole } from './format.ts';
 const HOUR_MS = 3_600_000;
 const DAYS = 7;
 const OUTCOMES = ['accept', 'hold', 'reject', 'release', 'no_rule'] as const;
-/** As many as there are colours. */
+/** Most series of a chart: one a colour. */
 const STREAMS_MAX = 8;
 const MINUTE_MS = 60_000;
 

@@ -113,7 +113,7 @@ ${
 export interface FactsView {
   readonly rows: readonly FactView[];
   readonly q: string;
-  /** Of all, without the filter. */
+  /** Count of all, without the filter. */
   readonly total: number;
   readonly locale: string;
 }

@@ -6,16 +6,8 @@ import { type Html, html } from '../../lib/html.ts';
 import type { Role } from '../access/roles.ts';
 import type { EventFigures, EventPage } from '../read/events.ts';
 import { plural, span, time, whole } from './format.ts';
-import { figures, reasonForm, tableOf } from './parts.ts';
+import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
-
-export interface EventContext {
-  readonly role: Role;
-  readonly now: number;
-  readonly timeZone: string;
-  /** Language of the reader, for a spreadsheet; empty: not known. */
-  readonly locale: string;
-}
 
 /** Counts of the listener since the daemon started; undefined: the daemon does not answer. */
 export interface InboxCounts {
@@ -171,7 +163,7 @@ aria-label="Filter events">${field('type', 'Type', 'text')}${field('order', 'Ord
 </form>`;
 }
 
-export function eventsPage(view: EventsView, { role, now, timeZone, locale }: EventContext): Html {
+export function eventsPage(view: EventsView, { role, now, timeZone, locale }: Reader): Html {
   const { page, figures: of, counts, query } = view;
   const foreign = Object.entries(of.foreign);
   const { lastAt } = of;
@@ -246,7 +238,7 @@ function traceFigures(trace: EventTrace, timeZone: string): Html {
   ]);
 }
 
-export function eventPage(trace: EventTrace, body: unknown, { timeZone }: EventContext): Html {
+export function eventPage(trace: EventTrace, body: unknown, { timeZone }: Reader): Html {
   const { orderSince, decisions, changes } = trace;
   const text = typeof body === 'string' ? body : JSON.stringify(body, undefined, 2);
   return html`<h1>Event ${trace.eventId}</h1>${traceFigures(trace, timeZone)}

@@ -1,7 +1,22 @@
 /** Parts that pages of operations share: tables, figures, forms with a reason, and progress. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import type { Pause } from '../../store/pauses.ts';
 import { type Act, mayDo, neededFor, type Role } from '../access/roles.ts';
 import { whole } from './format.ts';
+
+/** The person who reads a page, and the time of reading. */
+export interface Reader {
+  readonly role: Role;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly timeZone: string;
+  /** Language of the reader, for a spreadsheet; empty: not known. */
+  readonly locale: string;
+}
+
+export interface PauseReader extends Reader {
+  readonly pauses: readonly Pause[];
+}
 
 export interface Column<Row> {
   readonly title: string;

@@ -1,23 +1,13 @@
 /** Pulls: all streams, one stream with its runs, and one run with what it held back. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { describePause, type Pause, pauseOf } from '../../store/pauses.ts';
+import { describePause, pauseOf } from '../../store/pauses.ts';
 import { RUN_OUTCOMES } from '../../store/tables.ts';
 import type { RunOverview } from '../../sync/overview.ts';
-import type { Role } from '../access/roles.ts';
 import type { PullRow, Quarantined, RunPage, RunView } from '../read/pulls.ts';
 import { plural, span, time, whole } from './format.ts';
-import { figures, progressPart, reasonForm, tableOf } from './parts.ts';
+import { figures, type PauseReader, progressPart, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
-
-export interface PullContext {
-  readonly role: Role;
-  readonly now: number;
-  readonly timeZone: string;
-  readonly pauses: readonly Pause[];
-  /** Language of the reader, for a spreadsheet; empty: not known. */
-  readonly locale: string;
-}
 
 function took(ms: number | null): string {
   return ms === null ? '–' : formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
@@ -39,7 +29,7 @@ function outcomeWord(outcome: string): Html {
 }
 
 /** State of a stream in words, the reason of what stands still first. */
-function stateOf(row: PullRow, { now, pauses }: PullContext): HtmlValue {
+function stateOf(row: PullRow, { now, pauses }: PauseReader): HtmlValue {
   const pause = pauseOf(pauses, 'stream', row.stream);
   if (row.notAtLevel !== null) return `level ${row.notAtLevel} of the account does not have it`;
   if (row.schedule === null) return 'switched off';
@@ -61,7 +51,7 @@ function ageText({ completeAt }: PullRow, now: number): string {
   return completeAt === null ? 'never' : `${span(Math.max(0, now - completeAt))} ago`;
 }
 
-function streamsTable(rows: readonly PullRow[], context: PullContext): Html {
+function streamsTable(rows: readonly PullRow[], context: PauseReader): Html {
   const { now } = context;
   const progress = ({ stream, running, completeRows }: PullRow): Html =>
     progressPart(stream, running && { rows: running.rows, of: completeRows });
@@ -91,7 +81,7 @@ function streamsTable(rows: readonly PullRow[], context: PullContext): Html {
   );
 }
 
-function runsTable(rows: readonly RunOverview[], { timeZone }: PullContext, empty: string): Html {
+function runsTable(rows: readonly RunOverview[], { timeZone }: PauseReader, empty: string): Html {
   return tableOf(
     'Runs',
     rows,
@@ -111,7 +101,7 @@ function runsTable(rows: readonly RunOverview[], { timeZone }: PullContext, empt
   );
 }
 
-function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PullContext): Html {
+function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PauseReader): Html {
   if (rows.length === 0) {
     return html`<p class="empty">Every row that came could be read.</p>`;
   }
@@ -139,7 +129,7 @@ export interface PullsView {
   readonly latest: RunPage;
 }
 
-export function pullsPage({ streams, quarantined, latest }: PullsView, context: PullContext): Html {
+export function pullsPage({ streams, quarantined, latest }: PullsView, context: PauseReader): Html {
   const csv = withQuery('/pulls.csv', new URLSearchParams(), { locale: context.locale });
   return html`<h1>Pulls</h1>
 <p>${plural(streams.length, 'stream')} · <a href="${csv}">CSV</a></p>
@@ -148,7 +138,7 @@ ${streamsTable(streams, context)}
 <h2>Rows that could not be read</h2>${quarantinePart(quarantined, context)}`;
 }
 
-function pausePart(stream: string, { role, pauses }: PullContext): Html {
+function pausePart(stream: string, { role, pauses }: PauseReader): Html {
   const pause = pauseOf(pauses, 'stream', stream);
   const fields = { target: 'stream', name: stream, back: `/pulls/${stream}` };
   if (!pause) {
@@ -166,7 +156,7 @@ function pausePart(stream: string, { role, pauses }: PullContext): Html {
   });
 }
 
-function runForms(row: PullRow, context: PullContext): Html {
+function runForms(row: PullRow, context: PauseReader): Html {
   const { role, pauses } = context;
   const path = `/pulls/${row.stream}/run`;
   if (row.notAtLevel !== null || row.schedule === null) {
@@ -191,7 +181,7 @@ export interface StreamView {
   readonly query: URLSearchParams;
 }
 
-export function streamPage({ row, page, query }: StreamView, context: PullContext): Html {
+export function streamPage({ row, page, query }: StreamView, context: PauseReader): Html {
   const { now, timeZone, locale } = context;
   const { stream, running, figures: of } = row;
   const here = `/pulls/${stream}`;
@@ -227,7 +217,7 @@ ${runsTable(page.rows, context, 'No run fits.')}
 ${more && html`<p><a class="button" href="${more}">Next page</a></p>`}`;
 }
 
-/** What a release would do, as the daemon answered; null: nothing waits for one. */
+/** Effect of a release, as the daemon answered; null: nothing waits for one. */
 export interface ReleaseShown {
   readonly preview: {
     readonly deletes: number;
@@ -243,7 +233,7 @@ export interface ReleaseShown {
 function releasePart(
   { run }: RunView,
   { preview, refused }: ReleaseShown,
-  { role }: PullContext,
+  { role }: PauseReader,
 ): Html {
   if (!preview) return html`<p class="empty">It cannot be released: ${refused}.</p>`;
   const { deletes, firstKeys, acceptsChange, acceptsCount, later } = preview;
@@ -300,7 +290,7 @@ function listOf(lines: readonly string[], empty: string): Html {
   return html`<ul>${lines.map((text) => html`<li>${text}</li>`)}</ul>`;
 }
 
-export function runPage(view: RunView, release: ReleaseShown | null, context: PullContext): Html {
+export function runPage(view: RunView, release: ReleaseShown | null, context: PauseReader): Html {
   const { run, rowsBefore, lastError, drift, unread, changes } = view;
   const { timeZone } = context;
   const isRunning = run.outcome === 'running';

@@ -88,7 +88,7 @@ export interface MadeReport extends Pick<ReportDocument, 'table' | 'given' | 'ma
 
 export interface ReportView {
   readonly report: Report;
-  /** As they were given, by name. */
+  /** Values as they were given, by name. */
   readonly given: Readonly<Record<string, string>>;
   readonly made: MadeReport | undefined;
   /** Why there is no table; undefined: there is one, or nothing was asked. */

@@ -4,20 +4,20 @@ import { type Html, html } from '../../lib/html.ts';
 import type { MatchesView } from '../read/rules.ts';
 import { ruleBlock } from './evidence.ts';
 import { plural, time } from './format.ts';
-import { reasonForm } from './parts.ts';
-import { differenceItems, type RulesContext, rulePath } from './rules.ts';
+import { type PauseReader, reasonForm } from './parts.ts';
+import { differenceItems, rulePath } from './rules.ts';
 
 export interface ArmView {
   readonly id: string;
   readonly title: string;
-  /** What arming still asks for. */
+  /** Conditions of arming that are not met. */
   readonly missing: readonly string[];
   readonly matches: MatchesView;
   /** The one to look at now. */
   readonly match: Match | undefined;
 }
 
-function matchPart({ id, match, matches }: ArmView, { role, timeZone }: RulesContext): Html {
+function matchPart({ id, match, matches }: ArmView, { role, timeZone }: PauseReader): Html {
   const path = rulePath(id);
   const done = html`<p>${matches.seen} of ${matches.needed} matches of exactly this text were
 looked at.</p>`;
@@ -40,7 +40,7 @@ ${reasonForm(role, {
 
 const LASTS = [1, 7, 30, 90] as const;
 
-export function armPage(view: ArmView, context: RulesContext): Html {
+export function armPage(view: ArmView, context: PauseReader): Html {
   const { id, title, missing, matches } = view;
   const path = rulePath(id);
   const wants = matches.seen < matches.needed;
@@ -108,7 +108,7 @@ ${differenceItems(differences)}</ul></li>`,
 export function reloadPage(
   found: ReloadPreview | undefined,
   problem: string | undefined,
-  { role }: RulesContext,
+  { role }: PauseReader,
 ): Html {
   const head = html`<p><a href="/rules">All rules</a></p><h1>Reload the rules</h1>`;
   if (!found) {

@@ -3,23 +3,14 @@ import type { RejectOverview } from '../../decisions/review/overview.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { TestReport } from '../../rules/testing.ts';
-import { describePause, type Pause, pauseOf } from '../../store/pauses.ts';
-import { mayDo, type Role } from '../access/roles.ts';
+import { describePause, pauseOf } from '../../store/pauses.ts';
+import { mayDo } from '../access/roles.ts';
 import type { Figures } from '../figures.ts';
 import type { Comparison, RuleRow, RuleVersion, RuleView } from '../read/rules.ts';
 import { ruleBlock } from './evidence.ts';
 import { byWhom, plural, span, time, whole } from './format.ts';
-import { figures, reasonForm, tableOf } from './parts.ts';
+import { figures, type PauseReader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
-
-export interface RulesContext {
-  readonly role: Role;
-  readonly now: number;
-  readonly timeZone: string;
-  readonly pauses: readonly Pause[];
-  /** Language of the reader, for a spreadsheet; empty: not known. */
-  readonly locale: string;
-}
 
 const MODES = { off: 'off', shadow: 'shadow: only watches', live: 'live' } as const;
 
@@ -51,7 +42,7 @@ function counted(row: RuleRow, of: (all: NonNullable<RuleRow['figures']>) => num
   return row.figures === null ? '…' : whole(of(row.figures));
 }
 
-function rulesTable(rows: readonly RuleRow[], { now }: RulesContext): Html {
+function rulesTable(rows: readonly RuleRow[], { now }: PauseReader): Html {
   return tableOf(
     'Rules',
     rows,
@@ -84,7 +75,7 @@ setting <code>rules.directory</code>, or <a href="/rules/trial">try one here</a>
 }
 
 /** Part of the page that is asked for again until the figures are there. */
-function figuresPart(rows: readonly RuleRow[], known: Figures, context: RulesContext): Html {
+function figuresPart(rows: readonly RuleRow[], known: Figures, context: PauseReader): Html {
   const isCounting = known.rules === undefined && known.problem === undefined;
   const again = html` hx-get="/rules" hx-select="#rules" hx-swap="outerHTML"
 hx-trigger="load delay:2s"`;
@@ -102,7 +93,7 @@ ${
 ${rulesTable(rows, context)}${state}</div>`;
 }
 
-function pausePart({ role, pauses }: RulesContext): Html {
+function pausePart({ role, pauses }: PauseReader): Html {
   const pause = pauseOf(pauses, 'decisions', '');
   const fields = { target: 'decisions', name: '', back: '/rules' };
   if (!pause) {
@@ -121,7 +112,7 @@ ${reasonForm(role, {
 })}`;
 }
 
-function breakerPart({ breaker }: RejectOverview, { role, timeZone }: RulesContext): Html | false {
+function breakerPart({ breaker }: RejectOverview, { role, timeZone }: PauseReader): Html | false {
   if (!breaker) return false;
   return html`<section class="card"><h2>No rule rejects</h2>
 <p class="problem">The breaker tripped ${time(breaker.at, timeZone)}: ${breaker.safeguard},
@@ -143,7 +134,7 @@ export interface RulesView {
 
 const HASH_CHARS = 12;
 
-export function rulesPage(view: RulesView, context: RulesContext): Html {
+export function rulesPage(view: RulesView, context: PauseReader): Html {
   const { ruleSet, rows, rejects, unreadable } = view;
   if (!ruleSet) {
     return html`<h1>Rules</h1><p class="empty">${
@@ -203,7 +194,7 @@ function deliveryLink(id: number, number: string | null): Html {
   return html`<a href="/deliveries/${id}">${number ?? String(id)}</a>`;
 }
 
-function matchesPart({ matches, decided }: RuleView, rule: Rule, { timeZone }: RulesContext): Html {
+function matchesPart({ matches, decided }: RuleView, rule: Rule, { timeZone }: PauseReader): Html {
   const unseen = matches && [
     html`<h2>Matches to look at</h2>
 <p>${matches.seen} of ${matches.needed} looked at, of exactly this text.</p>`,
@@ -246,7 +237,7 @@ interface Difference {
   readonly after?: unknown;
 }
 
-/** What went and what came, an item each. */
+/** Rules that went and that came, an item each. */
 export function differenceItems(all: readonly Difference[]): readonly Html[] {
   return all.map(
     ({ path, before, after }) =>
@@ -268,7 +259,7 @@ ${problem === null ? result : html`<p class="problem">${problem}</p>`}
 ${numbered(version.lines, 1, 'Text of that version')}`;
 }
 
-function versionsPart(view: RuleView, { timeZone }: RulesContext): Html {
+function versionsPart(view: RuleView, { timeZone }: PauseReader): Html {
   const path = rulePath(view.row.id);
   const row = ({ hash, since }: RuleVersion, index: number): Html =>
     html`<li>since ${time(since, timeZone)}, set <code>${hash.slice(0, HASH_CHARS)}</code>${
@@ -280,7 +271,7 @@ function versionsPart(view: RuleView, { timeZone }: RulesContext): Html {
 <ul>${view.versions.map(row)}</ul>${view.comparison && comparisonPart(view.comparison)}</section>`;
 }
 
-function armPart({ row, waiting }: RuleView, { role, now, timeZone }: RulesContext): Html | false {
+function armPart({ row, waiting }: RuleView, { role, now, timeZone }: PauseReader): Html | false {
   if (row.action !== 'reject') return false;
   const path = rulePath(row.id);
   const { armed } = row;
@@ -317,7 +308,7 @@ export function rulePage(
   view: RuleView,
   rule: Rule,
   tests: TestReport | undefined,
-  context: RulesContext,
+  context: PauseReader,
 ): Html {
   const { row, text } = view;
   return html`<p><a href="/rules">All rules</a></p><h1>${row.title}</h1>

@@ -9,16 +9,8 @@ import type { SessionRow, Way } from '../access/sessions.ts';
 import type { WrittenSettings } from '../context.ts';
 import type { BackupList, LoopDelay, readDaemon, Storage } from '../read/system.ts';
 import { plural, span, time, whole } from './format.ts';
-import { figures, reasonForm, tableOf } from './parts.ts';
+import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
-
-export interface SystemContext {
-  readonly role: Role;
-  readonly now: number;
-  readonly timeZone: string;
-  /** Language of the reader, for a spreadsheet; empty: not known. */
-  readonly locale: string;
-}
 
 const PARTS = [
   ['/system', 'Host'],
@@ -74,7 +66,7 @@ of ${plural(loop.beats, 'beat')} in the last five minutes`,
   ]);
 }
 
-function pausesPart(pauses: readonly Pause[], { role }: SystemContext): Html {
+function pausesPart(pauses: readonly Pause[], { role }: Reader): Html {
   if (pauses.length === 0) {
     const fields = { target: 'all', back: '/system' };
     return html`<p class="empty">Nothing is paused.</p>${reasonForm(role, {
@@ -95,10 +87,7 @@ function pausesPart(pauses: readonly Pause[], { role }: SystemContext): Html {
   return html`${pauses.map(one)}`;
 }
 
-function backupsPart(
-  { rows, others, problem }: BackupList,
-  { now, timeZone }: SystemContext,
-): Html {
+function backupsPart({ rows, others, problem }: BackupList, { now, timeZone }: Reader): Html {
   if (problem !== null) return html`<p class="problem">${problem}</p>`;
   const [newest] = rows;
   const age = newest && !newest.isAhead ? span(now - Date.parse(newest.createdAt)) : undefined;
@@ -121,7 +110,7 @@ ${one.isAhead && '(the clock was ahead)'}`,
 )}${others > 0 && html`<p>${plural(others, 'backup')} of other databases in the same folder.</p>`}`;
 }
 
-export function hostPage(view: HostView, context: SystemContext): Html {
+export function hostPage(view: HostView, context: Reader): Html {
   const { storage, backups, pauses } = view;
   return html`<h1>System</h1>${partsNav('/system')}
 <h2>Daemon</h2>${daemonPart(view, context.timeZone)}
@@ -171,7 +160,7 @@ export function problemPart(message: string): Html {
 
 export function findingsPart(
   findings: readonly Finding[],
-  { now, timeZone, locale }: SystemContext,
+  { now, timeZone, locale }: Reader,
 ): Html {
   const count = (grade: Finding['grade']): number =>
     findings.filter((one) => one.grade === grade).length;
@@ -199,7 +188,7 @@ ${tableOf(
 export function settingsPage(
   written: WrittenSettings | null,
   onlyChanged: boolean,
-  { locale }: SystemContext,
+  { locale }: Reader,
 ): Html {
   const head = html`<h1>Settings</h1>${partsNav('/system/settings')}`;
   if (!written) {
@@ -236,10 +225,7 @@ export interface AuditView {
   readonly query: URLSearchParams;
 }
 
-export function auditPage(
-  { rows, next, query }: AuditView,
-  { timeZone, locale }: SystemContext,
-): Html {
+export function auditPage({ rows, next, query }: AuditView, { timeZone, locale }: Reader): Html {
   const field = (name: string, label: string): Html =>
     html`<div><label for="f-${name}">${label}</label>
 <input id="f-${name}" name="${name}" value="${query.get(name) ?? ''}"></div>`;
@@ -317,7 +303,7 @@ function endForm({ sessionId, name, way }: SessionRow, role: Role): Html {
 
 function sessionsTable(
   rows: readonly SessionRow[],
-  { role, now, timeZone }: SystemContext,
+  { role, now, timeZone }: Reader,
   own: number,
 ): Html {
   return tableOf(
@@ -340,7 +326,7 @@ function sessionsTable(
   );
 }
 
-export function peoplePage({ people, sessions, own }: PeopleView, context: SystemContext): Html {
+export function peoplePage({ people, sessions, own }: PeopleView, context: Reader): Html {
   const { operators, proxyRole } = people;
   return html`<h1>People and tokens</h1>${partsNav('/system/people')}
 <h2>Operators</h2>

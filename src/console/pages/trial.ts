@@ -6,10 +6,9 @@ import type { Problem } from '../../rules/text/problem.ts';
 import type { TrialRun } from '../trials.ts';
 import { ruleBlock } from './evidence.ts';
 import { money, plural, time, whole } from './format.ts';
-import { reasonForm, tableOf } from './parts.ts';
+import { type PauseReader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 import { differencesPart } from './rule-acts.ts';
-import type { RulesContext } from './rules.ts';
 
 export interface TrialForm {
   readonly text: string;
@@ -266,7 +265,7 @@ fail${failed.length === 1 && 's'}:</p><ul>${failed.map(
   )}</ul>`;
 }
 
-function keepPart({ id, wish }: TrialRun, { backtest }: Trial, { role }: RulesContext) {
+function keepPart({ id, wish }: TrialRun, { backtest }: Trial, { role }: PauseReader) {
   if (wish.files !== null || backtest.deliveries === 0) return false;
   return html`<h2>For arming</h2>${reasonForm(role, {
     ...{ act: 'rules.report', path: `/rules/trial/${id}/keep`, id: 'keep-reason' },
@@ -275,7 +274,7 @@ function keepPart({ id, wish }: TrialRun, { backtest }: Trial, { role }: RulesCo
   })}`;
 }
 
-function resultPart(run: TrialRun, trial: Trial, context: RulesContext): Html {
+function resultPart(run: TrialRun, trial: Trial, context: PauseReader): Html {
   const { timeZone, locale } = context;
   const { since, until, deliveries, decisions } = trial.backtest;
   const csv = withQuery(`/rules/trial/${run.id}.csv`, new URLSearchParams(), { locale });
@@ -299,7 +298,7 @@ ${matrixPart(trial)}${rejectsPart(trial)}
 ${keepPart(run, trial, context)}`;
 }
 
-export function trialResultPage(run: TrialRun, form: TrialForm, context: RulesContext): Html {
+export function trialResultPage(run: TrialRun, form: TrialForm, context: PauseReader): Html {
   const { end, problem, state } = run;
   const again = html`<details${end && 'problems' in end && html` open`}>
 <summary>Change them and try again</summary>${formPart(form)}</details>`;

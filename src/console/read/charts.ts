@@ -25,7 +25,7 @@ export interface OverviewCharts {
   /** Begin of each of the last 24 hours, epoch milliseconds. */
   readonly hours: readonly number[];
   readonly ages: readonly StreamAges[];
-  /** Of the last 7 days. */
+  /** Counts of the last 7 days. */
   readonly decisions: readonly HourlyDecisions[];
   /** Most pushes under way in each hour, and the age of the oldest at its end, ms. */
   readonly queue: { readonly depths: readonly number[]; readonly oldestMs: readonly number[] };

@@ -133,7 +133,7 @@ async function rulesInForce(db: Db, hash: string | undefined): Promise<RuleSet> 
 export interface FactView {
   /** The path for a condition. */
   readonly text: string;
-  /** As it is now; null: not known. */
+  /** Status now; null: not known. */
   readonly value: string | null;
   readonly about: string;
 }

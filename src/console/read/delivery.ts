@@ -169,7 +169,7 @@ function trackingOf(text: string): string[] {
 /** Decisions of which programs hear what would have let the delivery pass. */
 const EXPLAINED_MAX = 20;
 
-/** What would have let the delivery pass, for each of its latest decisions. */
+/** Limits that would have let the delivery pass, for each of its latest decisions. */
 export async function counterfactualsIn(
   db: Db,
   { card }: DeliveryView,

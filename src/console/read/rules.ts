@@ -135,7 +135,7 @@ async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
 
 export interface Comparison {
   readonly version: RuleVersion;
-  /** What it is now against then, in effect; empty: the same. */
+  /** Differences of now against then, in effect; empty: the same. */
   readonly differences: RuleSetDiff['changed'][number]['differences'];
   /** Why it cannot be compared. */
   readonly problem: string | null;
@@ -159,7 +159,7 @@ async function compare(
 }
 
 export interface MatchesView {
-  /** Those that nobody has looked at yet, the newest first. */
+  /** Matches that nobody has looked at yet, the newest first. */
   readonly unseen: readonly Match[];
   readonly seen: number;
   /** How many arming asks for. */

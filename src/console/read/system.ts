@@ -72,7 +72,7 @@ export interface Storage {
   /** In the database and not used: later rows take it. */
   readonly unusedBytes: number;
   readonly freeBytes: number;
-  /** What rests for want of space; null: nothing. */
+  /** Work that rests for want of space; null: none. */
   readonly resting: string | null;
   readonly schema: number;
 }

@@ -2,9 +2,10 @@
  * Makes reports for the console in processes of their own, with the limits of a scheduled one: the
  * console's thread neither reads their rows nor writes workbooks, and goes on meanwhile.
  */
-import { fileURLToPath } from 'node:url';
+
 import { z } from 'zod';
 import { RetryLaterError } from '../../lib/errors.ts';
+import { programUrl } from '../../lib/process/program-url.ts';
 import type { Format } from '../../report/formats.ts';
 import type { Order } from '../../report/make.ts';
 import { COLUMN_KINDS } from '../../report/report-head.ts';
@@ -40,12 +41,7 @@ export const pageContent = z.object({
 
 /** Each takes a core and up to a gigabyte. */
 const RUNS_MAX = 2;
-
-/** `.ts` in a checkout, `.js` in the package. */
-function program(): string {
-  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return fileURLToPath(new URL(`./report-main.${suffix}`, import.meta.url));
-}
+const PROGRAM = programUrl(import.meta.url, 'report-main');
 
 export interface ReportRuns {
   /** Throws RetryLaterError while others run, and what the report says of itself. */
@@ -65,7 +61,7 @@ export function createReportRuns(): ReportRuns {
       }
       running += 1;
       try {
-        return await makeInProcess(job, AbortSignal.any([signal, ended.signal]), program());
+        return await makeInProcess(job, AbortSignal.any([signal, ended.signal]), PROGRAM);
       } finally {
         running -= 1;
       }

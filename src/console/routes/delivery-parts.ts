@@ -1,8 +1,6 @@
 /** Parts of a delivery with their twins: mirrored rows, changes, facts, and the rules now. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { signedIn } from '../context.ts';
-import { maskPrivate } from '../mask.ts';
 import { changesPage, factsPage, nowPage, rawPage } from '../pages/delivery-parts.ts';
 import {
   type DeliveryIds,
@@ -13,9 +11,8 @@ import {
   readNow,
   readRaw,
 } from '../read/delivery-parts.ts';
-import { privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, localeOf, sendCsv } from '../show.ts';
-import { idParams, type PageContext, parametersOf } from './page-context.ts';
+import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
 const CSV_ROWS = 10_000;
 
@@ -34,15 +31,14 @@ async function idsOf({ deps }: PageContext, request: FastifyRequest): Promise<Na
   return [ids, `id:${ids.orderDeliveryId}`];
 }
 
-/** What is private of the order is masked wherever it is quoted. */
+/** Masks what is private of the order wherever it is quoted. */
 async function masked<T>(
   { deps }: PageContext,
   request: FastifyRequest,
   { orderId }: DeliveryIds,
   value: T,
 ): Promise<T> {
-  if (signedIn(request).seesAddresses) return value;
-  return maskPrivate(value, [...(await privateOfOrders(deps.db, [orderId])).values()]);
+  return maskedForOrders(request, deps.db, [orderId], value);
 }
 
 function installRaw(app: FastifyInstance, context: PageContext): void {

@@ -1,4 +1,5 @@
 /** Events with their twins, their replay, and the way into the portal of the relay. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { previewReplay } from '../../inbox/operations.ts';
@@ -7,10 +8,8 @@ import { RefusedError } from '../../lib/errors.ts';
 import { html } from '../../lib/html.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
-import { maskPrivate } from '../mask.ts';
 import { type Replayed, reasonAct, replayAct, replayQuery } from '../operations/wishes.ts';
 import {
-  type EventContext,
   eventPage,
   eventsPage,
   type InboxCounts,
@@ -18,28 +17,17 @@ import {
   replayPage,
 } from '../pages/events.ts';
 import { time } from '../pages/format.ts';
+import { optionalOr, optionalText } from '../query.ts';
 import { bodyOf, readEventFigures, readEventPage } from '../read/events.ts';
-import { privateOfOrders } from '../read/private.ts';
-import { isForPeople, isoTime, isoTimes, localeOf, sendCsv, type Table } from '../show.ts';
+import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
-import { idParams, type PageContext, parametersOf } from './page-context.ts';
-
-const optionalText = z
-  .string()
-  .trim()
-  .max(200)
-  .optional()
-  .transform((text) => text || undefined);
+import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
 export const eventsQuery = z.object({
   type: optionalText,
-  order: z
-    .union([z.literal('').transform(() => undefined), z.coerce.number().int().min(1)])
-    .optional(),
+  order: optionalOr(z.coerce.number().int().min(1)),
   /** ISO 8601. */
-  since: z
-    .union([z.literal('').transform(() => undefined), z.iso.datetime({ offset: true })])
-    .optional(),
+  since: optionalOr(z.iso.datetime({ offset: true })),
   after: z.string().max(500).optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
 });
@@ -74,15 +62,6 @@ async function countsOf({ deps }: PageContext): Promise<InboxCounts | undefined>
   return inboxCounts.safeParse(await askFor(deps, { ask: 'inbox' })).data;
 }
 
-async function contextOf(
-  { deps, zoneOf }: PageContext,
-  request: FastifyRequest,
-): Promise<EventContext> {
-  const { role } = signedIn(request);
-  const [now, timeZone] = [deps.clock.now(), await zoneOf()];
-  return { role, now, timeZone, locale: localeOf(request) };
-}
-
 function pageOf({ deps }: PageContext, request: FastifyRequest) {
   const { order, since, ...query } = eventsQuery.parse(request.query);
   const from = since === undefined ? undefined : Date.parse(since);
@@ -97,9 +76,8 @@ async function traceFor({ deps }: PageContext, request: FastifyRequest, name: st
     throw new RefusedError('events.unknown', `there is no event ${name}`, { hint });
   }
   const body = bodyOf(trace);
-  if (signedIn(request).seesAddresses) return { trace, body };
-  const orders = await privateOfOrders(deps.db, trace.orderId === null ? [] : [trace.orderId]);
-  return { trace, body: maskPrivate(body, [...orders.values()]) };
+  const orderIds = trace.orderId === null ? [] : [trace.orderId];
+  return { trace, body: await maskedForOrders(request, deps.db, orderIds, body) };
 }
 
 async function showEvent(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -119,7 +97,7 @@ async function showEvent(context: PageContext, request: FastifyRequest, reply: F
     request,
     reply,
     head,
-    eventPage(trace, body, await contextOf(context, request)),
+    eventPage(trace, body, await context.readerOf(request)),
   );
 }
 
@@ -182,7 +160,7 @@ export function installEvents(app: FastifyInstance, context: PageContext): void 
     const [figures, counts] = [await readEventFigures(db, clock.now()), await countsOf(context)];
     const view = { page, figures, counts, query: parametersOf(request) };
     const head = { title: 'Events', tab: '/events', cli: 'selvedge events list' } as const;
-    return show(request, reply, head, eventsPage(view, await contextOf(context, request)));
+    return show(request, reply, head, eventsPage(view, await context.readerOf(request)));
   });
   app.get('/events.json', async (request) => isoTimes(await pageOf(context, request)));
   app.get('/events.csv', async (request, reply) =>

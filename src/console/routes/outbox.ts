@@ -1,4 +1,5 @@
 /** Pushes on their way to the service, with their twins. */
+
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
@@ -11,9 +12,10 @@ import { outboxCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
+import { optionalText } from '../query.ts';
 import { documentsOf, privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, localeOf, sendCsv } from '../show.ts';
-import { idParams, type PageContext, parametersOf } from './page-context.ts';
+import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
 export const outboxQuery = z.object({
   kind: z
@@ -24,12 +26,7 @@ export const outboxQuery = z.object({
     .enum(['', ...OUTBOX_STATES])
     .optional()
     .transform((state) => state || undefined),
-  reference: z
-    .string()
-    .trim()
-    .max(200)
-    .optional()
-    .transform((text) => text || undefined),
+  reference: optionalText,
   attention: z.enum(['', '1']).optional(),
   open: z.enum(['', '1']).optional(),
   before: z.coerce.number().int().min(1).optional(),
@@ -52,12 +49,11 @@ async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly Outbox
   );
 }
 
-async function cardFor({ seesAddresses }: Session, db: Db, outboxId: number) {
+async function cardFor(request: FastifyRequest, db: Db, outboxId: number) {
   const card = await showOutbox(db, outboxId);
-  if (!card || seesAddresses) return card;
+  if (!card) return undefined;
   const orderIds = card.candidates.map(({ orderId }) => orderId);
-  const orders = await privateOfOrders(db, [...orderIds, card.orderId ?? 0]);
-  return maskPrivate(card, [...orders.values()]);
+  return maskedForOrders(request, db, [...orderIds, card.orderId ?? 0], card);
 }
 
 export function installOutbox(app: FastifyInstance, context: PageContext): void {
@@ -109,9 +105,7 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   app.get('/outbox/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
-    const card = /^\d{1,15}$/.test(name)
-      ? await cardFor(signedIn(request), db, Number(name))
-      : undefined;
+    const card = /^\d{1,15}$/.test(name) ? await cardFor(request, db, Number(name)) : undefined;
     if (!card) {
       const hint = 'the list of pushes is at /outbox';
       throw new RefusedError('outbox.unknown', `there is no push ${name}`, { hint });

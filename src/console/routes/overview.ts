@@ -1,12 +1,13 @@
 /** The first screen and its twins. */
+
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { LIVE_PATH, signedIn } from '../context.ts';
-import { maskPrivate } from '../mask.ts';
+import { LIVE_PATH } from '../context.ts';
 import { overviewPage } from '../pages/overview.ts';
 import { createCharts } from '../read/charts.ts';
 import { type OverviewData, readOverview } from '../read/overview.ts';
 import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import type { PageContext } from './page-context.ts';
+import { maskedFor } from './page-context.ts';
 
 function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData): Table {
   return {
@@ -28,7 +29,7 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
   const charts = createCharts(db, clock, settings.freshnessMs);
   const overview = async (request: FastifyRequest) => {
     const data = await readOverview(db, clock.now(), settings.freshnessMs);
-    return signedIn(request).seesAddresses ? data : maskPrivate(data);
+    return maskedFor(request, data);
   };
   app.get('/', async (request, reply) => {
     const now = clock.now();

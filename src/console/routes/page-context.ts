@@ -3,15 +3,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
 import { readPauses } from '../../store/pauses.ts';
+import type { Db } from '../../store/store.ts';
 import { type ConsoleDeps, signedIn } from '../context.ts';
 import { doneText } from '../done.ts';
 import { maskPrivate } from '../mask.ts';
 import type { CardContext } from '../pages/card.ts';
 import { framed, type Tab } from '../pages/frame.ts';
+import type { PauseReader, Reader } from '../pages/parts.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
+import { privateOfOrders } from '../read/private.ts';
 import { lastReasons } from '../read/reasons.ts';
 import type { ReadRules } from '../rules.ts';
-import { isoTime, sendPage } from '../show.ts';
+import { isoTime, localeOf, sendPage } from '../show.ts';
 
 const SILENT_MS = 30_000;
 
@@ -25,9 +28,20 @@ export function parametersOf(request: FastifyRequest): URLSearchParams {
   return query;
 }
 
-/** Where a session may not see people, what it reads is without them. */
+/** Masks what is private, for a session that may not see it. */
 export function maskedFor<T>(request: FastifyRequest, value: T): T {
   return signedIn(request).seesAddresses ? value : maskPrivate(value);
+}
+
+/** The same for what is about orders: their private texts are masked wherever it quotes them. */
+export async function maskedForOrders<T>(
+  request: FastifyRequest,
+  db: Db,
+  orderIds: readonly number[],
+  value: T,
+): Promise<T> {
+  if (signedIn(request).seesAddresses) return value;
+  return maskPrivate(value, [...(await privateOfOrders(db, orderIds)).values()]);
 }
 
 interface PageHead {
@@ -48,6 +62,9 @@ export interface PageContext {
     head: PageHead,
     body: Html,
   ): Promise<FastifyReply>;
+  readerOf(request: FastifyRequest): Promise<Reader>;
+  /** With the pauses as this session may see them. */
+  pauseReaderOf(request: FastifyRequest): Promise<PauseReader>;
   /** `back` is where the forms of a card lead. */
   cardContext(request: FastifyRequest, back: string): Promise<CardContext>;
 }
@@ -67,6 +84,12 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
       ...(isSilent ? ['The daemon does not answer: nothing can be changed now.'] : []),
     ];
   };
+  const readerOf = async (request: FastifyRequest): Promise<Reader> => ({
+    role: signedIn(request).role,
+    now: clock.now(),
+    timeZone: await zoneOf(),
+    locale: localeOf(request),
+  });
   return {
     deps,
     rulesShown,
@@ -83,12 +106,17 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
         version,
         marks,
         counts: { '/review': held, '/outbox': attention },
-        warnings: session.seesAddresses ? await warnings() : maskPrivate(await warnings()),
+        warnings: maskedFor(request, await warnings()),
         session,
         timeZone: await zoneOf(),
         done: doneText(request),
       };
       return sendPage(reply, framed(frame, body));
+    },
+    readerOf,
+    async pauseReaderOf(request) {
+      const pauses = await readPauses(db, settings.machine.dataDir || undefined);
+      return { ...(await readerOf(request)), pauses: maskedFor(request, pauses) };
     },
     async cardContext(request, back) {
       const { role, name } = signedIn(request);

@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { readPauses } from '../../store/pauses.ts';
 import { RUN_OUTCOMES } from '../../store/tables.ts';
 import { unknownStream } from '../../sync/operations.ts';
 import type { RunOverview } from '../../sync/overview.ts';
@@ -11,7 +10,7 @@ import { askFor, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { maskPrivate } from '../mask.ts';
 import { reasonAct, releaseAct, runAct } from '../operations/wishes.ts';
-import { type PullContext, pullsPage, runPage, streamPage } from '../pages/pulls.ts';
+import { pullsPage, runPage, streamPage } from '../pages/pulls.ts';
 import {
   type PullRow,
   type RunView,
@@ -20,7 +19,7 @@ import {
   readRunPage,
   readRunView,
 } from '../read/pulls.ts';
-import { isoTime, isoTimes, localeOf, sendCsv, type Table } from '../show.ts';
+import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
 import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
 
@@ -93,7 +92,10 @@ async function viewOf(
   named: string,
 ): Promise<RunView> {
   const view = /^\d{1,15}$/.test(named) ? await readRunView(deps.db, Number(named)) : undefined;
-  if (!view) throw new RefusedError('sync.unknown_run', `there is no run ${named}`);
+  if (!view) {
+    const hint = 'the page of its stream lists the runs that are kept';
+    throw new RefusedError('sync.unknown_run', `there is no run ${named}`, { hint });
+  }
   if (signedIn(request).seesAddresses) return view;
   const parsed = view.changes.map((one) => ({ ...one, diff: tryParseJson(one.diff) }));
   const masked = maskPrivate({ ...view, changes: parsed });
@@ -119,21 +121,8 @@ async function showRun(context: PageContext, request: FastifyRequest, reply: Fas
     request,
     reply,
     head,
-    runPage(view, release, await pullContext(context, request)),
+    runPage(view, release, await context.pauseReaderOf(request)),
   );
-}
-
-async function pullContext(
-  { deps: { db, clock, settings }, zoneOf }: PageContext,
-  request: FastifyRequest,
-): Promise<PullContext> {
-  return {
-    role: signedIn(request).role,
-    now: clock.now(),
-    timeZone: await zoneOf(),
-    pauses: maskedFor(request, await readPauses(db, settings.machine.dataDir || undefined)),
-    locale: localeOf(request),
-  };
 }
 
 async function showStream(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -157,7 +146,7 @@ async function showStream(context: PageContext, request: FastifyRequest, reply: 
     cli: `selvedge sync show ${name}`,
   } as const;
   const view = { row, page, query: parametersOf(request) };
-  return context.show(request, reply, head, streamPage(view, await pullContext(context, request)));
+  return context.show(request, reply, head, streamPage(view, await context.pauseReaderOf(request)));
 }
 
 function installPullActs(app: FastifyInstance, { deps }: PageContext): void {
@@ -194,7 +183,7 @@ export function installPulls(app: FastifyInstance, context: PageContext): void {
     const latest = maskedFor(request, await readRunPage(db, undefined, { limit: LATEST }));
     const view = { streams: await pulls(request), quarantined: await readQuarantined(db), latest };
     const head = { title: 'Pulls', tab: '/pulls', cli: 'selvedge sync list' } as const;
-    return show(request, reply, head, pullsPage(view, await pullContext(context, request)));
+    return show(request, reply, head, pullsPage(view, await context.pauseReaderOf(request)));
   });
   app.get('/pulls.json', async (request) => ({
     streams: pullsJson(await pulls(request)),

@@ -1,8 +1,10 @@
 /** Reports, made in a process of their own, with their twins and files. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { shellWord } from '../../lib/strings.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
 import type { Refusal } from '../acts.ts';
@@ -123,7 +125,7 @@ function problemOf(thrown: unknown): string {
   throw thrown;
 }
 
-/** What a page shows: nothing while it waits for what only a person can say. */
+/** Result to show: none while the page waits for what only a person can say. */
 async function shownOf(
   context: Runs,
   request: FastifyRequest,
@@ -139,11 +141,6 @@ async function shownOf(
   } catch (thrown) {
     return { problem: problemOf(thrown) };
   }
-}
-
-/** A word of a person as an argument for a shell. */
-function argument(text: string): string {
-  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 async function showReport(context: Runs, request: FastifyRequest, reply: FastifyReply) {
@@ -162,7 +159,7 @@ async function showReport(context: Runs, request: FastifyRequest, reply: Fastify
   const schedules = all.filter(({ report }) => report === name);
   const { made, problem } = shown;
   const view = { ...asked, made, problem, schedules, query, timeZone, locale: localeOf(request) };
-  const options = Object.entries(asked.given).map(([key, value]) => argument(`${key}=${value}`));
+  const options = Object.entries(asked.given).map(([key, value]) => shellWord(`${key}=${value}`));
   const given = options.map((one) => `--param ${one}`);
   const cli = [`selvedge report run ${name}`, ...given].join(' ');
   const head = { title: asked.report.title, tab: '/reports', cli } as const;

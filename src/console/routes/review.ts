@@ -21,7 +21,7 @@ import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/deli
 import { readReviewList } from '../read/list.ts';
 import { privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
-import { idParams, type PageContext, parametersOf } from './page-context.ts';
+import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
 function reviewJson(row: ReviewRow) {
   return {
@@ -48,24 +48,13 @@ function reviewTable({ rows }: ReviewPage): Table {
   };
 }
 
-/** A value about an order as this session may see it. */
-async function maskFor<T>(
-  { deps: { db } }: { readonly deps: { readonly db: Db } },
-  request: FastifyRequest,
-  orderId: number,
-  value: T,
-): Promise<T> {
-  if (signedIn(request).seesAddresses) return value;
-  return maskPrivate(value, [...(await privateOfOrders(db, [orderId])).values()]);
-}
-
 async function viewFor(
   { deps: { db, clock } }: PageContext,
   request: FastifyRequest,
   named: string,
 ): Promise<DeliveryView> {
   const view = await deliveryView(db, named, clock.now());
-  return maskFor({ deps: { db } }, request, view.card.order.orderId, view);
+  return maskedForOrders(request, db, [view.card.order.orderId], view);
 }
 
 /** The rows as this session may see them. */
@@ -119,7 +108,7 @@ async function showDelivery(context: PageContext, request: FastifyRequest, reply
     const counterfactuals = await counterfactualsIn(context.deps.db, view);
     const { orderId } = view.card.order;
     const whole = { ...view, counterfactuals };
-    return reply.send(isoTimes(await maskFor(context, request, orderId, whole)));
+    return reply.send(isoTimes(await maskedForOrders(request, context.deps.db, [orderId], whole)));
   }
   if (twin === 'csv')
     return sendCsv(request, reply, `delivery-${orderDeliveryId}`, linesTable(view));

@@ -8,7 +8,6 @@ import type { StoredRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule } from '../../rules/rule.ts';
-import { readPauses } from '../../store/pauses.ts';
 import { storeOptions } from '../../store/store.ts';
 import { type Act, mayDo, neededFor } from '../access/roles.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
@@ -18,7 +17,7 @@ import { maskPrivate } from '../mask.ts';
 import { armAct, armedMs, reloadAct, seenAct } from '../operations/rule-wishes.ts';
 import { reasonAct } from '../operations/wishes.ts';
 import { armPage, type ReloadPreview, reloadPage } from '../pages/rule-acts.ts';
-import { type RulesContext, rulePage, rulePath, rulesPage } from '../pages/rules.ts';
+import { rulePage, rulePath, rulesPage } from '../pages/rules.ts';
 import {
   privateOfDeliveries,
   type RuleRow,
@@ -27,7 +26,7 @@ import {
   readRule,
   ruleRows,
 } from '../read/rules.ts';
-import { isoTime, isoTimes, localeOf, sendCsv, type Table } from '../show.ts';
+import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
 
@@ -41,19 +40,6 @@ const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "â
 
 /** Matches among which the next one to look at is found. */
 const MATCHES_MAX = 500;
-
-export async function rulesContext(
-  { deps: { db, clock, settings }, zoneOf }: PageContext,
-  request: FastifyRequest,
-): Promise<RulesContext> {
-  return {
-    role: signedIn(request).role,
-    now: clock.now(),
-    timeZone: await zoneOf(),
-    pauses: await readPauses(db, settings.machine.dataDir || undefined),
-    locale: localeOf(request),
-  };
-}
 
 /** Refuses an act that asks the daemon nothing, and that the role may not do. */
 export function requireHere(request: FastifyRequest, act: Act): void {
@@ -119,7 +105,7 @@ function installList(app: FastifyInstance, context: PageContext, figures: Figure
     const rows = ruleSet ? ruleRows(ruleSet, rejects, known.rules) : [];
     const head = { title: 'Rules', tab: '/rules', cli: 'selvedge rules list' } as const;
     const view = { ruleSet, unreadable, rows, rejects, figures: known };
-    return show(request, reply, head, rulesPage(view, await rulesContext(context, request)));
+    return show(request, reply, head, rulesPage(view, await context.pauseReaderOf(request)));
   });
   app.get('/rules.json', async () => isoTimes(await counted()));
   app.get('/rules.csv', async (request, reply) =>
@@ -172,7 +158,7 @@ function installRule(app: FastifyInstance, context: PageContext, figures: Figure
       return reply.send(isoTimes({ ...view, text: view.text ?? null, tests: results }));
     }
     const head = { title: rule.title, tab: '/rules', cli: ruleCommand(rule) } as const;
-    const body = rulePage(view, rule, tests, await rulesContext(context, request));
+    const body = rulePage(view, rule, tests, await context.pauseReaderOf(request));
     return show(request, reply, head, body);
   });
 }
@@ -197,7 +183,7 @@ async function showArming(context: PageContext, request: FastifyRequest, reply: 
   const head = { title: `Arm ${title}`, tab: '/rules', cli: armCommand(id) } as const;
   const body = armPage(
     { id, title, missing, matches, match },
-    await rulesContext(context, request),
+    await context.pauseReaderOf(request),
   );
   return context.show(request, reply, head, body);
 }
@@ -235,7 +221,7 @@ async function showReload(context: PageContext, request: FastifyRequest, reply: 
     tab: '/rules',
     cli: 'selvedge rules reload --dry-run',
   } as const;
-  const body = reloadPage(preview, problem, await rulesContext(context, request));
+  const body = reloadPage(preview, problem, await context.pauseReaderOf(request));
   return context.show(request, reply, head, body);
 }
 

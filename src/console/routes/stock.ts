@@ -1,12 +1,15 @@
 /** Stock: the list of styles, a style by colour and size, and its open orders, with their twins. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
+import { shellWord } from '../../lib/strings.ts';
 import { parseTime } from '../../lib/units.ts';
 import { atLocal } from '../../report/schedules/due.ts';
 import { signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
 import { stockPage, stylePage, stylePath, WANTED_SHOWN } from '../pages/stock.ts';
+import { optionalText } from '../query.ts';
 import {
   findStyle,
   readSeasonsOf,
@@ -24,12 +27,7 @@ const STYLES_SHOWN = 100;
 const CSV_ROWS = 10_000;
 
 export const stylesQuery = z.object({
-  q: z
-    .string()
-    .trim()
-    .max(200)
-    .optional()
-    .transform((text) => text || undefined),
+  q: optionalText,
   after: z.string().max(200).optional(),
   limit: z.coerce.number().int().min(1).max(CSV_ROWS).default(STYLES_SHOWN),
 });
@@ -58,11 +56,6 @@ function timeOf(text: string | undefined, timeZone: string): number | undefined 
   throw new RefusedError('stock.bad_time', `${text} is no time`, {
     hint: 'write it as 2026-03-31T18:00, or 2026-03-31T18:00:00Z for UTC',
   });
-}
-
-/** A word of a person as an argument for a shell. */
-function argument(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Name of a file, which is a header: letters of ASCII alone. */
@@ -161,7 +154,7 @@ async function showStyle(context: PageContext, request: FastifyRequest, reply: F
     ...{ days: await readStockHistory(deps.db, style.style, deps.clock.now()) },
     ...{ locale: localeOf(request), problem: problem && `${problem.message}: ${problem.hint}` },
   };
-  const now = `selvedge stock ${argument(style.style)}`;
+  const now = `selvedge stock ${shellWord(style.style)}`;
   const cli = stock.asOf === null ? now : `${now} --as-of ${isoTime(stock.asOf)}`;
   const head = { title: `Stock of ${style.style}`, tab: '/stock', cli } as const;
   return show(request, reply.code(problem ? 409 : 200), head, stylePage(view));
@@ -171,7 +164,7 @@ export function installStock(app: FastifyInstance, context: PageContext): void {
   app.get('/stock', async (request, reply) => {
     const view = { ...(await stylesOf(context, request)), query: parametersOf(request) };
     const q = view.query.get('q');
-    const cli = `selvedge stock ${q === null ? '<barcode|style>' : argument(q)}`;
+    const cli = `selvedge stock ${q === null ? '<barcode|style>' : shellWord(q)}`;
     const head = { title: 'Stock', tab: '/stock', cli } as const;
     return context.show(request, reply, head, stockPage({ ...view, locale: localeOf(request) }));
   });

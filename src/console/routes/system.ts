@@ -1,4 +1,5 @@
 /** The system's pages with their twins, and the end of sessions. */
+
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
@@ -7,7 +8,7 @@ import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
-import { reasonAct } from '../operations/wishes.ts';
+import { doctorFindings, reasonAct } from '../operations/wishes.ts';
 import {
   auditPage,
   doctorPage,
@@ -16,22 +17,15 @@ import {
   hostPage,
   peoplePage,
   problemPart,
-  type SystemContext,
   settingsPage,
 } from '../pages/system.ts';
+import { optionalText } from '../query.ts';
 import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
-import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
+import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
 import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
 
 const DAY_MS = 86_400_000;
-
-const optionalText = z
-  .string()
-  .trim()
-  .max(200)
-  .optional()
-  .transform((text) => text || undefined);
 
 export const auditQuery = z.object({
   actor: optionalText,
@@ -59,24 +53,6 @@ const people = z.object({
   ),
   proxyRole: z.string().nullable(),
 });
-
-const findings = z.array(
-  z.object({
-    check: z.string(),
-    grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
-    text: z.string(),
-    advice: z.string().optional(),
-  }),
-);
-
-async function contextOf(
-  { deps, zoneOf }: PageContext,
-  request: FastifyRequest,
-): Promise<SystemContext> {
-  const { role } = signedIn(request);
-  const [now, timeZone] = [deps.clock.now(), await zoneOf()];
-  return { role, now, timeZone, locale: localeOf(request) };
-}
 
 async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps) {
   const now = clock.now();
@@ -109,7 +85,7 @@ function installHost(app: FastifyInstance, context: PageContext): void {
   const host = async (request: FastifyRequest) => maskedFor(request, await hostOf(deps));
   app.get('/system', async (request, reply) => {
     const head = { title: 'System', tab: '/system', cli: 'selvedge status' } as const;
-    const body = hostPage(await host(request), await contextOf(context, request));
+    const body = hostPage(await host(request), await context.readerOf(request));
     return show(request, reply, head, body);
   });
   app.get('/system.json', async (request) => isoTimes(await host(request)));
@@ -121,11 +97,11 @@ function installHost(app: FastifyInstance, context: PageContext): void {
 function installDoctor(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
   const examine = async (request: FastifyRequest): Promise<readonly Finding[]> =>
-    maskedFor(request, findings.parse(await askFor(deps, { ask: 'doctor' })));
+    maskedFor(request, doctorFindings.parse(await askFor(deps, { ask: 'doctor' })));
   const partOf = async (request: FastifyRequest): Promise<Html> => {
     try {
       const found = await examine(request);
-      return findingsPart(found, await contextOf(context, request));
+      return findingsPart(found, await context.readerOf(request));
     } catch (error) {
       if (!(error instanceof RefusedHere)) throw error;
       return problemPart(error.message);
@@ -165,7 +141,7 @@ function installSettings(app: FastifyInstance, context: PageContext): void {
     const onlyChanged = isChanged(request);
     const cli = onlyChanged ? 'selvedge config show --changed' : 'selvedge config show';
     const head = { title: 'Settings', tab: '/system', cli } as const;
-    const body = settingsPage(written, onlyChanged, await contextOf(context, request));
+    const body = settingsPage(written, onlyChanged, await context.readerOf(request));
     return context.show(request, reply, head, body);
   });
   app.get('/system/settings.json', (request) => ({
@@ -205,7 +181,7 @@ function installAudit(app: FastifyInstance, context: PageContext): void {
   app.get('/system/audit', async (request, reply) => {
     const view = { ...(await auditOf(context, request)), query: parametersOf(request) };
     const head = { title: 'Audit', tab: '/system', cli: 'selvedge audit list' } as const;
-    const body = auditPage(view, await contextOf(context, request));
+    const body = auditPage(view, await context.readerOf(request));
     return context.show(request, reply, head, body);
   });
   app.get('/system/audit.json', async (request) => isoTimes(await auditOf(context, request)));
@@ -240,7 +216,7 @@ function installPeople(app: FastifyInstance, context: PageContext): void {
     const own = signedIn(request).sessionId;
     const view = { people: await known(), sessions: await sessions(request), own };
     const head = { title: 'People', tab: '/system', cli: 'selvedge console tokens' } as const;
-    return show(request, reply, head, peoplePage(view, await contextOf(context, request)));
+    return show(request, reply, head, peoplePage(view, await context.readerOf(request)));
   });
   app.get('/system/people.json', async (request) =>
     isoTimes({ ...(await known()), sessions: await sessions(request) }),

@@ -17,7 +17,7 @@ import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts'
 import { createTrials, type TrialRun, type Trials } from '../trials.ts';
 import { answer, createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
-import { requireHere, rulesContext } from './rules.ts';
+import { requireHere } from './rules.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -207,7 +207,7 @@ async function showTrial(
   } as const;
   const form = formAgain(found, await formFor(context, request), days);
   const shown = trial ? { ...found, end: { trial } } : found;
-  const body = trialResultPage(shown, form, await rulesContext(context, request));
+  const body = trialResultPage(shown, form, await context.pauseReaderOf(request));
   return context.show(request, reply, head, body);
 }
 

@@ -3,15 +3,15 @@
  * process of its own, because a check of every page of the database would make the loop wait, and
  * because a process that closes a file of a database loses its own locks on it.
  */
-import { spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+
 import type { ConfigProblem } from '../../config/problems.ts';
 import type { Config } from '../../config/schema.ts';
+import { doctorFindings } from '../../console/operations/wishes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { runBeside } from '../../lib/process/beside.ts';
+import { programUrl } from '../../lib/process/program-url.ts';
 import type { Finding } from './finding.ts';
 
 /** Input of that process; secrets are in it as their names only. */
@@ -21,55 +21,34 @@ export interface DoctorRequest {
   readonly now: number;
 }
 
-const findings = z.array(
-  z.object({
-    check: z.string(),
-    grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
-    text: z.string(),
-    advice: z.string().optional(),
-  }),
-);
-
 /** A whole check of a large database takes a while. */
 const RUN_MS_MAX = 120_000;
+const MEMORY_BYTES_MAX = 536_870_912;
 const HEAP_MIB_MAX = 128;
-
-/** Beside this file: `.ts` in a checkout, `.js` in the package. */
-function entry(): string {
-  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return fileURLToPath(new URL(`./doctor-main.${suffix}`, import.meta.url));
-}
 
 /** Throws RetryLaterError when the process dies or takes longer than two minutes. */
 async function examineBeside(request: DoctorRequest, clock: Clock): Promise<readonly Finding[]> {
-  // No more of ours: secrets may stand in it.
-  const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, entry()], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
+  const beside = {
+    program: programUrl(import.meta.url, 'doctor-main'),
+    request,
+    timeMaxMs: RUN_MS_MAX,
+    memoryBytesMax: MEMORY_BYTES_MAX,
+    heapMibMax: HEAP_MIB_MAX,
+  };
+  let found: readonly Finding[] | undefined;
+  await runBeside(beside, clock, (line) => {
+    found = doctorFindings.safeParse(tryParseJson(line)).data;
   });
-  const over = new AbortController();
-  clock.sleep(RUN_MS_MAX, over.signal).then(
-    () => child.kill('SIGKILL'),
-    () => undefined,
-  );
-  try {
-    child.stdin.end(JSON.stringify(request));
-    const found = findings.safeParse(tryParseJson(await text(child.stdout)));
-    if (found.success) return found.data;
-    throw new RetryLaterError('doctor.died', 'the checks ended before they were through', {
-      hint: 'selvedge doctor --offline',
-    });
-  } finally {
-    over.abort();
-    child.kill('SIGKILL');
-  }
+  if (found) return found;
+  throw new RetryLaterError('doctor.died', 'the checks ended before they were through', {
+    hint: 'selvedge doctor --offline',
+  });
 }
 
 /** Findings are given again for so long: pages and their twins ask one after the other. */
 const FRESH_MS = 5_000;
 
-/** Those who ask at the same time, or right afterwards, get the same findings. */
+/** Gives the same findings to all who ask at the same time, or right afterwards. */
 export function createDoctor(
   given: Omit<DoctorRequest, 'now'>,
   clock: Clock,

@@ -129,7 +129,7 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
 
 const BACKTEST = 'selvedge rules backtest --since 30d --save';
 
-/** What arming still asks for, in words; empty: the rule can be armed. */
+/** Conditions of arming that are not met, in words; empty: the rule can be armed. */
 export async function missingForArming(
   db: Db | Tx,
   ruleSet: RuleSet,

@@ -1,4 +1,4 @@
-/** What the rules say of a delivery now, and what keeps them from it: asked for looking alone. */
+/** Asks the rules about a delivery now, for looking alone, and tells what keeps them from it. */
 import {
   type Counterfactual,
   counterfactualsOf,
@@ -46,7 +46,7 @@ export interface ExplainedNow {
   readonly by: DecisionRecord | undefined;
   /** Why the rules would not act on it though it is pending. */
   readonly inWay: string | undefined;
-  /** Which rules are asked at all of one that is not pending; undefined: it is pending. */
+  /** Rules that are asked at all of one that is not pending; undefined: it is pending. */
   readonly asked: string | undefined;
   readonly counterfactuals: readonly Counterfactual[];
 }

@@ -2,7 +2,7 @@
  * The rule sets that can be tried: those of a directory, and those that decided before, which are
  * kept by hash with their exact texts.
  */
-import { ConfigError, SelvedgeError } from '../../lib/errors.ts';
+import { ConfigError, invariant, SelvedgeError } from '../../lib/errors.ts';
 import { loadRules } from '../../rules/load.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { formatProblem } from '../../rules/text/problem.ts';
@@ -67,6 +67,6 @@ export async function ruleSetInForce(db: Db): Promise<StoredRuleSet> {
   const hash = await readState(db, RULES_IN_FORCE);
   if (hash !== undefined) return readRuleSet(db, hash);
   const none = loadRules([]);
-  if ('ruleSet' in none) return { ruleSet: none.ruleSet, files: [] };
-  throw new ConfigError('rules.none', 'not even an empty set of rules can be loaded');
+  invariant('ruleSet' in none, 'an empty set of rules cannot be loaded');
+  return { ruleSet: none.ruleSet, files: [] };
 }

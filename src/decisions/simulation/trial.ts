@@ -5,7 +5,8 @@
 
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
-import { type Beside, runBeside } from '../../lib/reading/beside.ts';
+import { type Beside, runBeside } from '../../lib/process/beside.ts';
+import { programUrl } from '../../lib/process/program-url.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { StoreOptions } from '../../store/store.ts';
@@ -65,6 +66,7 @@ export type TrialTask =
 const TIME_MS_MAX = 120_000;
 const MEMORY_BYTES_MAX = 536_870_912;
 const HEAP_MIB_MAX = 384;
+const FAILED_HINT = 'on the host, "selvedge rules backtest --since 30d" tries the same';
 
 async function run(
   task: TrialTask,
@@ -72,7 +74,7 @@ async function run(
   { signal, onProgress }: { signal?: AbortSignal; onProgress?: (progress: TrialProgress) => void },
 ): Promise<TrialLine> {
   const beside: Beside = {
-    program: new URL('./trial-main', import.meta.url),
+    program: programUrl(import.meta.url, 'trial-main'),
     request: task,
     timeMaxMs: TIME_MS_MAX,
     memoryBytesMax: MEMORY_BYTES_MAX,
@@ -107,7 +109,7 @@ export async function runTrial(
   const line = await run({ task: 'trial', ...request }, clock, by);
   if ('trial' in line || 'problems' in line) return line;
   const message = 'failed' in line ? line.failed.message : 'it gave no result';
-  throw new RefusedError('rules.trial_failed', message);
+  throw new RefusedError('rules.trial_failed', message, { hint: FAILED_HINT });
 }
 
 /** @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal` */
@@ -119,5 +121,5 @@ export async function countRuleFigures(
   const line = await run({ task: 'figures', store, now: clock.now() }, clock, { signal });
   if ('figures' in line) return line.figures;
   const message = 'failed' in line ? line.failed.message : 'it gave no figures';
-  throw new RefusedError('rules.trial_failed', message);
+  throw new RefusedError('rules.trial_failed', message, { hint: FAILED_HINT });
 }

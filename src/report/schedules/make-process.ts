@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { plainEnvironment, programUrl } from '../../lib/process/program-url.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Format } from '../formats.ts';
 import type { Order } from '../make.ts';
@@ -35,18 +36,12 @@ const HEAP_MIB_MAX = 512;
 /** For all that follows the query. */
 const MAKE_MS_MAX = 60_000;
 
-/** Beside this file: `.ts` in a checkout, `.js` in the package. */
-function entry(): string {
-  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return fileURLToPath(new URL(`./make-main.${suffix}`, import.meta.url));
-}
-
 /** The process and its query are a group. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // The group has ended by itself.
   }
 }
 
@@ -57,14 +52,13 @@ function killGroup(pid: number | undefined): void {
 export async function makeInProcess(
   job: Omit<Job, 'format'> & { readonly format: string },
   signal: AbortSignal,
-  program = entry(),
+  program = programUrl(import.meta.url, 'make-main'),
 ): Promise<Made> {
   signal.throwIfAborted();
-  // No more of ours: secrets may stand in it.
-  const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, program], {
+  const file = fileURLToPath(program);
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, file], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
+    env: plainEnvironment(),
     detached: true,
   });
   const kill = (): void => killGroup(child.pid);

@@ -138,7 +138,9 @@ async function deliver(
   if (!smtp) return { rows: made.rows, says: '' };
   if (made.content.length > MAIL_BYTES_MAX) {
     const size = formatSize(MAIL_BYTES_MAX);
-    throw new RefusedError('report.too_large_to_mail', `${file} is larger than ${size}`);
+    throw new RefusedError('report.too_large_to_mail', `${file} is larger than ${size}`, {
+      hint: 'narrow it by its parameters, or have it written into a folder',
+    });
   }
   const mail = mailOf(deps, schedule, { title: report.title, day, dueAt, made });
   const note = await deps.sendMail(

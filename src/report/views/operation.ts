@@ -1,6 +1,16 @@
 /** Views of decisions, pushes, pulls and the change feed. */
 import { DELIVERY, TIME, type ViewSpec } from './columns.ts';
 
+const CHANGE = {
+  seq: 'number, without gaps but after a restore',
+  at: `when (${TIME})`,
+  entity: 'table',
+  key: 'key of the row',
+  op: 'insert, update, delete or restore',
+  diff: '{"column": [old, new]}; amounts in ten-thousandths (675000 is 67.50)',
+  cause: 'run or event',
+} as const;
+
 export const OPERATION_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_decision',
@@ -187,15 +197,7 @@ export const OPERATION_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_change',
     about: 'The change feed, with readable times.',
-    columns: {
-      seq: 'number, without gaps but after a restore',
-      at: `when (${TIME})`,
-      entity: 'table',
-      key: 'key of the row',
-      op: 'insert, update, delete or restore',
-      diff: '{"column": [old, new]}; amounts in ten-thousandths (675000 is 67.50)',
-      cause: 'run or event',
-    },
+    columns: CHANGE,
     example:
       "SELECT at, op, diff FROM v_change WHERE entity = 'stock_variant' AND key = '5701234567899'",
   },
@@ -215,15 +217,7 @@ export const OPERATION_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_recent_change',
     about: 'The change feed since yesterday, 00:00 UTC.',
-    columns: {
-      seq: 'number, without gaps but after a restore',
-      at: `when (${TIME})`,
-      entity: 'table',
-      key: 'key of the row',
-      op: 'insert, update, delete or restore',
-      diff: '{"column": [old, new]}; amounts in ten-thousandths (675000 is 67.50)',
-      cause: 'run or event',
-    },
+    columns: CHANGE,
     example: 'SELECT entity, op, count(*) FROM v_recent_change GROUP BY entity, op',
   },
 ];

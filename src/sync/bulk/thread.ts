@@ -3,11 +3,13 @@
  * first question and ends after a while without one, so that its memory returns to the system. When
  * it dies, all pending questions fail and the next one starts a new thread.
  */
+
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { RetryLaterError, StoreError } from '../../lib/errors.ts';
+import { programUrl } from '../../lib/process/program-url.ts';
 import { DAMAGE_HINT } from '../../store/transaction/dialect.ts';
 
 export type ThreadAnswer<T> =
@@ -59,12 +61,6 @@ const FINAL_HINTS: ReadonlyMap<string, string> = new Map([
   ['store.taken_away', 'keep the files, and restore a backup ("selvedge backup restore")'],
 ]);
 
-/** `.ts` in a checkout, `.js` in the package. */
-function urlOf(program: string): URL {
-  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./${program}.${suffix}`, import.meta.url);
-}
-
 /** Shares the process's compile cache, because a thread takes twice as long to start without it. */
 function environment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
@@ -80,8 +76,8 @@ class RunningThread<Q, A> {
   #lastId = 0;
 
   constructor({ name, program, data, limits, onEnd }: ThreadOptions, onIdle: () => void) {
-    const start: ThreadStart = { program: urlOf(program).href, data };
-    this.#worker = new Worker(urlOf('thread-start'), {
+    const start: ThreadStart = { program: programUrl(import.meta.url, program).href, data };
+    this.#worker = new Worker(programUrl(import.meta.url, 'thread-start'), {
       workerData: start,
       resourceLimits: limits,
       env: environment(),

@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '../clock.ts';
+import { plainEnvironment } from './program-url.ts';
 
 export interface Beside {
-  /** Its file without the ending: `.ts` in a checkout, `.js` in the package. */
   readonly program: URL;
   readonly request: unknown;
   readonly timeMaxMs: number;
@@ -61,13 +61,10 @@ export async function runBeside(
   clock: Clock,
   onLine: (line: string) => void,
 ): Promise<Ending> {
-  // No more of ours: secrets may stand in it.
-  const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
-  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const file = fileURLToPath(`${program}.${suffix}`);
+  const file = fileURLToPath(program);
   const child = spawn(process.execPath, [`--max-old-space-size=${heapMibMax}`, file], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
+    env: plainEnvironment(),
   });
   const over = new AbortController();
   let ending: Ending = 'ended';
