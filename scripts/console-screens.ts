@@ -107,8 +107,8 @@ async function takeAll(page: Page, out: string, name: string): Promise<void> {
   }
   await page.setViewportSize(NARROW);
   await shot('narrow');
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  if (wide > NARROW.width) console.log(`${name}: ${wide} px wide on a telephone`);
+  const wide = await page.evaluate('document.documentElement.scrollWidth');
+  if (Number(wide) > NARROW.width) console.log(`${name}: ${wide} px wide on a telephone`);
   await page.pdf({ path: join(out, `${name}.pdf`), preferCSSPageSize: true });
   await page.setViewportSize(WIDE);
 }
