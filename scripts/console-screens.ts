@@ -134,6 +134,37 @@ async function tryRules(page: Page, at: At): Promise<void> {
   });
 }
 
+const PAUSED = [
+  ['overview', '/'],
+  ['rules', '/rules'],
+  ['pulls', '/pulls'],
+  ['stream', '/pulls/brands'],
+  ['system', '/system'],
+] as const;
+
+/** Screens while decisions and a stream are paused. */
+async function takePaused(page: Page, at: At, out: string): Promise<void> {
+  const targets = [
+    { target: 'decisions', name: '' },
+    { target: 'stream', name: 'brands' },
+  ];
+  const post = async (path: string): Promise<void> => {
+    for (const one of targets) {
+      const form = { ...one, reason: 'the stock is counted', back: '/' };
+      await page.request.post(at(path), { form, headers: { origin: new URL(at('/')).origin } });
+    }
+  };
+  await post('/pause');
+  try {
+    for (const [name, path] of PAUSED) {
+      await page.goto(at(path));
+      await takeAll(page, out, `paused-${name}`);
+    }
+  } finally {
+    await post('/resume');
+  }
+}
+
 async function main(demo: string, out: string, part: string): Promise<void> {
   mkdirSync(out, { recursive: true });
   const browser = await launchBrowser();
@@ -155,6 +186,7 @@ async function main(demo: string, out: string, part: string): Promise<void> {
       await tryRules(page, at);
       await takeAll(page, out, 'rules-tried');
     }
+    if ('paused'.includes(part)) await takePaused(page, at, out);
   } finally {
     await browser.close();
   }
