@@ -75,7 +75,7 @@ async function upgrade(bytes: Buffer): Promise<void> {
   expect(inFile(path, columnsOf)).toEqual(inFile(fresh.path, columnsOf));
 }
 
-it('each release of the CHANGELOG that has a date, and the next one, has its databases here', () => {
+it('each release with a date in the CHANGELOG, and the next one, has its databases here', () => {
   const text = readFileSync(join(repositoryRoot, 'CHANGELOG.md'), 'utf8');
   const dated = [...text.matchAll(/^## (\d+\.\d+\.\d+)\b.*\d{4}-\d{2}-\d{2}$/gm)];
   const released = dated.map(([, one = '']) => one);

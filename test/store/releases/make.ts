@@ -1,5 +1,5 @@
 /**
- * Makes the databases of the coming release: `npm run release:database`. A daemon works for a moment
+ * Makes the databases of the coming release: `npm run release:database`. A daemon works a moment
  * beside a small reference service: it pulls, receives events, takes documents, decides and pushes.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
