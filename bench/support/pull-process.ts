@@ -40,7 +40,7 @@ const config = configOf([
   set('service.limits.loginSpacing', '0s'),
   set('listener.port', 0),
   set('local.port', 0),
-  set('streams.stock.fuse.share', 1),
+  set('streams.stock.deletionGuard.share', 1),
   set('streams.stock.jitter', '0s'),
   set('streams.stock.schedule', '0 0 1 1 *'),
 ]);
