@@ -33,11 +33,13 @@ thead th{border-bottom:2px solid var(--faint);white-space:nowrap}
 tfoot td{border-top:2px solid var(--faint);font-weight:600}
 .h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
 .n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
+@page wide{size:A4 landscape;margin:12mm}
 @media print{:root{--back:#fff;--ink:#000;--faint:#333;--edge:#bbb;
 --h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
 --n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
 @page{margin:12mm}
 body{margin:0;font-size:10pt}.table,.plot{overflow:visible}tr,figure{break-inside:avoid}
+body:has(th:nth-child(10)){page:wide}
 table{font-size:min(10pt,100vw/var(--ems))}thead th,thead .number{white-space:normal}
 tfoot{display:table-row-group}td{print-color-adjust:exact}}
 `;
