@@ -102,7 +102,7 @@ export function chartPart(
 const EM_CHAR = 0.62;
 const EM_ROOM = 1.4;
 
-/** The least width of the table, in ems: paper cannot be scrolled, so its letters become smaller. */
+/** The least width of the table, in ems: paper cannot be scrolled, so letters become smaller. */
 function leastWidth({ table, manner }: ReportDocument): string {
   const format = createCellFormat(manner);
   const longest = (words: readonly string[]): number => Math.max(...words.map((one) => one.length));
