@@ -23,26 +23,37 @@ formats:
   complete_percent: percent
 empty: No order of this time is completed.
 */
-WITH part AS (
-  SELECT nullif(CASE :by
-      WHEN 'brand' THEN coalesce(
-        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = l.barcode),
-        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
-      WHEN 'style' THEN coalesce(
-        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = l.barcode),
-        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+WITH line AS (
+  SELECT o.order_id, iif(:by = 'customer', o.company, NULL) AS company, l.quantity,
+    min(l.quantity, coalesce(l.fulfilled_quantity, 0)) AS shipped,
+    CASE :by
       WHEN 'customer' THEN o.account_no
       WHEN 'country' THEN o.country_code
       WHEN 'season' THEN coalesce(nullif(l.season_name, ''), o.season_name)
-      ELSE strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
-    END, '') AS name,
-    o.order_id, max(o.company) AS company, sum(l.quantity) AS ordered,
-    sum(min(l.quantity, coalesce(l.fulfilled_quantity, 0))) AS shipped
+      WHEN 'month'
+        THEN strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+    END AS known,
+    iif(:by IN ('brand', 'style'), l.barcode, NULL) AS barcode
   FROM sales_order o
   JOIN sales_order_line l ON l.order_id = o.order_id
   WHERE strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
       >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
     AND o.completed = 1 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  -- Variants are found several times as fast in the order of their index.
+  ORDER BY iif(:by IN ('brand', 'style'), l.barcode, NULL)
+  LIMIT -1
+), part AS (
+  SELECT nullif(CASE :by
+      WHEN 'brand' THEN coalesce(
+        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = line.barcode),
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+      WHEN 'style' THEN coalesce(
+        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = line.barcode),
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+      ELSE known
+    END, '') AS name,
+    order_id, max(company) AS company, sum(quantity) AS ordered, sum(shipped) AS shipped
+  FROM line
   GROUP BY 1, 2
 )
 SELECT iif(:by = 'customer', name || coalesce(' ' || nullif(max(company), ''), ''), name) AS name,

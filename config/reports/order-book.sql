@@ -40,29 +40,36 @@ WITH line AS (
   WHERE o.season_name <> '' AND :season IN ('', o.season_name) AND coalesce(l.season_name, '') = ''
     AND o.status <> 'canceled' AND o.deleted_at IS NULL
 ), told AS (
-  SELECT season_name, nullif(delivery_name, '') AS delivery_name, order_id, company, quantity,
-    coalesce(fulfilled_quantity, 0) AS shipped, price,
+  SELECT season_name, nullif(delivery_name, '') AS delivery_name, order_id, quantity, price,
+    coalesce(fulfilled_quantity, 0) AS shipped,
     iif(completed = 0, max(0, quantity - coalesce(fulfilled_quantity, 0)), 0) AS open,
     iif(trim(currency) <> '', currency,
       (SELECT c.currency FROM order_currency c WHERE c.order_id = line.order_id)) AS currency,
-    nullif(CASE :by
-      WHEN 'customer' THEN account_no
-      WHEN 'country' THEN country_code
-      WHEN 'brand' THEN coalesce(
-        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = line.barcode),
-        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
-      WHEN 'style' THEN coalesce(
-        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = line.barcode),
-        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
-    END, '') AS name
+    CASE :by WHEN 'customer' THEN account_no WHEN 'country' THEN country_code END AS known,
+    iif(:by = 'customer', company, NULL) AS company,
+    iif(:by IN ('brand', 'style'), barcode, NULL) AS barcode
   FROM line
+  -- Variants are found several times as fast in the order of their index.
+  ORDER BY iif(:by IN ('brand', 'style'), barcode, NULL)
+  LIMIT -1
+), named AS (
+  SELECT told.*, nullif(CASE :by
+      WHEN 'brand' THEN coalesce(
+        (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = told.barcode),
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = told.barcode LIMIT 1))
+      WHEN 'style' THEN coalesce(
+        (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = told.barcode),
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = told.barcode LIMIT 1))
+      ELSE known
+    END, '') AS name
+  FROM told
 ), book AS (
   SELECT season_name, delivery_name, name, max(company) AS company,
     count(DISTINCT order_id) AS orders, sum(quantity) AS ordered, sum(shipped) AS shipped,
     sum(open) AS open, sum(quantity * price) / 10000.0 AS amount,
     sum(open * price) / 10000.0 AS open_amount, currency,
     sum(price IS NULL) AS unpriced
-  FROM told
+  FROM named
   GROUP BY season_name, delivery_name, name, currency
 )
 SELECT b.season_name, b.delivery_name, s.from_day,
