@@ -1,5 +1,6 @@
 /*
 title: What a person should look at, with what each is about
+empty: There is nothing to look at.
 */
 SELECT at, kind, entity, key, detail
 FROM v_incident

@@ -1,5 +1,6 @@
 /*
 title: Rows that name something that is not here
+empty: Every row that is named is here.
 */
 SELECT entity, key, why
 FROM v_orphan;

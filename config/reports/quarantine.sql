@@ -1,5 +1,6 @@
 /*
 title: Rows that could not be read, by reason
+empty: Every row could be read.
 */
 SELECT entity, path, reason, count(*) AS rows, sum(times) AS times, max(last_seen_at) AS last_seen_at
 FROM v_quarantine

@@ -29,7 +29,7 @@ figure{margin:1rem 0;max-width:60rem}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.28em .68em;border-bottom:1px solid var(--edge);text-align:left;vertical-align:top}
 thead th{border-bottom:2px solid var(--faint);white-space:nowrap}
-.number{text-align:right}.number,.date{white-space:nowrap}
+.number{text-align:right}.number,.date,.whole{white-space:nowrap}
 tfoot td{border-top:2px solid var(--faint);font-weight:600}
 .h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
 .n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
@@ -40,9 +40,12 @@ tfoot td{border-top:2px solid var(--faint);font-weight:600}
 @page{margin:12mm}
 body{margin:0;font-size:10pt}.table,.plot{overflow:visible}tr,figure{break-inside:avoid}
 body:has(th:nth-child(10)){page:wide}
-table{font-size:min(10pt,100vw/var(--ems))}thead th,thead .number{white-space:normal}
+table{font-size:min(10pt,100vw/var(--ems))}thead th,thead .number,.whole{white-space:normal}
 tfoot{display:table-row-group}td{print-color-adjust:exact}}
 `;
+
+/** Numbers such as SO-100043, of which a line would end at the hyphen. */
+const HYPHENED = /^(?=.{1,24}$)[^\s-]+(?:-[^\s-]+)+$/;
 
 function classOf({ kind }: TableColumn, level: number): string {
   const heat = level === 0 ? '' : `${level < 0 ? 'n' : 'h'}${Math.abs(level)}`;
@@ -64,8 +67,11 @@ export function tablePart({
   const { columns, rows, totals } = table;
   const [format, heat] = [createCellFormat(manner), createHeat(table)];
   if (rows.length === 0) return html`<p class="empty">${report.empty ?? 'There are no rows.'}</p>`;
-  const cell = (column: TableColumn, value: string | number | null, level: number): Html =>
-    html`<td class="${classOf(column, level)}">${visible(format(column.kind, value))}</td>`;
+  const cell = (column: TableColumn, value: string | number | null, level: number): Html => {
+    const text = format(column.kind, value);
+    const form = classOf(column, level) || (HYPHENED.test(text) ? 'whole' : '');
+    return html`<td class="${form}">${visible(text)}</td>`;
+  };
   const line = (row: (typeof rows)[number], shade: Heat): Html =>
     html`<tr>${columns.map((column, index) => {
       const value = row[index] ?? null;

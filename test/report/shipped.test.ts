@@ -1,5 +1,5 @@
 /** The reports that come along: against the everyday SQL of the documents, and against loops. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -18,13 +18,12 @@ import {
   until,
   WITH_STOCK,
 } from '../support/house.ts';
-import { repositoryRoot } from '../support/source.ts';
 import { placeDatabase, temporaryStore } from '../support/store.ts';
+import { everydayQuestions, pick, type Row, sorted, sums } from './rows.ts';
 import { ats, wantedAts } from './trade/expected.ts';
 import { insertSeasonOfTrade } from './trade/season.ts';
 import { COMMON, insertRow, makeWorld, mirrorOf, NOTHING } from './trade/world.ts';
 
-type Row = Readonly<Record<string, string | number | null>>;
 type Given = Readonly<Record<string, string>>;
 
 const HOUR = 3_600_000;
@@ -37,32 +36,11 @@ function queryOf(name: string, given: Given = {}) {
   return { sql: report.sql, values: bindParameters(report, given, systemClock()) };
 }
 
-function sorted(rows: readonly unknown[]): string[] {
-  return rows.map((row) => JSON.stringify(row)).sort();
-}
-
-function pick(rows: readonly Row[], ...names: string[]) {
-  return rows.map((row) => names.map((name) => row[name] ?? null));
-}
-
-/** Sums of numbers by what the rows share, as the SQL groups them. */
-function sums(rows: readonly Row[], by: readonly string[], ...values: string[]) {
-  const groups = Map.groupBy(rows, (row) => JSON.stringify(by.map((name) => row[name] ?? null)));
-  return [...groups.values()].map((members) => [
-    ...by.map((name) => members[0]?.[name] ?? null),
-    ...values.map((name) => members.reduce((sum, row) => sum + Number(row[name] ?? 0), 0)),
-  ]);
-}
-
-const page = readFileSync(join(repositoryRoot, 'docs/everyday-sql.md'), 'utf8');
-
 /** The statement below the question that begins so. */
 function everyday(question: string): string {
-  const at = page.indexOf(`\n${question}`);
-  const [, sql] = /```sql everyday\n([^`]*)```/.exec(page.slice(at)) ?? [];
-  if (at < 0 || sql === undefined) throw new Error(`the page does not ask: ${question}`);
-  expect(sql.trim().split('\n'), 'a statement is a line').toHaveLength(1);
-  return sql;
+  const found = everydayQuestions().find((one) => one.question.startsWith(question));
+  if (!found) throw new Error(`the page does not ask: ${question}`);
+  return found.sql;
 }
 
 describe('an everyday question', () => {
@@ -534,7 +512,12 @@ describe('the reports that come along', () => {
       const wanted = { style: style ?? '', season: 'AW26' };
       const given = Object.entries(wanted).filter(([name]) => name in report.params);
       const values = bindParameters(report, Object.fromEntries(given), systemClock());
-      found.set(report.name, database.prepare(report.sql).all(values).length);
+      const statement = database.prepare(report.sql);
+      found.set(report.name, statement.all(values).length);
+      const amounts = statement.columns().map(({ name }) => name);
+      for (const name of amounts.filter((one) => /(?:amount|price|value|balance)$/.test(one))) {
+        expect(report.formats?.[name], `${report.name}: ${name}`).toBe('amount');
+      }
     }
     database.close();
     const full = ['best-sellers', 'customers', 'lead-time', 'open-orders', 'sell-through'];
