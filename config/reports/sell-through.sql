@@ -25,7 +25,7 @@ WITH sold AS MATERIALIZED (
     AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
     AND (:style = '' OR style_no = :style)
   GROUP BY 1, 2
-  ORDER BY sold DESC
+  ORDER BY sold DESC, week, style_no
   LIMIT :top
 ), week AS MATERIALIZED (
   SELECT week, ends_at,

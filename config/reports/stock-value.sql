@@ -22,4 +22,5 @@ SELECT day, brand_name, sum(variants) AS variants, sum(in_stock) AS in_stock, su
 FROM v_stock_day
 WHERE day = (SELECT max(day) FROM v_stock_day WHERE day <= date(:at / 1000, 'unixepoch'))
 GROUP BY brand_name, currency
-ORDER BY sum(sum(pieces)) OVER (PARTITION BY brand_name) DESC, brand_name, currency;
+ORDER BY sum(sum(pieces)) OVER (PARTITION BY brand_name) DESC, brand_name NULLS FIRST,
+  currency NULLS FIRST;
