@@ -125,6 +125,9 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   if (value.startsWith(WEBHOOK_SECRET_PREFIX)) {
     scrubber?.register(value.slice(WEBHOOK_SECRET_PREFIX.length), secret.name);
   }
+  // Programs that connect tell of the password without the address around it.
+  const password = URL.parse(value)?.password;
+  if (password) scrubber?.register(decodeURIComponent(password), secret.name);
 }
 
 /** Lays the file over the default, before anything but the YAML itself is checked. */
