@@ -80,7 +80,9 @@ WITH to_pack AS MATERIALIZED (
     WHERE v.barcode = wanted.barcode AND v.deleted_at IS NULL)
   UNION ALL
   SELECT barcode, style_no, style_name, brand_name, color_name, size, season_name, delivery_name,
-    NULL, quantity, packed, to_pack, ats
+    (SELECT min(e.line_no) FROM season_delivery e
+      WHERE e.season_name = v_ats.season_name AND e.delivery_name = v_ats.delivery_name),
+    quantity, packed, to_pack, ats
   FROM v_ats
   WHERE :style <> '' AND style_no = :style
 )

@@ -1,6 +1,6 @@
 WITH sold AS MATERIALIZED (
   SELECT date(packed_at, 'weekday 0', '-6 days') AS week, style_no, max(style_name) AS style_name,
-    sum(pieces) AS sold
+    sum(pieces)::bigint AS sold
   FROM v_delivery_line
   WHERE status = 'accepted' AND gone = 0
     AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
@@ -24,7 +24,7 @@ WITH sold AS MATERIALIZED (
         WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= w.next_seq
           AND c.diff::json -> 'quantity' IS NOT NULL
         ORDER BY c.seq LIMIT 1),
-      to_json(v.quantity)) #>> '{}')::bigint)
+      to_json(v.quantity)) #>> '{}')::bigint)::bigint
     FROM stock_variant_row v
     WHERE v.style_no = s.style_no AND v.first_seen_at < w.ends_at
       AND CASE
@@ -41,6 +41,6 @@ WITH sold AS MATERIALIZED (
 )
 SELECT week, style_no, style_name, sold, in_stock,
   round(100.0 * sold / nullif(sold + max(0, in_stock), 0), 1) AS sell_through_percent,
-  round(1.0 * max(0, in_stock) / nullif(sold, 0), 1) AS cover_weeks
+  (20 * max(0, in_stock) + sold) / nullif(2 * sold, 0) / 10.0 AS cover_weeks
 FROM counted
 ORDER BY week DESC, sold DESC NULLS LAST, style_no NULLS FIRST;
