@@ -27,7 +27,7 @@ export interface PlaneQuery {
 
 const ACCOUNT = 'account';
 
-/** The head for the rows of all accounts: the account stands in front, and makes a row of its own. */
+/** The report as it is shown of all accounts: the account stands in front of each row. */
 export function reportOfAll(report: Report): Report {
   const { pivot, formats } = report;
   return {

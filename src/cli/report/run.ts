@@ -13,9 +13,10 @@ import {
   objectsOf,
   textTable,
 } from '../../report/formats.ts';
-import { makeFile, type Order, queryOf, runReport } from '../../report/make.ts';
+import { documentOf, makeFile, type Order, queryOf, type RunRows } from '../../report/make.ts';
 import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
+import { reportOfAll, runOnPlane } from '../../report/plane.ts';
 import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
 import { requireColumns } from '../../report/table.ts';
@@ -34,6 +35,8 @@ interface Options {
   readonly locale?: string;
   readonly limit: number;
   readonly timeout: number;
+  readonly on?: 'plane';
+  readonly account?: string;
 }
 
 const ROWS_MAX = 10_000;
@@ -84,14 +87,14 @@ function print(output: Output, document: ReportDocument): void {
   output.table(titles, rows);
 }
 
+/** What is run, and the rows of it. */
+interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
+  readonly rows: RunRows;
+}
+
 /** Rows that nothing is made of are written as they come: `| head` need not wait for the last. */
-async function stream(
-  output: Output,
-  order: Order,
-  format: Format,
-  clock: Clock,
-): Promise<boolean> {
-  const { report, manner } = order;
+async function stream(output: Output, job: Job, format: Format): Promise<boolean> {
+  const { report, manner } = job;
   if (!isLineFormat(format) || report.pivot) return false;
   const line = format === 'csv' ? output.data : output.line;
   const writer = createLineWriter(format, { locale: manner.locale, kinds: report.formats }, line);
@@ -102,24 +105,46 @@ async function stream(
       writer.columns(names);
     },
   };
-  const { isCut } = await runQuery(queryOf(order), order.timeMaxMs, clock, sink);
-  if (isCut) output.note(`there are more than ${order.rowsMax} rows; --limit shows more`);
+  const { isCut } = await job.rows(sink);
+  if (isCut) output.note(`there are more than ${job.rowsMax} rows; --limit shows more`);
   return true;
 }
 
-async function run(output: Output, order: Order, options: Options, format: Format): Promise<void> {
-  const clock = systemClock();
+async function run(output: Output, job: Job, options: Options, format: Format): Promise<void> {
   const target = options.output === undefined ? undefined : resolve(options.output);
   if (target !== undefined) requireOutput(target);
-  else if (await stream(output, order, format, clock)) return;
-  const document = await runReport(order, clock);
+  else if (await stream(output, job, format)) return;
+  const document = await documentOf(job, systemClock(), job.rows);
   if (target !== undefined) {
     writeOutput(target, await makeFile(document, format));
     output.line(`written: ${target}`);
   } else if (format === 'table') print(output, document);
   else if (format === 'json') output.json(objectsOf(document.table));
   else output.bytes(await makeFile(document, format));
-  tellNotes(output, document, document.isCut, order.rowsMax);
+  tellNotes(output, document, document.isCut, job.rowsMax);
+}
+
+/** From the mirror, or from the plane, where all accounts are an account in front of each row. */
+function jobOf(config: Config, order: Order, { on, account }: Options): Job {
+  if (on === undefined) {
+    if (account === undefined) {
+      const rows: RunRows = (sink) =>
+        runQuery(queryOf(order), order.timeMaxMs, systemClock(), sink);
+      return { ...order, rows };
+    }
+    throw new UsageError('report.no_plane', 'only the plane has several accounts', {
+      hint: 'add --on plane',
+    });
+  }
+  const { report, values, rowsMax, timeMaxMs } = order;
+  const asked = account === 'all' ? null : (account ?? planeAccount(config));
+  const query = { report, values, account: asked, rowsMax };
+  const options = { ...planeAccess(config), timeMaxMs };
+  return {
+    ...order,
+    report: asked === null ? reportOfAll(report) : report,
+    rows: (sink) => withPlaneSession(options, (session) => runOnPlane(session, query, sink)),
+  };
 }
 
 export function reportRun(context: CliContext): Command {
@@ -141,6 +166,10 @@ export function reportRun(context: CliContext): Command {
         .argParser(duration)
         .default(TIMEOUT_MS, '30s'),
     )
+    .addOption(
+      new Option('--on <place>', 'the copy in PostgreSQL (default: the mirror)').choices(['plane']),
+    )
+    .option('--account <name>', 'of the plane: an account, or all (default: this one)')
     .addHelpText(
       'after',
       examples([
@@ -148,6 +177,7 @@ export function reportRun(context: CliContext): Command {
         ['report run stock-grid --param style=S-1001', 'one style'],
         ['report run order-book --format xlsx --output book.xlsx', 'a workbook'],
         ['report run decisions-per-day --format csv --locale de-DE', 'for a German spreadsheet'],
+        ['report run stock-value --on plane --account all', 'of all brands'],
       ]),
     )
     .action(async (name: string, options: Options, command: Command) => {
@@ -164,6 +194,6 @@ export function reportRun(context: CliContext): Command {
         timeMaxMs: options.timeout,
         store: storeOptions(config),
       };
-      await run(output, order, options, format);
+      await run(output, jobOf(config, order, options), options, format);
     });
 }
