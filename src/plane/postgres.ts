@@ -46,7 +46,7 @@ export function sessionSettings(schema: string): string {
   ].join('; ');
 }
 
-async function loadDriver() {
+export async function loadDriver() {
   try {
     return (await import('pg')).default;
   } catch (cause) {

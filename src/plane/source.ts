@@ -192,11 +192,12 @@ export class MirrorReader {
   /** The next rows in the order of their keys, behind the one with the key `after`. */
   rowsBehind(table: CopiedTable, after: string | undefined, limit: number): readonly RowOf[] {
     const keys = table.keys.map((key) => `row."${key}"`).join(', ');
-    const values = table.keys.map((_, at) => `?1->>${at}`).join(', ');
-    const behind = after === undefined ? '?1 is null' : `(${keys}) > (${values})`;
+    const values = table.keys.map((_, at) => `?->>${at}`).join(', ');
+    const behind = after === undefined ? 'true' : `(${keys}) > (${values})`;
     const where = `${behind} and ${table.where ?? 'true'}`;
-    const text = this.#select(table, where, `order by ${keys} limit ?2`);
-    return this.#rows(text, [after ?? null, limit]);
+    const text = this.#select(table, where, `order by ${keys} limit ?`);
+    const place = after === undefined ? [] : table.keys.map(() => after);
+    return this.#rows(text, [...place, limit]);
   }
 
   count({ name, where = 'true' }: CopiedTable): number {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { readPlaneStatus } from '../../src/plane/status-file.ts';
 import { planeStatus } from '../../src/plane/status.ts';
+import { readPlaneStatus } from '../../src/plane/status-file.ts';
 import { churnOnce, deleteEntriesBefore } from './churn.ts';
 import { planeHouse, startPglite } from './support.ts';
 

@@ -1,7 +1,8 @@
 /** `selvedge report run`: one report, written as a person or a program wants it. */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type Clock, systemClock } from '../../lib/clock.ts';
+import type { Config } from '../../config/schema.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { requireLocale } from '../../report/cells.ts';
 import type { ReportDocument } from '../../report/document.ts';
@@ -16,7 +17,6 @@ import {
 import { documentOf, makeFile, type Order, queryOf, type RunRows } from '../../report/make.ts';
 import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
-import { reportOfAll, runOnPlane } from '../../report/plane.ts';
 import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
 import { requireColumns } from '../../report/table.ts';
@@ -25,6 +25,7 @@ import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
+import { type Job, jobOnPlane } from './on-plane.ts';
 import { timeZoneOf } from './zone.ts';
 
 interface Options {
@@ -87,11 +88,6 @@ function print(output: Output, document: ReportDocument): void {
   output.table(titles, rows);
 }
 
-/** What is run, and the rows of it. */
-interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
-  readonly rows: RunRows;
-}
-
 /** Rows that nothing is made of are written as they come: `| head` need not wait for the last. */
 async function stream(output: Output, job: Job, format: Format): Promise<boolean> {
   const { report, manner } = job;
@@ -124,27 +120,18 @@ async function run(output: Output, job: Job, options: Options, format: Format): 
   tellNotes(output, document, document.isCut, job.rowsMax);
 }
 
-/** From the mirror, or from the plane, where all accounts are an account in front of each row. */
+function jobOnMirror(order: Order): Job {
+  const rows: RunRows = (sink) => runQuery(queryOf(order), order.timeMaxMs, systemClock(), sink);
+  return { ...order, rows };
+}
+
+/** Where it is run. */
 function jobOf(config: Config, order: Order, { on, account }: Options): Job {
-  if (on === undefined) {
-    if (account === undefined) {
-      const rows: RunRows = (sink) =>
-        runQuery(queryOf(order), order.timeMaxMs, systemClock(), sink);
-      return { ...order, rows };
-    }
-    throw new UsageError('report.no_plane', 'only the plane has several accounts', {
-      hint: 'add --on plane',
-    });
-  }
-  const { report, values, rowsMax, timeMaxMs } = order;
-  const asked = account === 'all' ? null : (account ?? planeAccount(config));
-  const query = { report, values, account: asked, rowsMax };
-  const options = { ...planeAccess(config), timeMaxMs };
-  return {
-    ...order,
-    report: asked === null ? reportOfAll(report) : report,
-    rows: (sink) => withPlaneSession(options, (session) => runOnPlane(session, query, sink)),
-  };
+  if (on === 'plane') return jobOnPlane(config, order, account);
+  if (account === undefined) return jobOnMirror(order);
+  throw new UsageError('report.no_plane', 'only the plane has several accounts', {
+    hint: 'add --on plane',
+  });
 }
 
 export function reportRun(context: CliContext): Command {
