@@ -240,8 +240,3 @@ export async function compareReports(
 export function differencesIn(found: ReadonlyMap<string, Compared>): readonly Difference[] {
   return [...found.values()].flatMap(({ differences }) => differences);
 }
-
-/** Names of those that had no rows to compare. */
-export function emptyIn(found: ReadonlyMap<string, Compared>): string[] {
-  return [...found].flatMap(([name, { rows }]) => (rows === 0 ? [name] : []));
-}
