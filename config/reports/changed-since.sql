@@ -19,7 +19,7 @@ FROM (
     SELECT seq, at, entity, key, op,
       (SELECT string_agg(m.key, ', ') FROM json_each(diff) m) AS changed
     FROM change
-    WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= :since / 3600000)
+    WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= CAST(:since / 3600000 AS INTEGER))
       AND at >= :since AND (:entity = '' OR entity = :entity)
   ) entry
   GROUP BY entity, op, changed

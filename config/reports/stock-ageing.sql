@@ -36,7 +36,7 @@ WITH aged AS (
   FROM stock_variant_row v
   WHERE v.deleted_at IS NULL AND v.quantity > 0
   -- A limit keeps SQLite from looking for the delivery anew wherever the days are named.
-  LIMIT 9223372036854775807
+  LIMIT -1
 )
 SELECT CASE bucket WHEN 0 THEN 'under 30 days' WHEN 1 THEN '30 to 90 days'
     WHEN 2 THEN '90 to 180 days' WHEN 3 THEN '180 to 365 days' ELSE 'a year or more'

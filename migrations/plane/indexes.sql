@@ -22,6 +22,9 @@ CREATE INDEX IF NOT EXISTS delivery_line_barcode ON delivery_line (account, barc
 CREATE INDEX IF NOT EXISTS refund_order ON refund (account, order_id);
 CREATE INDEX IF NOT EXISTS style_style_no ON style (account, style_no);
 CREATE INDEX IF NOT EXISTS change_entity_key ON change (account, entity, key, seq);
+-- What left a style: a few entries of millions.
+CREATE INDEX IF NOT EXISTS change_style_left ON change (account, seq)
+  WHERE op IN ('update', 'restore') AND entity = 'stock_variant' AND diff LIKE '%"style_no"%';
 CREATE INDEX IF NOT EXISTS sync_run_stream ON sync_run (account, stream, run_id);
 CREATE INDEX IF NOT EXISTS webhook_event_order ON webhook_event (account, order_id);
 CREATE INDEX IF NOT EXISTS decision_delivery

@@ -50,7 +50,7 @@ RETURN iso_day(timestamp '1970-01-01' + $1 * interval '1 second');
 
 CREATE OR REPLACE FUNCTION unixepoch() RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN floor(extract(epoch FROM now()))::bigint;
+RETURN floor(date_part('epoch', now()))::bigint;
 
 -- With 'unixepoch', 'start of day'.
 CREATE OR REPLACE FUNCTION unixepoch(bigint, text, text) RETURNS bigint

@@ -38,6 +38,9 @@ const PARSERS: ReadonlyMap<number, (text: string) => Value> = new Map([
   [1700, Number],
 ]);
 
+/** Sorts and hashes of a million rows, in memory. */
+const WORK_MIB = 64;
+
 /** JIT takes longer than it saves: a view of many columns is compiled for a handful of rows. */
 function settings({ schema, timeMaxMs }: SessionOptions): string {
   return [
@@ -46,6 +49,7 @@ function settings({ schema, timeMaxMs }: SessionOptions): string {
     `set statement_timeout = ${timeMaxMs}`,
     `set idle_in_transaction_session_timeout = ${timeMaxMs}`,
     'set jit = off',
+    `set work_mem = '${WORK_MIB}MB'`,
   ].join('; ');
 }
 

@@ -28,7 +28,7 @@ FROM (
     AND (v.style_no = :style OR v.barcode IN (
       SELECT key FROM change
       WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
-        AND diff::json #>> '{style_no,0}' = :style AND at > :at))
+        AND diff LIKE '%"style_no"%' AND diff::json #>> '{style_no,0}' = :style AND at > :at))
     AND coalesce(
       (SELECT c.diff::json #> '{style_no,0}'
        FROM change c
