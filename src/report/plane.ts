@@ -8,7 +8,7 @@ import { RefusedError, UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { ParameterValues } from './parameters.ts';
 import type { Cell, RowSink } from './query.ts';
-import { planeSqlOf, type Report } from './report-file.ts';
+import type { Report } from './report-file.ts';
 import type { Rows } from './table.ts';
 
 /** A session of PostgreSQL in the plane's schema, which only reads. */
@@ -17,7 +17,9 @@ export interface PlaneReader {
 }
 
 export interface PlaneQuery {
-  readonly report: Report;
+  readonly params: Report['params'];
+  /** As planeSqlOf gives it. */
+  readonly sql: string;
   readonly values: ParameterValues;
   /** Null: all of them, each row with its account in front. */
   readonly account: string | null;
@@ -44,30 +46,31 @@ interface Statement {
 
 /** The text for one account. `relations` are all tables and views of the plane. */
 function statementOf(
-  { report, values, rowsMax }: PlaneQuery,
+  { params: known, sql: text, values, rowsMax }: PlaneQuery,
   account: string,
   relations: readonly string[],
 ): Statement {
   const params: Cell[] = [account];
   const places = new Map<string, string>();
-  const sql = planeSqlOf(report)
+  const placeOf = (name: string): string => {
+    const found = places.get(name);
+    if (found !== undefined) return found;
+    params.push(values[name] ?? null);
+    const place = `$${params.length}::${known[name]?.type === 'text' ? 'text' : 'bigint'}`;
+    places.set(name, place);
+    return place;
+  };
+  const sql = text
     .replace(/;\s*$/, '')
-    .replace(/(?<!:):([a-z][a-z0-9_]*)/g, (_, name: string) => {
-      const known = places.get(name);
-      if (known !== undefined) return known;
-      params.push(values[name] ?? null);
-      const type = report.params[name]?.type === 'text' ? 'text' : 'bigint';
-      places.set(name, `$${params.length}::${type}`);
-      return `$${params.length}::${type}`;
-    });
+    .replace(/(?<!:):([a-z][a-z0-9_]*)/g, (_, name: string) => placeOf(name));
   const words = new Set(sql.match(/[a-z_][a-z0-9_]*/g));
   const own = relations
     .filter((name) => words.has(name))
     .map((name) => `${name} AS NOT MATERIALIZED (SELECT * FROM ${name} WHERE account = $1)`)
     .join(',\n');
-  const text = /^WITH\s/.test(sql) ? `WITH ${own},\n${sql.slice(5)}` : `WITH ${own}\n${sql}`;
-  const isLimited = /\sLIMIT\s+\S+$/.test(text);
-  return { text: isLimited ? text : `${text}\nLIMIT ${rowsMax + 1}`, params };
+  const whole = /^WITH\s/.test(sql) ? `WITH ${own},\n${sql.slice(5)}` : `WITH ${own}\n${sql}`;
+  const isLimited = /\sLIMIT\s+\S+$/.test(whole);
+  return { text: isLimited ? whole : `${whole}\nLIMIT ${rowsMax + 1}`, params };
 }
 
 function texts({ rows }: Rows): string[] {

@@ -20,7 +20,7 @@ import { MirrorReader } from '../../src/plane/source.ts';
 import { PLANE_TABLES, type PlaneContent } from '../../src/plane/tables.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
 import { type PlaneReader, runOnPlane } from '../../src/report/plane.ts';
-import { type Report, readReports } from '../../src/report/report-file.ts';
+import { planeSqlOf, type Report, readReports } from '../../src/report/report-file.ts';
 import { createCollector, type Rows } from '../../src/report/table.ts';
 import { VIEWS } from '../../src/report/views.ts';
 
@@ -227,7 +227,8 @@ export async function compareReports(
       const values = bindParameters(report, manner, systemClock());
       const sqlite = askSqlite(database, report.sql, values);
       const collector = createCollector();
-      await runOnPlane(reader, { report, values, account, rowsMax: ROWS_MAX }, collector);
+      const query = { params: report.params, sql: planeSqlOf(report), values, account };
+      await runOnPlane(reader, { ...query, rowsMax: ROWS_MAX }, collector);
       rows += sqlite.rows.length;
       const name = `${report.name} ${JSON.stringify(manner)}`;
       differences.push(...compare(name, sqlite, collector.collected()));

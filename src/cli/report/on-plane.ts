@@ -4,6 +4,7 @@ import { ConfigError } from '../../lib/errors.ts';
 import { openPlaneSession } from '../../plane/reader.ts';
 import type { Order, RunRows } from '../../report/make.ts';
 import { reportOfAll, runOnPlane } from '../../report/plane.ts';
+import { planeSqlOf } from '../../report/report-file.ts';
 
 /** What is run, and the rows of it. */
 export interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
@@ -20,6 +21,7 @@ export function jobOnPlane({ instance, plane }: Config, order: Order, named?: st
       hint: 'docs/operating/plane.md says what to set',
     });
   }
+  const query = { params: report.params, sql: planeSqlOf(report), values, rowsMax };
   const account = named === ALL ? null : (named ?? plane.account ?? instance);
   return {
     ...order,
@@ -27,7 +29,7 @@ export function jobOnPlane({ instance, plane }: Config, order: Order, named?: st
     async rows(sink) {
       const session = await openPlaneSession({ url: url.reveal(), schema, timeMaxMs });
       try {
-        return await runOnPlane(session, { report, values, account, rowsMax }, sink);
+        return await runOnPlane(session, { ...query, account }, sink);
       } finally {
         await session.end();
       }
