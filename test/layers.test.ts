@@ -22,6 +22,7 @@ const EVERYTHING_BUT_THE_ENDS = [
   'console',
   'local-api',
   'probe',
+  'plane',
 ];
 
 /** Room → rooms it may import (its own files are always allowed). */
@@ -38,6 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   decisions: ['lib', 'config', 'rules', 'mirror', 'store', 'client'],
   outbox: ['lib', 'config', 'mirror', 'store', 'client'],
   report: ['lib', 'config', 'store'],
+  plane: ['lib', 'config', 'store'],
   ops: ['lib', 'config', 'store', 'mirror'],
   console: [
     'lib',
