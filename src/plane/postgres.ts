@@ -98,7 +98,7 @@ const HINTS: readonly (readonly [RegExp, string, string])[] = [
 ];
 
 /** A failure of PostgreSQL, or on the way there, with a code and a hint; `pg` tells no secrets. */
-function asPlaneError(thrown: unknown): SelvedgeError {
+export function asPlaneError(thrown: unknown): SelvedgeError {
   const error = toError(thrown);
   const state = 'code' in error ? String(error.code) : '';
   const [, code, hint] = HINTS.find(([pattern]) => pattern.test(state)) ?? [];

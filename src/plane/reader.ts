@@ -1,5 +1,5 @@
 /** A session with the plane for reports: it cannot write, and no statement takes longer than it may. */
-import { RetryLaterError, toError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { asPlaneError, loadDriver, quoted } from './postgres.ts';
 
@@ -54,6 +54,9 @@ function settings({ schema, timeMaxMs }: SessionOptions): string {
 }
 
 const CANCELED = '57014';
+/** Mistakes of a text, but for a table that is not there or may not be read. */
+const BAD_SQL = /^(22|0A|42(?!501|P01|703))/;
+
 function asReportError(thrown: unknown, timeMaxMs: number): Error {
   const error = toError(thrown);
   const state = 'code' in error ? String(error.code) : '';
@@ -61,6 +64,12 @@ function asReportError(thrown: unknown, timeMaxMs: number): Error {
     const message = `the report took longer than ${formatDuration(timeMaxMs)}`;
     return new RetryLaterError('report.too_slow', message, {
       hint: 'narrow it by its parameters, or give it more: --timeout 5m',
+      cause: thrown,
+    });
+  }
+  if (BAD_SQL.test(state)) {
+    return new RefusedError('report.bad_sql', `PostgreSQL: ${error.message}`, {
+      hint: 'this is a mistake in the program; please report it',
       cause: thrown,
     });
   }
