@@ -27,10 +27,12 @@ WITH part AS (
   SELECT nullif(CASE :by
       WHEN 'brand' THEN coalesce(
         (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = l.barcode),
-        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = l.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       WHEN 'style' THEN coalesce(
         (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = l.barcode),
-        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = l.barcode LIMIT 1))
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = l.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       WHEN 'customer' THEN o.account_no
       WHEN 'country' THEN o.country_code
       WHEN 'season' THEN coalesce(nullif(l.season_name, ''), o.season_name)
@@ -47,11 +49,12 @@ WITH part AS (
 )
 SELECT iif(:by = 'customer', name || coalesce(' ' || nullif(max(company), ''), ''), name) AS name,
   count(*) AS orders,
-  sum(shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
+  count(*) FILTER (WHERE shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
   sum(ordered - shipped) AS missing,
   round(100.0 * sum(shipped) / nullif(sum(ordered), 0), 1) AS fill_percent,
-  round(100.0 * sum(shipped = ordered) / count(*), 1) AS complete_percent
+  round(100.0 * count(*) FILTER (WHERE shipped = ordered) / count(*), 1) AS complete_percent
 FROM part
 GROUP BY part.name
-ORDER BY iif(:by = 'month', part.name, NULL), fill_percent, part.name
+ORDER BY iif(:by = 'month', part.name, NULL) NULLS FIRST, fill_percent NULLS FIRST,
+  part.name NULLS FIRST
 LIMIT 1000;

@@ -3,4 +3,4 @@ title: How old the data of each stream is
 */
 SELECT stream, complete_at, age_seconds, rows, due_at, failures, last_error
 FROM v_freshness
-ORDER BY age_seconds DESC;
+ORDER BY age_seconds DESC NULLS LAST, stream;

@@ -5,4 +5,4 @@ about: Pending deliveries, the oldest first, with what the rules said of each.
 SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours,
   decided, reason
 FROM v_open_delivery
-ORDER BY packed_at;
+ORDER BY packed_at, order_delivery_id;

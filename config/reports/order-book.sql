@@ -50,10 +50,12 @@ WITH line AS (
       WHEN 'country' THEN country_code
       WHEN 'brand' THEN coalesce(
         (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = line.barcode),
-        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       WHEN 'style' THEN coalesce(
         (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = line.barcode),
-        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode
+          ORDER BY v.season_barcode LIMIT 1))
     END, '') AS name
   FROM line
 ), book AS (
@@ -61,7 +63,7 @@ WITH line AS (
     count(DISTINCT order_id) AS orders, sum(quantity) AS ordered, sum(shipped) AS shipped,
     sum(open) AS open, sum(quantity * price) / 10000.0 AS amount,
     sum(open * price) / 10000.0 AS open_amount, currency,
-    sum(price IS NULL) AS unpriced
+    count(*) - count(price) AS unpriced
   FROM told
   GROUP BY season_name, delivery_name, name, currency
 )
@@ -75,6 +77,7 @@ LEFT JOIN (
   SELECT season_name, delivery_name, min(from_day) AS from_day, min(place) AS place
   FROM v_season
   GROUP BY 1, 2
-) s ON s.season_name = b.season_name AND s.delivery_name IS b.delivery_name
+) s ON s.season_name = b.season_name AND s.delivery_name IS NOT DISTINCT FROM b.delivery_name
 ORDER BY min(s.from_day) OVER (PARTITION BY b.season_name) NULLS LAST, b.season_name,
-  s.place NULLS LAST, b.delivery_name, b.ordered DESC, b.name, b.currency;
+  s.place NULLS LAST, b.delivery_name NULLS FIRST, b.ordered DESC NULLS LAST,
+  b.name NULLS FIRST, b.currency NULLS FIRST;

@@ -2,4 +2,5 @@
 title: Rows that name something that is not here
 */
 SELECT entity, key, why
-FROM v_orphan;
+FROM v_orphan
+ORDER BY entity, key, why;

@@ -4,4 +4,4 @@ title: Rows that could not be read, by reason
 SELECT entity, path, reason, count(*) AS rows, sum(times) AS times, max(last_seen_at) AS last_seen_at
 FROM v_quarantine
 GROUP BY entity, path, reason
-ORDER BY rows DESC;
+ORDER BY rows DESC, entity, path, reason;

@@ -25,7 +25,7 @@ WITH sold AS MATERIALIZED (
     AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
     AND (:style = '' OR style_no = :style)
   GROUP BY 1, 2
-  ORDER BY sold DESC
+  ORDER BY sold DESC, week, style_no
   LIMIT :top
 ), week AS MATERIALIZED (
   SELECT week, ends_at,
@@ -57,6 +57,6 @@ WITH sold AS MATERIALIZED (
 )
 SELECT week, style_no, style_name, sold, in_stock,
   round(100.0 * sold / nullif(sold + max(0, in_stock), 0), 1) AS sell_through_percent,
-  round(1.0 * max(0, in_stock) / nullif(sold, 0), 1) AS cover_weeks
+  (20 * max(0, in_stock) + sold) / nullif(2 * sold, 0) / 10.0 AS cover_weeks
 FROM counted
 ORDER BY week DESC, sold DESC, style_no;

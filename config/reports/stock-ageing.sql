@@ -43,11 +43,12 @@ SELECT CASE bucket WHEN 0 THEN 'under 30 days' WHEN 1 THEN '30 to 90 days'
   END AS not_sold_for,
   name, variants, pieces, wholesale_value, currency, unpriced
 FROM (
-  SELECT (days >= 30) + (days >= 90) + (days >= 180) + (days >= 365) AS bucket,
+  SELECT CASE WHEN days < 30 THEN 0 WHEN days < 90 THEN 1 WHEN days < 180 THEN 2 WHEN days < 365 THEN 3
+      ELSE 4 END AS bucket,
     nullif(name, '') AS name, count(*) AS variants, sum(quantity) AS pieces,
     sum(quantity * wsp_price) / 10000.0 AS wholesale_value, nullif(currency, '') AS currency,
     sum(iif(wsp_price IS NULL, quantity, 0)) AS unpriced
   FROM aged
   GROUP BY name, currency, bucket
-)
-ORDER BY bucket, pieces DESC, name, currency;
+) told
+ORDER BY bucket, pieces DESC, name NULLS FIRST, currency NULLS FIRST;

@@ -1,5 +1,5 @@
 /** Compares a copied table with the mirror, a range of keys after the other. */
-import { type PlaneClient, readRows } from './postgres.ts';
+import { type PlaneClient, readRows, withoutNul } from './postgres.ts';
 import type { MirrorReader, RowOf } from './source.ts';
 import type { CopiedTable } from './tables.ts';
 
@@ -32,9 +32,9 @@ function isSame(here: string, there: string): boolean {
   return here === there || JSON.stringify(JSON.parse(here)) === JSON.stringify(JSON.parse(there));
 }
 
-/** A key as both sides write it. */
-function canonical(key: string): string {
-  return JSON.stringify(JSON.parse(key));
+/** A key (JSON array), the same text whichever side it comes from. */
+export function canonical(key: string): string {
+  return JSON.stringify(JSON.parse(withoutNul(key)));
 }
 
 export async function* compareTable(comparison: Comparison): AsyncGenerator<Differences> {

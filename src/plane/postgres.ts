@@ -2,7 +2,7 @@
  * The connection to the plane, and statements for many rows at once: rows travel as one JSON text
  * and are unpacked by PostgreSQL. `pg` is an optional package and is loaded only here.
  */
-import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError, type SelvedgeError, toError } from '../lib/errors.ts';
 import type { CopiedTable } from './tables.ts';
 
 export interface PlaneResult {
@@ -46,7 +46,7 @@ export function sessionSettings(schema: string): string {
   ].join('; ');
 }
 
-async function loadDriver() {
+export async function loadDriver() {
   try {
     return (await import('pg')).default;
   } catch (cause) {
@@ -76,8 +76,12 @@ export function connectPostgres({ url, schema, connectTimeoutMs }: ConnectOption
       await client.query(sessionSettings(schema));
       return {
         async query(text, params) {
-          const result = await client.query(text, params && [...params]);
-          return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
+          try {
+            const result = await client.query(text, params && [...params]);
+            return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
+          } catch (thrown) {
+            throw asPlaneError(thrown);
+          }
         },
         end: () => client.end().catch(() => undefined),
       };
@@ -93,9 +97,8 @@ const HINTS: readonly (readonly [RegExp, string, string])[] = [
   [/^(42P01|3F000|42703)/, 'plane.no_schema', 'run "selvedge plane init"'],
 ];
 
-/** Any failure of the plane as an error with a code and a hint; a message of `pg` has no secret. */
+/** A failure of PostgreSQL, or on the way there, with a code and a hint; `pg` tells no secrets. */
 export function asPlaneError(thrown: unknown): SelvedgeError {
-  if (thrown instanceof SelvedgeError) return thrown;
   const error = toError(thrown);
   const state = 'code' in error ? String(error.code) : '';
   const [, code, hint] = HINTS.find(([pattern]) => pattern.test(state)) ?? [];
@@ -146,6 +149,14 @@ export async function writeRows(
   );
 }
 
+/**
+ * PostgreSQL's text cannot hold U+0000, which SQLite's can; U+0001 leaves keys in their order.
+ */
+export function withoutNul(json: string): string {
+  if (!json.includes('\\u0000')) return json;
+  return json.replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1\\u0001');
+}
+
 /** Deletes rows by keys, each a JSON array of the values of `by`. */
 export async function deleteRows(
   client: PlaneClient,
@@ -160,7 +171,7 @@ export async function deleteRows(
   await client.query(
     `delete from ${quoted(name)} where account = $1 and (${names(by)}) in (
        select ${values.join(', ')} from json_array_elements($2::json) AS v)`,
-    [account, `[${keys.join(',')}]`],
+    [account, withoutNul(`[${keys.join(',')}]`)],
   );
 }
 
@@ -181,7 +192,7 @@ export async function readRows(
      from (select ${names(columns.map((column) => column.name))} from ${quoted(name)}
        where account = $1 and ($2::text is null or (${key}) > (${place('$2')}))
          and ($3::text is null or (${key}) <= (${place('$3')}))) AS r`,
-    [account, after ?? null, last ?? null],
+    [account, after ?? null, last ?? null].map((one) => one && withoutNul(one)),
   );
   // PostgreSQL sets a space behind each comma of an array; texts come as they are.
   return new Map(rows.map((row) => [JSON.stringify(JSON.parse(String(row.key))), String(row.row)]));

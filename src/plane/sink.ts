@@ -6,11 +6,10 @@
  * retention has deleted) the copy is compared or made again, and the log says so.
  */
 import type { Clock } from '../lib/clock.ts';
-import type { SelvedgeError } from '../lib/errors.ts';
+import { SelvedgeError, StoreError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Cursor, moveCursor, readCursor } from './cursor.ts';
 import {
-  asPlaneError,
   type Connect,
   deleteRows,
   inTransaction,
@@ -82,6 +81,15 @@ interface Session {
   cursor: Cursor | undefined;
 }
 
+/** Those of PostgreSQL have a code; the others are of the mirror. */
+function asSinkError(thrown: unknown): SelvedgeError {
+  if (thrown instanceof SelvedgeError) return thrown;
+  return new StoreError('plane.mirror_unreadable', toError(thrown).message, {
+    hint: 'check dataDir, and that this user may read mirror.db; "selvedge doctor" tells more',
+    cause: thrown,
+  });
+}
+
 const NOTHING = { did: 'nothing', entries: 0, rows: 0 } as const;
 
 export class Sink {
@@ -104,7 +112,7 @@ export class Sink {
       if (isDue || result.did !== 'nothing') this.#tell('following', result.lagMs);
       return result;
     } catch (thrown) {
-      const error = asPlaneError(thrown);
+      const error = asSinkError(thrown);
       await this.close();
       this.#tell('waiting', this.#lagNow(), error);
       throw error;
@@ -126,7 +134,7 @@ export class Sink {
         if (hasMore) continue;
         pauseMs = did === 'nothing' ? settings.everyMs : settings.everyMs / HASTE;
       } catch (thrown) {
-        const { code, message, hint } = asPlaneError(thrown);
+        const { code, message, hint } = asSinkError(thrown);
         if (told !== code) log.warn({ code, hint }, message);
         told = code;
         waitMs = Math.min(RETRY_MS_MAX, waitMs * 2);

@@ -8,6 +8,7 @@ import { StoreError } from '../lib/errors.ts';
 import { openReader } from '../store/connection.ts';
 import { LEDGER_FEED_KEY } from '../store/ledger-feed.ts';
 import { idOf } from '../store/writers/in-place.ts';
+import { withoutNul } from './postgres.ts';
 import { type CopiedTable, copiedTables, type PlaneContent, shapeOf } from './tables.ts';
 
 /** The last entry of a feed, and what it says: the same number may be given twice. */
@@ -47,12 +48,6 @@ export interface RowOf {
 }
 
 export type FeedName = 'change' | 'ledger_change';
-
-/** PostgreSQL's text cannot hold U+0000, which SQLite's can. */
-function withoutNul(json: string): string {
-  if (!json.includes('\\u0000')) return json;
-  return json.replaceAll(/((?:^|[^\\])(?:\\\\)*)\\u0000/g, '$1\\ufffd');
-}
 
 const ENTRY = {
   change: "json_array(at, entity, key) || ''",
@@ -176,7 +171,7 @@ export class MirrorReader {
       .all(...params);
     return found.map((row) => {
       const [key, text] = Array.isArray(row) ? row : [];
-      return { key: withoutNul(String(key)), row: withoutNul(String(text)) };
+      return { key: String(key), row: withoutNul(String(text)) };
     });
   }
 
@@ -192,11 +187,12 @@ export class MirrorReader {
   /** The next rows in the order of their keys, behind the one with the key `after`. */
   rowsBehind(table: CopiedTable, after: string | undefined, limit: number): readonly RowOf[] {
     const keys = table.keys.map((key) => `row."${key}"`).join(', ');
-    const values = table.keys.map((_, at) => `?1->>${at}`).join(', ');
-    const behind = after === undefined ? '?1 is null' : `(${keys}) > (${values})`;
+    const values = table.keys.map((_, at) => `?->>${at}`).join(', ');
+    const behind = after === undefined ? 'true' : `(${keys}) > (${values})`;
     const where = `${behind} and ${table.where ?? 'true'}`;
-    const text = this.#select(table, where, `order by ${keys} limit ?2`);
-    return this.#rows(text, [after ?? null, limit]);
+    const text = this.#select(table, where, `order by ${keys} limit ?`);
+    const place = after === undefined ? [] : table.keys.map(() => after);
+    return this.#rows(text, [...place, limit]);
   }
 
   count({ name, where = 'true' }: CopiedTable): number {

@@ -4,7 +4,7 @@
  * both sides.
  */
 import { RefusedError } from '../lib/errors.ts';
-import { compareTable } from './compare.ts';
+import { canonical, compareTable } from './compare.ts';
 import { type Cursor, readCursor } from './cursor.ts';
 import { inTransaction, type PlaneClient, quoted } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
@@ -58,7 +58,7 @@ function createPending(reader: MirrorReader, cursor: Cursor) {
         for (;;) {
           const entries = reader.entries(name, places[name], ENTRIES_AT_ONCE);
           for (const entry of entries) {
-            if ('table' in entry) keys.add(`${entry.table.name}${entry.key}`);
+            if ('table' in entry) keys.add(entry.table.name + canonical(entry.key));
           }
           places[name] = entries.at(-1)?.seq ?? places[name];
           if (entries.length < ENTRIES_AT_ONCE) break;
@@ -67,7 +67,7 @@ function createPending(reader: MirrorReader, cursor: Cursor) {
     },
     /** Whether the row may differ; lines go by the row that they are part of. */
     has({ name, linesOf }: CopiedTable, key: string): boolean {
-      const values: readonly unknown[] = JSON.parse(key);
+      const values: readonly unknown[] = JSON.parse(canonical(key));
       if (name === 'change') {
         const seq = Number(values[0]);
         if (seq > cursor.change.seq || seq < firstSeq) return true;
@@ -109,12 +109,17 @@ async function compareValues(
 async function countRows(
   { client, reader, account }: VerifyOptions,
   table: CopiedTable,
+  pending: Pending,
 ): Promise<TableVerdict> {
+  const here = reader.snapshot(() => {
+    pending.read();
+    return reader.count(table);
+  });
   const { rows } = await client.query(
     `select count(*)::text AS n from ${quoted(table.name)} where account = $1`,
     [account],
   );
-  const [there, here] = [Number(rows[0]?.n ?? 0), reader.count(table)];
+  const there = Number(rows[0]?.n ?? 0);
   const [missing, surplus] = [Math.max(0, here - there), Math.max(0, there - here)];
   return { table: table.name, rows: here, missing, different: 0, surplus, examples: [] };
 }
@@ -129,8 +134,7 @@ async function verdictOf(
   pending: Pending,
 ): Promise<TableVerdict> {
   if (options.deep) return compareValues(options, table, pending);
-  const counted = options.reader.snapshot(() => countRows(options, table));
-  const verdict = await counted;
+  const verdict = await countRows(options, table, pending);
   const isEqual = verdict.missing === 0 && verdict.surplus === 0;
   return isEqual ? verdict : compareValues(options, table, pending);
 }

@@ -1,6 +1,6 @@
 /**
- * Changes of all kinds in a mirror, as the daemon makes them: mirrored rows through the mirror's own
- * writers, ledgers as their rooms write them. Texts are odd on purpose.
+ * Changes of all kinds in a mirror, as the daemon makes them: mirrored rows through the mirror's
+ * own writers, ledgers as their rooms write them. Texts are odd on purpose.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Random } from '../../src/lib/random.ts';
@@ -16,7 +16,7 @@ import type { SqlRow } from '../../src/store/bulk.ts';
 import { deleteOldLedgerChanges } from '../../src/store/ledger-feed.ts';
 import type { SqliteStore, Tx } from '../../src/store/store.ts';
 
-const TEXTS = ['Größe', "O'Neill", 'a\\u0000b', 'a\u0000b', '\\', '"', '\u2028', '👕', '', 'tab\t'];
+const TEXTS = ['Größe', "O'Neill", 'a\\u0000b', 'a\u0000b', '\\', '"', '\u2028', '👕', '', '\t'];
 const KEYS = 60;
 
 export interface Churn {
@@ -91,8 +91,9 @@ function ledgerStatement(churn: Churn): RawBuilder<unknown> {
   const { at } = churn;
   const [id, text] = [below(churn, KEYS), textOf(churn)];
   const statements = [
-    sql`insert into daemon_state (key, value, updated_at) values ('service_currency', ${text}, ${at})
-      on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
+    sql`insert into daemon_state (key, value, updated_at)
+      values ('service_currency', ${text}, ${at})
+      on conflict (key) do update set value = excluded.value`,
     sql`insert into daemon_state (key, value, updated_at) values ('read_sequence', ${id}, ${at})
       on conflict (key) do update set value = excluded.value`,
     sql`insert or replace into pause values ('stream', ${`s${id % 5}`}, ${text}, 'anna', ${at})`,
@@ -108,9 +109,10 @@ function ledgerStatement(churn: Churn): RawBuilder<unknown> {
       previous_hash, hash) values (${id}, 1, ${at}, 'new', 'daemon', 'h', 'd', 'live', 'hold',
       ${text}, '["r"]', '[]', 'hold', '[]', '[]', ${Buffer.from([0, 255, id])}, '',
       hex(randomblob(8)))`,
-    sql`insert or replace into evaluation (order_delivery_id, decision_id, delivery_hash, order_hash,
-      rules_key, evaluated_at) values (${id}, ${id}, '', '', '', ${at})`,
-    sql`insert or replace into hold values (${id}, ${text}, 'h', ${at}, null, ${at}, 'accept', null)`,
+    sql`insert or replace into evaluation (order_delivery_id, decision_id, delivery_hash,
+      order_hash, rules_key, evaluated_at) values (${id}, ${id}, '', '', '', ${at})`,
+    sql`insert or replace into hold
+      values (${id}, ${text}, 'h', ${at}, null, ${at}, 'accept', null)`,
     sql`delete from hold where order_delivery_id = ${id}`,
     sql`insert or ignore into outbox (kind, ordering_key, reference, body, body_hash, due_at,
       created_at, cause) values ('order', 'k', ${`SO-${id}`}, ${JSON.stringify({ text })}, 'h',

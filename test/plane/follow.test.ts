@@ -1,33 +1,157 @@
+import { copyFileSync, renameSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { readPlaneStatus } from '../../src/plane/status-file.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createSink } from '../../src/plane/sink.ts';
 import { planeStatus } from '../../src/plane/status.ts';
+import { readPlaneStatus } from '../../src/plane/status-file.ts';
+import type { TableVerdict } from '../../src/plane/verify.ts';
+import { addLedgerFeed, ledgerFeedState, removeLedgerFeed } from '../../src/store/ledger-feed.ts';
 import { churnOnce, deleteEntriesBefore } from './churn.ts';
-import { planeHouse, startPglite } from './support.ts';
+import { ALL_CONTENT, type PlaneHouse, planeHouse, SCHEMA, startPglite } from './support.ts';
 
-const wrongTables = (tables: readonly { missing: number; different: number; surplus: number }[]) =>
-  tables.filter(({ missing, different, surplus }) => missing + different + surplus > 0);
+async function changeALot(house: PlaneHouse, count = 40): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await churnOnce(house.churn);
+}
+
+const isWrong = ({ missing, different, surplus }: TableVerdict): boolean =>
+  missing + different + surplus > 0;
+
+/** Tables that are not equal, by value. */
+async function wrongTables(house: PlaneHouse): Promise<readonly TableVerdict[]> {
+  return (await house.verify()).tables.filter(isWrong);
+}
 
 describe('the plane, in PGlite', () => {
   it('has every row of the mirror after it was made and after it followed', async () => {
     const clock = manualClock();
     const house = await planeHouse({ connect: await startPglite(), clock, seed: 1 });
-    for (let count = 0; count < 60; count += 1) await churnOnce(house.churn);
+    await changeALot(house, 60);
     expect(await house.settle()).toEqual(['rebuilt', 'nothing']);
-    expect(wrongTables((await house.verify()).tables)).toEqual([]);
+    expect(await wrongTables(house)).toEqual([]);
     for (let round = 0; round < 10; round += 1) {
-      for (let count = 0; count < 30; count += 1) await churnOnce(house.churn);
+      await changeALot(house, 30);
+      const { pending, tables } = await house.verify(false);
+      expect(tables.filter(isWrong)).toEqual([]);
+      expect(pending).toBeGreaterThan(0);
       expect(await house.settle()).toEqual(['followed', 'nothing']);
-      const verdict = await house.verify();
-      expect(wrongTables(verdict.tables)).toEqual([]);
-      expect(verdict.pending).toBe(0);
+      expect(await wrongTables(house)).toEqual([]);
     }
     const status = readPlaneStatus(house.dataDir);
     expect(status).toMatchObject({ state: 'following', account: 'acme', lagMs: 0 });
     const client = await house.connect();
     const [acme] = await planeStatus(client, clock.now());
     expect(acme).toMatchObject({ account: 'acme', seq: status?.seq, lagMs: 0 });
-    await deleteEntriesBefore(house.store, house.churn.at + 1);
-    expect(await house.settle()).toContain('nothing');
+  });
+
+  it('is compared, and right again, after a backup took the place of the mirror', async () => {
+    const house = await planeHouse({ connect: await startPglite(), clock: manualClock(), seed: 2 });
+    await changeALot(house);
+    await house.settle();
+    const backup = `${house.store.path}.backup`;
+    await sql`vacuum into ${backup}`.execute(house.store.db);
+    await changeALot(house);
+    await house.settle();
+    // The same numbers as before, for other rows.
+    const restored = new Database(backup);
+    restored.exec(`update stock_variant_row set quantity = 4711;
+      insert into change (at, entity, key, op, diff, cause)
+      select 1, 'stock_variant', barcode, 'update', '{}', 'x' from stock_variant_row, size_rank`);
+    restored.close();
+    copyFileSync(backup, `${house.store.path}.new`);
+    renameSync(`${house.store.path}.new`, house.store.path);
+    for (const ending of ['-wal', '-shm']) {
+      renameSync(house.store.path + ending, `${backup}${ending}`);
+    }
+    expect(await house.settle()).toEqual(['reconciled', 'nothing']);
+    expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('is made again once entries are deleted that it has not seen', async () => {
+    const house = await planeHouse({ connect: await startPglite(), clock: manualClock(), seed: 3 });
+    await changeALot(house);
+    await house.settle();
+    await changeALot(house, 60);
+    await deleteEntriesBefore(house.store, Number.MAX_SAFE_INTEGER);
+    await changeALot(house, 5);
+    expect(await house.settle()).toEqual(['rebuilt', 'nothing']);
+    expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('goes on where all entries that it has seen are deleted, without their history', async () => {
+    const house = await planeHouse({ connect: await startPglite(), clock: manualClock(), seed: 4 });
+    await changeALot(house);
+    await house.settle();
+    await deleteEntriesBefore(house.store, Number.MAX_SAFE_INTEGER);
+    expect(await house.settle()).toEqual(['nothing']);
+    await changeALot(house);
+    expect(await house.settle()).toEqual(['followed', 'nothing']);
+    expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('is written by one sink of an account, while the other backs off', async () => {
+    const clock = manualClock();
+    const house = await planeHouse({ connect: await startPglite(), clock, seed: 5 });
+    await changeALot(house);
+    await house.settle();
+    const { source, connect, dataDir } = house;
+    const settings = { account: 'acme', schema: SCHEMA, everyMs: 1_000, dataDir };
+    const other = createSink({ source, connect, settings, clock, log: silentLogger() });
+    await other.pass();
+    await changeALot(house, 5);
+    expect((await house.sink.pass()).did).toBe('followed');
+    await changeALot(house, 5);
+    await expect(other.pass()).rejects.toMatchObject({ code: 'plane.other_sink' });
+    expect(readPlaneStatus(dataDir)).toMatchObject({ state: 'waiting' });
+    expect((await other.pass()).did).toBe('followed');
+    expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('refuses a database whose account another one has', async () => {
+    const connect = await startPglite();
+    const one = await planeHouse({ connect, clock: manualClock(1_800_000_000_000), seed: 6 });
+    await one.settle();
+    const other = await planeHouse({ connect, clock: manualClock(1_900_000_000_000), seed: 7 });
+    await sql`update schema_migration set applied_at = 1`.execute(other.store.db);
+    await expect(other.sink.pass()).rejects.toMatchObject({ code: 'plane.account_taken' });
+    expect((await one.verify()).isEqual).toBe(true);
+  });
+
+  it('is made again when its content is another, and keeps addresses out by default', async () => {
+    const connect = await startPglite();
+    const clock = manualClock();
+    const content = ALL_CONTENT.filter((word) => word !== 'addresses' && word !== 'bodies');
+    const house = await planeHouse({ connect, clock, seed: 8, content });
+    await changeALot(house, 80);
+    await house.settle();
+    expect(await wrongTables(house)).toEqual([]);
+    const client = await connect();
+    const told = await client.query(
+      `select count(*)::text as n from sales_order
+       where company is not null or comment is not null or shipping_address <> '{}'`,
+      [],
+    );
+    expect(told.rows).toEqual([{ n: '0' }]);
+    const bodies = await client.query('select 1 from webhook_event where body is not null', []);
+    expect(bodies.rows).toEqual([]);
+  });
+});
+
+describe('the feed of the ledgers', () => {
+  it('is there between its making and its removal, and tells when it is broken', async () => {
+    const { store } = await planeHouse({
+      connect: await startPglite(),
+      clock: manualClock(),
+      seed: 9,
+    });
+    expect(await ledgerFeedState(store.db)).toBe('whole');
+    await sql`drop trigger ledger_change_outbox_update`.execute(store.db);
+    expect(await ledgerFeedState(store.db)).toBe('broken');
+    await store.transaction((tx) => addLedgerFeed(tx, 1));
+    expect(await ledgerFeedState(store.db)).toBe('whole');
+    await store.transaction((tx) => removeLedgerFeed(tx));
+    expect(await ledgerFeedState(store.db)).toBe('absent');
   });
 });

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { compareReports, compareViews, copyMirror, differencesIn, onPglite } from './sides.ts';
+import { ALL_CONTENT, SCHEMA } from './support.ts';
+import { GIVEN, madeUpMirrors } from './worlds.ts';
+
+describe('views and shipped reports on the plane, in PGlite', () => {
+  it('say what SQLite says of each account, of which the plane has three', async () => {
+    const plane = await onPglite(SCHEMA);
+    const mirrors = await madeUpMirrors();
+    for (const [account, database] of mirrors) {
+      await copyMirror(plane, database, account, ALL_CONTENT);
+    }
+    for (const [account, database] of mirrors) {
+      const views = await compareViews(plane, database, account);
+      expect(differencesIn(views), account).toEqual([]);
+      const reports = await compareReports(plane, database, account, GIVEN);
+      expect(differencesIn(reports), account).toEqual([]);
+    }
+  });
+});
