@@ -672,6 +672,13 @@ SELECT
   wsp_value * 0.0001 AS wsp_value, unpriced, iso_time(counted_at / 1000) AS counted_at
 FROM stock_day;
 
+CREATE OR REPLACE VIEW v_stock_age AS
+SELECT
+  account, nullif(brand_name, '') AS brand_name, nullif(season_name, '') AS season_name,
+  nullif(currency, '') AS currency, unsold_days, variants, pieces,
+  wsp_value * 0.0001 AS wsp_value, unpriced, iso_time(counted_at / 1000) AS counted_at
+FROM stock_age;
+
 CREATE OR REPLACE VIEW v_style_stock_day AS
 SELECT
   v.account, f.day, v.barcode,
