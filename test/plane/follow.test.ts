@@ -10,7 +10,8 @@ import { readPlaneStatus } from '../../src/plane/status-file.ts';
 import type { TableVerdict } from '../../src/plane/verify.ts';
 import { addLedgerFeed, ledgerFeedState, removeLedgerFeed } from '../../src/store/ledger-feed.ts';
 import { churnOnce, deleteEntriesBefore } from './churn.ts';
-import { ALL_CONTENT, type PlaneHouse, planeHouse, SCHEMA, startPglite } from './support.ts';
+import { type PlaneHouse, planeHouse, startPglite } from './support.ts';
+import { ALL_CONTENT, SCHEMA } from './world.ts';
 
 async function changeALot(house: PlaneHouse, count = 40): Promise<void> {
   for (let left = count; left > 0; left -= 1) await churnOnce(house.churn);

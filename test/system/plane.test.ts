@@ -5,7 +5,8 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { grantReader } from '../../src/plane/grant.ts';
 import { connectPostgres } from '../../src/plane/postgres.ts';
 import { churnOnce } from '../plane/churn.ts';
-import { planeHouse, SCHEMA } from '../plane/support.ts';
+import { planeHouse } from '../plane/support.ts';
+import { SCHEMA } from '../plane/world.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 
 describe('the plane, in PostgreSQL', () => {
