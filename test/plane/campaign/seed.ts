@@ -36,7 +36,8 @@ export interface SeedFigures {
 
 const TROUBLES = 8;
 const SETTLE_MS_MAX = 120_000;
-const program = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const SINK = fileURLToPath(new URL('./sink-child.ts', import.meta.url));
+const WRITER = fileURLToPath(new URL('./writer-child.ts', import.meta.url));
 
 interface World {
   readonly random: Random;
@@ -59,7 +60,7 @@ async function gone(child: ChildProcess | undefined): Promise<void> {
 
 function startSink(world: World): void {
   const url = `postgres://postgres@127.0.0.1:${world.proxy.port}/plane`;
-  const args = [program('sink-child.ts'), world.path, url, world.account];
+  const args = [SINK, world.path, url, world.account];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     for (const [, message = ''] of text.matchAll(/"msg":"([^"]+)"/g)) {
@@ -72,7 +73,7 @@ function startSink(world: World): void {
 async function startWriter(world: World): Promise<void> {
   world.writers += 1;
   const seed = String(world.random.int(1, 1_000_000));
-  const args = [program('writer-child.ts'), world.path, seed];
+  const args = [WRITER, world.path, seed];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   await new Promise((resolve) => child.stdout.once('data', resolve));
   world.writer = child;
