@@ -1,5 +1,5 @@
 /** How far the copies of all accounts are, as the plane itself says. */
-import { readCursors } from './cursor.ts';
+import { type Cursor, readCursors } from './cursor.ts';
 import { type PlaneClient, quoted } from './postgres.ts';
 import { PLANE_TABLES } from './tables.ts';
 
@@ -20,6 +20,13 @@ export interface AccountStatus {
 /** A sink that has nothing to write says so at least this often. */
 const HEARTBEAT_MS = 10_000;
 
+/** Since when the copy lacks something, at most; undefined: it was never whole. */
+export function copyLagMs({ completeAt }: Cursor, now: number): number | undefined {
+  if (completeAt === undefined) return undefined;
+  const age = now - completeAt;
+  return age > 2 * HEARTBEAT_MS ? age : 0;
+}
+
 async function rowsByAccount(client: PlaneClient): Promise<ReadonlyMap<string, number>> {
   const counts = PLANE_TABLES.map(
     ({ name }) => `select account, count(*) AS n from ${quoted(name)} group by account`,
@@ -36,14 +43,14 @@ export async function planeStatus(
 ): Promise<readonly AccountStatus[]> {
   const cursors = await readCursors(client);
   const counts = await rowsByAccount(client);
-  return cursors.map(({ account, change, ledger, epoch, completeAt, writtenAt }) => {
-    const age = completeAt === undefined ? undefined : now - completeAt;
+  return cursors.map((cursor) => {
+    const { account, change, ledger, epoch, writtenAt } = cursor;
     return {
       account,
       seq: change.seq,
       ledgerSeq: ledger.seq,
       epoch,
-      lagMs: age === undefined || age > 2 * HEARTBEAT_MS ? age : 0,
+      lagMs: copyLagMs(cursor, now),
       writtenAt,
       rows: counts.get(account) ?? 0,
     };

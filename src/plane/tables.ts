@@ -5,12 +5,12 @@
  * `plane.content` names it: statements on the plane are the same for every content.
  */
 import type Database from 'better-sqlite3';
+import type { Config } from '../config/schema.ts';
 import { sha256 } from '../lib/json.ts';
 import { LEDGER_TABLES } from '../store/ledger-feed.ts';
 
-/** What a plane may hold; the last two are columns of the others. */
-export const PLANE_CONTENT = ['mirror', 'changes', 'ledgers', 'bodies', 'addresses'] as const;
-export type PlaneContent = (typeof PLANE_CONTENT)[number];
+/** Parts that a plane may hold; the last two are columns of the others. */
+export type PlaneContent = Config['plane']['content'][number];
 type Group = 'mirror' | 'changes' | 'ledgers';
 type Private = Exclude<PlaneContent, Group>;
 

@@ -5,8 +5,7 @@ import type { ContextFields } from './context.ts';
 import { choice, duration, isLoopbackName, text } from './fields.ts';
 
 /** Parts of the copy; the last two hold what is left out by default. */
-export const PLANE_CONTENT = ['mirror', 'changes', 'ledgers', 'bodies', 'addresses'] as const;
-export type PlaneContent = (typeof PLANE_CONTENT)[number];
+const PLANE_CONTENT = ['mirror', 'changes', 'ledgers', 'bodies', 'addresses'] as const;
 
 /** The account and the schema are names in SQL, at most as long as PostgreSQL keeps one. */
 const ACCOUNT = /^[a-z0-9][a-z0-9-]{0,31}$/;
