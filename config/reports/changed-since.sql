@@ -17,9 +17,12 @@ FROM (
     strftime('%Y-%m-%dT%H:%M:%SZ', max(at) / 1000, 'unixepoch') AS last_at, max(seq) AS last_seq
   FROM (
     SELECT seq, at, entity, key, op,
-      (SELECT string_agg(m.key, ', ') FROM json_each(diff) m) AS changed
-    FROM change
-    WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= CAST(:since / 3600000 AS INTEGER))
+      -- Nearly all entries are of the quantity alone.
+      CASE WHEN diff <> '{}' AND json_remove(diff, '$.quantity') = '{}' THEN 'quantity'
+        ELSE (SELECT group_concat(m.key, ', ') FROM json_each(diff) m) END AS changed
+    FROM change NOT INDEXED
+    WHERE seq >= (
+        SELECT min(first_seq) FROM change_hour WHERE hour >= CAST(:since / 3600000 AS INTEGER))
       AND at >= :since AND (:entity = '' OR entity = :entity)
   ) entry
   GROUP BY entity, op, changed

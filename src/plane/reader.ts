@@ -1,4 +1,4 @@
-/** A session with the plane for reports: it cannot write, and no statement takes longer than it may. */
+/** A session with the plane for reports: it cannot write, and no statement takes too long. */
 import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { asPlaneError, loadDriver, quoted } from './postgres.ts';

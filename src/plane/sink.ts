@@ -219,18 +219,23 @@ export class Sink {
   }
 
   #tell(state: PlaneStatus['state'], lagMs: number, error?: SelvedgeError): void {
-    const { clock, settings } = this.#deps;
+    const { clock, log, settings } = this.#deps;
     this.#statusAt = clock.now();
     const { code, message, hint } = error ?? {};
-    writePlaneStatus(settings.dataDir, {
-      at: this.#statusAt,
-      state,
-      account: settings.account,
-      seq: this.#known?.change.seq ?? 0,
-      ledgerSeq: this.#known?.ledger.seq ?? 0,
-      lagMs,
-      ...(code !== undefined && message !== undefined && { error: { code, message, hint } }),
-    });
+    try {
+      writePlaneStatus(settings.dataDir, {
+        at: this.#statusAt,
+        state,
+        account: settings.account,
+        seq: this.#known?.change.seq ?? 0,
+        ledgerSeq: this.#known?.ledger.seq ?? 0,
+        lagMs,
+        ...(code !== undefined && message !== undefined && { error: { code, message, hint } }),
+      });
+    } catch (thrown) {
+      // A full disk must not keep the copy from going on.
+      log.debug({ err: toError(thrown).message }, 'the status file could not be written');
+    }
   }
 }
 

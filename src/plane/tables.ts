@@ -119,6 +119,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   season_window: 'mirror',
   size_rank: 'mirror',
   stock_day: 'mirror',
+  stock_age: 'mirror',
   shared_number: 'mirror',
   quarantine: 'mirror',
   change_hour: 'changes',

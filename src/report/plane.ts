@@ -1,8 +1,8 @@
 /**
- * Runs a shipped report on the plane, PostgreSQL's copy of several accounts (docs/operating/plane.md):
- * for one account at a time, so that its text needs no word about accounts. Each table and view
- * that the text names stands for its rows of that account, whose conditions PostgreSQL writes into
- * the query as if they were typed there. Of several accounts the rows stand one below the other.
+ * Runs a shipped report on the plane, the copy of several accounts in PostgreSQL: for one account
+ * at a time, so that its text needs no word about accounts. Each table and view that the text names
+ * stands for its rows of that account; PostgreSQL writes the condition into the query as if it were
+ * typed there. Of several accounts the rows stand one below the other.
  */
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';

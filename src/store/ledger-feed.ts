@@ -26,6 +26,7 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
   { table: 'season_window', keys: ['season_name', 'delivery_name'] },
   { table: 'size_rank', keys: ['size'] },
   { table: 'stock_day', keys: ['day', 'brand_name', 'season_name', 'currency'] },
+  { table: 'stock_age', keys: ['brand_name', 'season_name', 'currency', 'unsold_days'] },
   { table: 'shared_number', keys: ['entity', 'number', 'order_id'] },
   { table: 'quarantine', keys: ['id'] },
   { table: 'change_hour', keys: ['hour'] },

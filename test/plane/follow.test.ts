@@ -4,13 +4,15 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import type { Connect } from '../../src/plane/postgres.ts';
 import { createSink } from '../../src/plane/sink.ts';
 import { planeStatus } from '../../src/plane/status.ts';
 import { readPlaneStatus } from '../../src/plane/status-file.ts';
 import type { TableVerdict } from '../../src/plane/verify.ts';
 import { addLedgerFeed, ledgerFeedState, removeLedgerFeed } from '../../src/store/ledger-feed.ts';
 import { churnOnce, deleteEntriesBefore } from './churn.ts';
-import { ALL_CONTENT, type PlaneHouse, planeHouse, SCHEMA, startPglite } from './support.ts';
+import { type PlaneHouse, planeHouse, startPglite } from './support.ts';
+import { ALL_CONTENT, SCHEMA } from './world.ts';
 
 async function changeALot(house: PlaneHouse, count = 40): Promise<void> {
   for (let left = count; left > 0; left -= 1) await churnOnce(house.churn);
@@ -44,6 +46,45 @@ describe('the plane, in PGlite', () => {
     const client = await house.connect();
     const [acme] = await planeStatus(client, clock.now());
     expect(acme).toMatchObject({ account: 'acme', seq: status?.seq, lagMs: 0 });
+  });
+
+  it('loses and doubles nothing when the connection breaks at any statement', async () => {
+    const pglite = await startPglite();
+    let left = Number.POSITIVE_INFINITY;
+    const connect: Connect = async () => {
+      const client = await pglite();
+      const broken = new Error('Connection terminated unexpectedly');
+      return {
+        async query(text, params) {
+          left -= 1;
+          if (left < 0) throw broken;
+          const result = await client.query(text, params);
+          // The answer is lost, and the server has done what it was asked for.
+          if (left === 0 && text === 'commit') throw broken;
+          return result;
+        },
+        async end() {
+          left = Number.POSITIVE_INFINITY;
+          await client.query('rollback');
+        },
+      };
+    };
+    const house = await planeHouse({ connect, clock: manualClock(), seed: 10 });
+    await changeALot(house);
+    await house.settle();
+    let failures = 0;
+    for (let statement = 1; failures === statement - 1; statement += 1) {
+      await changeALot(house, 6);
+      left = statement;
+      await house.sink.pass().catch(() => {
+        failures += 1;
+      });
+      left = Number.POSITIVE_INFINITY;
+      await house.settle();
+      if (statement % 6 === 0) expect(await wrongTables(house)).toEqual([]);
+    }
+    expect(await wrongTables(house)).toEqual([]);
+    expect(failures).toBeGreaterThan(5);
   });
 
   it('is compared, and right again, after a backup took the place of the mirror', async () => {

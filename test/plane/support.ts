@@ -15,15 +15,7 @@ import { addLedgerFeed } from '../../src/store/ledger-feed.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import type { Churn } from './churn.ts';
-
-export const ALL_CONTENT: readonly PlaneContent[] = [
-  'mirror',
-  'changes',
-  'ledgers',
-  'bodies',
-  'addresses',
-];
-export const SCHEMA = 'selvedge';
+import { ALL_CONTENT, SCHEMA } from './world.ts';
 
 /** Sessions on one PGlite, which is one session in truth: they must come one after the other. */
 export async function startPglite(): Promise<Connect> {

@@ -3,6 +3,9 @@ import { compareReports, compareViews, copyMirror, differencesIn, onPglite } fro
 import { ALL_CONTENT, SCHEMA } from './support.ts';
 import { GIVEN, madeUpMirrors } from './worlds.ts';
 
+/** For all but the first account, so that it takes seconds. */
+const FEW = { style: ['S-1'], season: ['AW26'] };
+
 describe('views and shipped reports on the plane, in PGlite', () => {
   it('say what SQLite says of each account, of which the plane has three', async () => {
     const plane = await onPglite(SCHEMA);
@@ -13,7 +16,8 @@ describe('views and shipped reports on the plane, in PGlite', () => {
     for (const [account, database] of mirrors) {
       const views = await compareViews(plane, database, account);
       expect(differencesIn(views), account).toEqual([]);
-      const reports = await compareReports(plane, database, account, GIVEN);
+      const given = account === 'bolt' ? GIVEN : FEW;
+      const reports = await compareReports(plane, database, account, given);
       expect(differencesIn(reports), account).toEqual([]);
     }
   });

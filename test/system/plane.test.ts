@@ -1,11 +1,11 @@
 /** The plane in a real PostgreSQL (Debian's). */
-import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { grantReader } from '../../src/plane/grant.ts';
 import { connectPostgres } from '../../src/plane/postgres.ts';
 import { churnOnce } from '../plane/churn.ts';
-import { planeHouse, SCHEMA } from '../plane/support.ts';
+import { planeHouse } from '../plane/support.ts';
+import { SCHEMA } from '../plane/world.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 
 describe('the plane, in PostgreSQL', () => {
@@ -61,20 +61,18 @@ describe('the plane, in PostgreSQL', () => {
     await grantReader(client, SCHEMA, 'bi');
     await client.query('create view selvedge.v_later as select 1 as one');
     await client.end();
-    const as = (text: string) =>
-      spawnSync('psql', ['-XqAt', '-d', postgres.url('readers', 'bi'), '-c', text], {
-        encoding: 'utf8',
-      });
-    expect(as('select count(*) from selvedge.daemon_state').status).toBe(0);
-    expect(as('select one from selvedge.v_later').stdout).toBe('1\n');
+    const reader = await connectPostgres({ url: postgres.url('readers', 'bi'), schema: SCHEMA })();
+    expect((await reader.query('select count(*) from daemon_state')).rows).toHaveLength(1);
+    expect((await reader.query('select one from v_later')).rows).toEqual([{ one: 1 }]);
     for (const text of [
-      'delete from selvedge.daemon_state',
-      'update selvedge.plane_cursor set seq = 0',
-      'create table selvedge.mine (id integer)',
-      'drop view selvedge.v_later',
+      'delete from daemon_state',
+      'update plane_cursor set seq = 0',
+      'create table mine (id integer)',
+      'drop view v_later',
     ]) {
-      expect(as(text).stderr).toMatch(/permission denied|must be owner/);
+      await expect(reader.query(text)).rejects.toMatchObject({ code: 'plane.no_permission' });
     }
+    await reader.end();
   });
 
   it('tells the code and the next step when it cannot connect, and no password', async () => {
