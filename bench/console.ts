@@ -7,97 +7,26 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { createEntrance } from '../src/console/access/entrance.ts';
 import { createConsoleApp } from '../src/console/server.ts';
-import { createDecider } from '../src/decisions/decider.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/log.ts';
 import { systemRandom } from '../src/lib/random.ts';
-import { writeDeliveries } from '../src/mirror/delivery.ts';
-import { writeOrders } from '../src/mirror/sales-order.ts';
-import { loadRules } from '../src/rules/load.ts';
 import { openReadOnlyStore, openStore } from '../src/store/store.ts';
 import { CONSOLE_SETTINGS } from '../test/console/made-up.ts';
+import { fillHeldDeliveries } from './support/held-deliveries.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
-const BATCH = 500;
-const LINES = 6;
 const LOOKS = 30;
 const GOAL = { pageMs: 30, kilobytes: 50, requests: 10 };
-const COUNTRIES = ['DK', 'SE', 'NO', 'DE', 'GB', 'FR'];
 
 const clock = systemClock();
 const log = silentLogger();
 const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
 const options = { path: join(folder, 'mirror.db'), busyTimeoutMs: 5_000 };
 const { store } = await openStore(options, clock);
-const text = `rules:
-  - { id: hold-all, title: Held, action: hold, mode: live, when: [delivery.quantity > 0] }
-  - { id: hold-large, title: Large, action: hold, mode: live, when: [delivery.quantity > 30] }
-`;
-const files = [{ path: 'rules.yaml', text }];
-const loaded = loadRules(files);
-if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
-const { ruleSet } = loaded;
-let seq = 0;
-const provenance = () => ({ source: 'run:1', readSeq: ++seq, at: clock.now() });
-
-for (let first = 1; first <= DELIVERIES; first += BATCH) {
-  const ids = Array.from({ length: BATCH }, (_, index) => first + index);
-  const lines = (id: number) =>
-    Array.from({ length: LINES }, (_, line) => ({
-      barcode: `b${(id * 17 + line) % 50_000}`,
-      price: 99.5,
-    }));
-  await store.transaction(async (tx) => {
-    const orders = ids.map((id) => ({
-      orderId: id,
-      orderNo: `SO-${id}`,
-      reference: `PO-${id}`,
-      status: 'pending',
-      completed: false,
-      currency: id % 3 === 0 ? 'EUR' : 'DKK',
-      shippingAddress: {
-        company: `Shop ${id % 700}`,
-        countryCode: COUNTRIES[id % COUNTRIES.length],
-        accountNo: `C-${id % 700}`,
-      },
-      orderLineItems: lines(id).map((line) => ({ ...line, quantity: 1 + (id % 9) })),
-    }));
-    const deliveries = ids.map((id) => ({
-      orderDeliveryId: id,
-      orderId: id,
-      deliveryNo: `DN-${id}`,
-      status: 'pending',
-      createdAt: new Date(clock.now() - id * 1_000).toISOString(),
-      fulfilledLineItems: lines(id).map((line) => ({ ...line, fulfilledQuantity: 1 + (id % 9) })),
-    }));
-    await writeOrders(tx, orders, provenance());
-    await writeDeliveries(tx, deliveries, provenance());
-  });
-}
-let decided = 0;
-const decider = createDecider({
-  store,
-  clock,
-  log,
-  rules: () => ({ ruleSet, files }),
-  mode: () => 'live',
-  settleMs: 0,
-  freshness: {},
-  reconsiderMs: 900_000,
-  onPush: () => undefined,
-  onDecided: () => {
-    decided += 1;
-  },
-});
-const stop = new AbortController();
-const running = decider.run(stop.signal);
-while (decided < DELIVERIES) await nextTurn();
-stop.abort();
-await running;
+await fillHeldDeliveries(store, clock, DELIVERIES);
 
 const random = systemRandom();
 const people = { operators: [], proxyRole: null };
@@ -130,6 +59,7 @@ for (const path of [
   '/review?q=Shop+12',
   '/',
   `/deliveries/${DELIVERIES}`,
+  ...['/outbox', '/pulls', '/events', '/rules', '/rules/trial', '/stock', '/reports', '/system'],
   '/changes.json',
 ]) {
   const took: number[] = [];

@@ -16,7 +16,7 @@ import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/lib/clock.ts';
 import { bindParameters } from '../src/report/parameters.ts';
-import { runQuery } from '../src/report/query.ts';
+import { QUERY_LIMITS, runQuery } from '../src/report/query.ts';
 import { readReports } from '../src/report/report-file.ts';
 import { openReader, openWriter } from '../src/store/connection.ts';
 import { openStore } from '../src/store/store.ts';
@@ -64,7 +64,7 @@ try {
   ]);
   // Else small mirrors would be read before anything is written.
   await once(other, 'message');
-  const reader = openReader(path, BUSY);
+  const reader = openReader(path, { ...BUSY, cacheKib: QUERY_LIMITS.cacheKib });
   const given: Record<string, string> = { style: 'S-1', season: 'AW26' };
   const lines: string[][] = [];
   const { reports } = readReports('');

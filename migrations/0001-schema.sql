@@ -302,6 +302,9 @@ CREATE INDEX sales_order_reference ON sales_order (reference);
 CREATE INDEX sales_order_open ON sales_order (order_id) WHERE completed = 0;
 -- Deliveries of one customer share one credit.
 CREATE INDEX sales_order_account ON sales_order (account_no);
+-- With all that sums over the orders of every customer ask: rows of one customer stand far apart.
+CREATE INDEX sales_order_sums ON sales_order (
+  account_no, completed, status, deleted_at, currency, created_at, first_seen_at);
 -- The text of the time by which reports ask (v_order.ordered_at).
 CREATE INDEX sales_order_ordered ON sales_order (
   strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(created_at, first_seen_at) / 1000, 'unixepoch'));
@@ -329,6 +332,9 @@ CREATE TABLE sales_order_line (
   PRIMARY KEY (order_id, line_no)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sales_order_line_barcode ON sales_order_line (barcode);
+-- Lines without an amount are few.
+CREATE INDEX sales_order_line_unpriced ON sales_order_line (order_id)
+  WHERE quantity * price IS NULL;
 CREATE INDEX sales_order_line_season ON sales_order_line (season_name, delivery_name)
   WHERE season_name IS NOT NULL;
 
@@ -375,7 +381,8 @@ CREATE TABLE delivery (
   source TEXT NOT NULL,
   unread TEXT
 ) STRICT;
-CREATE INDEX delivery_order ON delivery (order_id);
+-- With the columns by which deliveries of a customer are counted.
+CREATE INDEX delivery_order ON delivery (order_id, status, deleted_at);
 CREATE INDEX delivery_status ON delivery (status, order_delivery_id);
 CREATE INDEX delivery_created ON delivery (created_at);
 -- The text of the time by which reports ask (v_delivery.packed_at), of what is accepted mostly.
@@ -676,6 +683,25 @@ CREATE TABLE stock_day (
   PRIMARY KEY (day, brand_name, season_name, currency)
 ) STRICT, WITHOUT ROWID;
 
+-- The stock as counted last, by how long it has not sold: '' where there is none.
+CREATE TABLE stock_age (
+  brand_name TEXT NOT NULL,
+  season_name TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  -- Days since a variant was packed last in an accepted delivery (never: since the list first had
+  -- it), at least: 0, 30, 90, 180 or 365.
+  unsold_days INTEGER NOT NULL,
+  -- Variants with more than 0 pieces; the other columns are of these alone.
+  variants INTEGER NOT NULL,
+  pieces INTEGER NOT NULL,
+  -- At wholesale prices.
+  wsp_value INTEGER NOT NULL,
+  -- Pieces without such a price.
+  unpriced INTEGER NOT NULL,
+  counted_at INTEGER NOT NULL,
+  PRIMARY KEY (brand_name, season_name, currency, unsold_days)
+) STRICT, WITHOUT ROWID;
+
 -- Sizes that occur, in the order in which people lay them out (lib/sizes.ts, reports.sizeOrder).
 CREATE TABLE size_rank (
   size TEXT PRIMARY KEY,
@@ -951,6 +977,8 @@ CREATE TABLE decision (
   hash TEXT NOT NULL UNIQUE
 ) STRICT;
 CREATE INDEX decision_delivery ON decision (order_delivery_id, decision_id);
+-- Deliveries that were ever held, among all.
+CREATE INDEX decision_held ON decision (order_delivery_id) WHERE outcome = 'hold';
 CREATE INDEX decision_day ON decision (at, outcome, actor, rules);
 CREATE INDEX decision_said ON decision (order_delivery_id, actor, decision_id, outcome);
 CREATE TRIGGER decision_is_final BEFORE UPDATE ON decision
@@ -1758,7 +1786,8 @@ LEFT JOIN sales_order o ON o.order_id = r.order_id;
 
 -- Customers: those that ordered, and those that the ERP tells of. A sum over two currencies would
 -- be none. Each column is looked up by itself, so that a question costs what it asks for; most
--- orders name their currency, which spares the look at order_currency.
+-- orders name their currency, which spares the look at order_currency. CROSS JOIN keeps SQLite from
+-- looking through all pending deliveries for each customer.
 CREATE VIEW v_customer AS
 SELECT
   a.account_no,
@@ -1789,7 +1818,8 @@ SELECT
           FROM sales_order_line l WHERE l.order_id = o.order_id) AS amount
       FROM sales_order o WHERE o.account_no = a.account_no
         AND o.status <> 'canceled' AND o.deleted_at IS NULL) t) AS amount,
-  (SELECT count(*) FROM sales_order o JOIN sales_order_line l ON l.order_id = o.order_id
+  (SELECT count(*) FROM sales_order o
+    CROSS JOIN sales_order_line l INDEXED BY sales_order_line_unpriced ON l.order_id = o.order_id
     WHERE o.account_no = a.account_no AND o.status <> 'canceled' AND o.deleted_at IS NULL
       AND l.quantity * l.price IS NULL) AS lines_without_amount,
   (SELECT count(*) FROM sales_order o WHERE o.account_no = a.account_no
@@ -1806,9 +1836,9 @@ SELECT
   (SELECT count(*) FROM sales_order o JOIN delivery d ON d.order_id = o.order_id
     WHERE o.account_no = a.account_no AND d.deleted_at IS NULL AND d.status <> 'canceled')
     AS deliveries,
-  (SELECT count(*) FROM sales_order o JOIN delivery d ON d.order_id = o.order_id
-    JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
-    JOIN decision n ON n.decision_id = e.decision_id
+  (SELECT count(*) FROM sales_order o CROSS JOIN delivery d ON d.order_id = o.order_id
+    CROSS JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
+    CROSS JOIN decision n ON n.decision_id = e.decision_id
     WHERE o.account_no = a.account_no AND d.deleted_at IS NULL AND d.status = 'pending'
       AND n.outcome = 'hold') AS held,
   (SELECT round(100.0 * avg(EXISTS (SELECT 1 FROM decision n
@@ -1914,6 +1944,14 @@ SELECT
   wsp_value / 10000.0 AS wsp_value, unpriced,
   strftime('%Y-%m-%dT%H:%M:%SZ', counted_at / 1000, 'unixepoch') AS counted_at
 FROM stock_day;
+
+CREATE VIEW v_stock_age AS
+SELECT
+  nullif(brand_name, '') AS brand_name, nullif(season_name, '') AS season_name,
+  nullif(currency, '') AS currency, unsold_days, variants, pieces,
+  wsp_value / 10000.0 AS wsp_value, unpriced,
+  strftime('%Y-%m-%dT%H:%M:%SZ', counted_at / 1000, 'unixepoch') AS counted_at
+FROM stock_age;
 
 -- The stock of a style at the end of each day that the feed tells of, by undoing what came later.
 -- A row for each variant that was there then.

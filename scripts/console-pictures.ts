@@ -1,37 +1,57 @@
 /**
  * Takes the pictures of docs/console.md: `npm run pictures` starts the demo, signs in by a printed
  * link as a person does, and photographs the pages. Rules hold what they hold, so it waits until
- * enough deliveries are held.
+ * enough deliveries are held. With the folder of a demo (`npm run pictures -- FOLDER`), of that one.
  */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
 import { launchBrowser } from '../test/support/chromium.ts';
-import { LAUNCHER, launcherEnv } from '../test/support/launcher.ts';
-import { savePicture, until, withDemo } from './demo-pictures.ts';
+import { savePicture, signInAt, until, withDemo } from './demo-pictures.ts';
 
 const WIDE = { width: 1_100, height: 640 };
 const CARD = { width: 760, height: 960 };
 const NARROW = { width: 390, height: 960 };
+const RULE = { width: 1_100, height: 900 };
 const HELD_MIN = 5;
+const WAIT_MS_MAX = 300_000;
 
-/** A link for a name that is nobody's, so that the pictures do not tell who took them. */
-async function printedLink(folder: string): Promise<string> {
-  const env = { ...launcherEnv(), SELVEDGE_CONFIG: join(folder, 'selvedge.yaml') };
-  const args = [LAUNCHER, 'console', 'open', '--as', 'anna'];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-  return stdout.trim();
+/** What the tutorial has its reader try: a limit for what passes today. */
+const TRIED = `rules:
+  - id: hold-large
+    title: Somebody looks at large deliveries
+    action: hold
+    mode: shadow
+    owner: sales
+    when:
+      - delivery.quantity > 30
+    message: '{{delivery.quantity}} pieces'
+`;
+
+/** From the rule that holds a delivery to a trial of another one, and to arming. */
+async function takeRules(page: Page, at: (path: string) => string): Promise<void> {
+  await page.setViewportSize(RULE);
+  await page.goto(at('/rules/hold-short-stock'));
+  await savePicture(page, 'console-rule');
+  await page.goto(at('/rules/trial'));
+  await page.locator('textarea').fill(TRIED);
+  await page.getByLabel('rules that only watch are live here').check();
+  await savePicture(page, 'console-try');
+  await page.getByRole('button', { name: 'Try' }).click();
+  await page.locator('.matrix').waitFor({ timeout: WAIT_MS_MAX });
+  await savePicture(page, 'console-trial');
+  await page.setViewportSize(WIDE);
+  await page.goto(at('/rules/reject-closed-season-nothing-left/arm'));
+  await savePicture(page, 'console-arming');
+  await page.setViewportSize(RULE);
+  await page.goto(at('/rules'));
+  await savePicture(page, 'console-rules');
 }
 
 async function takePictures(folder: string): Promise<void> {
   const browser = await launchBrowser();
   try {
     const page = await browser.newPage({ viewport: WIDE, colorScheme: 'light' });
-    const link = await printedLink(folder);
-    const at = (path: string): string => new URL(path, link).href;
-    await page.goto(link);
-    await page.getByRole('button', { name: 'Sign in with this link' }).click();
-    await page.waitForURL(at('/'));
+    page.setDefaultTimeout(WAIT_MS_MAX);
+    const at = await signInAt(page, folder);
     await until(`${HELD_MIN} held deliveries`, async () => {
       await page.goto(at('/review'));
       return (await page.locator('tr[data-row]').count()) >= HELD_MIN;
@@ -49,9 +69,11 @@ async function takePictures(folder: string): Promise<void> {
     await page.setViewportSize(WIDE);
     await page.goto(at('/'));
     await savePicture(page, 'console-overview');
+    await takeRules(page, at);
   } finally {
     await browser.close();
   }
 }
 
-await withDemo(takePictures);
+const [, , folder] = process.argv;
+await (folder === undefined ? withDemo(takePictures) : takePictures(folder));

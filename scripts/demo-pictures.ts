@@ -1,15 +1,17 @@
 /** A demo for scripts that take pictures of it, and where the pictures go. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { LAUNCHER, launcherEnv } from '../test/support/launcher.ts';
 import { repositoryRoot } from '../test/support/source.ts';
 
 const BYTES_MAX = 120 * 1_024;
-const WAIT_MS_MAX = 300_000;
+/** A machine that does much else takes its time. */
+const WAIT_MS_MAX = 1_200_000;
 const POLL_MS = 2_000;
 
 export async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
@@ -19,6 +21,24 @@ export async function until(what: string, isTrue: () => Promise<boolean>): Promi
     await sleep(POLL_MS);
   }
   throw new Error(`waited too long for ${what}`);
+}
+
+/** A link for a name that is nobody's, so that the pictures do not tell who took them. */
+export async function printedLink(folder: string): Promise<string> {
+  const env = { ...launcherEnv(), SELVEDGE_CONFIG: join(folder, 'selvedge.yaml') };
+  const args = [LAUNCHER, 'console', 'open', '--as', 'anna'];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  return stdout.trim();
+}
+
+/** Signs in by a printed link, as a person does; gives the way to spell addresses. */
+export async function signInAt(page: Page, folder: string): Promise<(path: string) => string> {
+  const link = await printedLink(folder);
+  const at = (path: string): string => new URL(path, link).href;
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Sign in with this link' }).click();
+  await page.waitForURL(at('/'));
+  return at;
 }
 
 /** Writes docs/pictures/NAME.png; throws where it would be too large for a repository. */

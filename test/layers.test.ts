@@ -156,6 +156,12 @@ describe('layers', () => {
     expect([...loaded].filter((path) => path === 'zod' || roomOf(path) === 'client')).toEqual([]);
   });
 
+  it('starts the thread of the console without what speaks with the service', () => {
+    const loaded = loadedBy('src/console/server-main.ts');
+    expect(loaded).toContain('fastify');
+    expect(loaded).not.toContain('undici');
+  });
+
   it('starts the command line without what only some commands need', () => {
     const loaded = loadedBy('src/cli/main.ts');
     expect(loaded).toContain('src/cli/commands.ts');

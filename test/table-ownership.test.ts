@@ -15,8 +15,8 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'freight_option gender key_place duplicate_key pdm_brand pending_refund ' +
       'pending_refund_line quarantine refresh refund refund_line sales_order ' +
       'sales_order_line season season_delivery season_variant_row chunk shared_number ' +
-      'size_rank stock_day stock_out_of_band stock_variant_row style style_color style_type ' +
-      'variant_extra',
+      'size_rank stock_age stock_day stock_out_of_band stock_variant_row style style_color ' +
+      'style_type variant_extra',
     sync: 'absence stream_state sync_run',
     inbox: 'webhook_event',
     decisions:

@@ -2,9 +2,10 @@
  * A whole daemon that pulls the stock, in a process of its own, so that its memory and its event
  * loop are its own. Tells its parent `{listenerUrl}` once it has started; told `{measure: true}`,
  * it begins to measure and answers `{isMeasuring: true}`; tells the figures when a pull has ended
- * (ask.ts asks for one); ends with its parent.
+ * (ask.ts asks for one), or so far when it is told `{read: true}`; ends with its parent. With
+ * `console` it serves pages too, and `{listenerUrl}` has a `consoleLink` beside it.
  *
- * `node pull-process.ts <folder> <service> stream|pages [signing secret]`
+ * `node pull-process.ts <folder> <service> stream|pages [signing secret|-] [console]`
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,19 +20,29 @@ import { localFile } from '../../src/local-api/ask.ts';
 import { configOf } from '../../test/config/config-of.ts';
 import { startMeter } from './meters.ts';
 
-const [folder = '', v1Url = '', paging = 'stream', signingSecret] = process.argv.slice(2);
+const [folder = '', v1Url = '', paging = 'stream', signingSecret = '-', pages] =
+  process.argv.slice(2);
+const hasConsole = pages === 'console';
 const FAR_FUTURE_MS = Date.UTC(9999, 0);
 /** Only the stock is measured. */
 const OTHER_STREAMS = ['brands', 'freight', 'seasons', 'season', 'orders', 'ordersFull'];
 const set = (path: string, value: unknown) => ({ path, value });
-const signing = signingSecret
-  ? [set('listener.secrets', [{ secret: new Secret('signing', signingSecret) }])]
-  : [];
+const signing =
+  signingSecret === '-'
+    ? []
+    : [set('listener.secrets', [{ secret: new Secret('signing', signingSecret) }])];
+const serving = hasConsole
+  ? [
+      set('console.enabled', true),
+      set('console.port', 0),
+      set('rules.directory', join(folder, 'rules')),
+    ]
+  : [set('rules.directory', join(import.meta.dirname, '../../config/rules'))];
 const config = configOf([
   ...OTHER_STREAMS.map((name) => set(`streams.${name}.enabled`, false)),
   ...signing,
+  ...serving,
   set('dataDir', folder),
-  set('rules.directory', join(import.meta.dirname, '../../config/rules')),
   set('service.v1.baseUrl', v1Url),
   set('service.v1.login.clientId', 'bench'),
   set('service.v1.login.clientSecret', new Secret('clientSecret', 'a-secret-of-the-bench')),
@@ -40,7 +51,7 @@ const config = configOf([
   set('service.limits.loginSpacing', '0s'),
   set('listener.port', 0),
   set('local.port', 0),
-  set('streams.stock.fuse.share', 1),
+  set('streams.stock.deletionGuard.share', 1),
   set('streams.stock.jitter', '0s'),
   set('streams.stock.schedule', '0 0 1 1 *'),
 ]);
@@ -59,9 +70,14 @@ const daemon = await openDaemon(config, {
 });
 void daemon.listenerUrl.then(async (listenerUrl) => {
   while (!existsSync(localFile(folder))) await sleep(10);
-  process.send?.({ listenerUrl });
+  const link = hasConsole ? await daemon.consoleLink('bench', 'approver') : undefined;
+  process.send?.({ listenerUrl, consoleLink: link });
 });
-process.on('message', () => {
+process.on('message', (message: { readonly measure?: true; readonly read?: true }) => {
+  if (message.read) {
+    process.send?.({ soFar: meter.read(), residentMiB: process.memoryUsage().rss / 2 ** 20 });
+    return;
+  }
   meter = startMeter();
   process.send?.({ isMeasuring: true });
 });

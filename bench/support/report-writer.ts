@@ -1,4 +1,7 @@
-/** Stands for the daemon in bench/reports.ts: a stock row and its change, 500 a transaction. */
+/**
+ * Stands for the daemon in bench/reports.ts: a stock row and its change, 500 a transaction, some
+ * 2,500 a second. More would make the feed of the last day, which reports read, another one.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openWriter } from '../../src/store/connection.ts';
 
@@ -22,6 +25,6 @@ const page = database.transaction((first: number) => {
 for (let first = 0; process.connected; first += 500) {
   page.immediate(first);
   if (first === 0) process.send?.('writing');
-  await pause(20);
+  await pause(200);
 }
 database.close();

@@ -49,7 +49,7 @@ listener: { port: 0 }
 local: { port: 0 }
 rules: { directory: ${join(ROOT, 'config/rules')} }
 streams:
-  stock: { schedule: 0 0 1 1 *, jitter: 0s, fuse: { share: 1 } }
+  stock: { schedule: 0 0 1 1 *, jitter: 0s, deletionGuard: { share: 1 } }
 ${others.map((name) => `  ${name}: { enabled: false }`).join('\n')}
 `,
   );

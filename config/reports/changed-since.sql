@@ -14,7 +14,9 @@ SELECT entity, op, changed, count(*) AS changes, count(DISTINCT key) AS rows,
   strftime('%Y-%m-%dT%H:%M:%SZ', max(at) / 1000, 'unixepoch') AS last_at, key AS latest_key
 FROM (
   SELECT at, entity, key, op,
-    (SELECT group_concat(m.key, ', ') FROM json_each(diff) m) AS changed
+    -- Nearly all entries are of the quantity alone.
+    CASE WHEN diff <> '{}' AND json_remove(diff, '$.quantity') = '{}' THEN 'quantity'
+      ELSE (SELECT group_concat(m.key, ', ') FROM json_each(diff) m) END AS changed
   FROM change NOT INDEXED
   WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= :since / 3600000)
     AND at >= :since AND (:entity = '' OR entity = :entity)

@@ -17,14 +17,27 @@ formats:
   sell_through_percent: percent
 empty: Nothing was sold in this time.
 */
-WITH sold AS MATERIALIZED (
-  SELECT date(packed_at, 'weekday 0', '-6 days') AS week, style_no, max(style_name) AS style_name,
-    sum(pieces) AS sold
-  FROM v_delivery_line
-  WHERE status = 'accepted' AND gone = 0
-    AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
-    AND (:style = '' OR style_no = :style)
-  GROUP BY 1, 2
+WITH line AS (
+  -- Weeks since the Monday before 1970.
+  SELECT (coalesce(d.created_at, d.first_seen_at) / 86400000 + 3) / 7 AS week,
+    iif(v.barcode IS NOT NULL, v.style_no, a.style_no) AS style_no,
+    iif(v.barcode IS NOT NULL, v.style_name, a.style_name) AS style_name,
+    l.fulfilled_quantity AS pieces
+  FROM delivery d
+  CROSS JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
+  LEFT JOIN stock_variant_row v ON v.barcode = l.barcode
+  LEFT JOIN season_variant_row a ON a.season_barcode = (
+    SELECT min(n.season_barcode) FROM season_variant_row n
+    WHERE n.barcode = l.barcode AND v.barcode IS NULL)
+  WHERE d.status = 'accepted' AND d.deleted_at IS NULL
+    AND strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
+), sold AS MATERIALIZED (
+  SELECT date((7 * week - 3) * 86400, 'unixepoch') AS week, style_no,
+    nullif(max(style_name), '') AS style_name, sum(pieces) AS sold
+  FROM line
+  WHERE :style IN ('', style_no)
+  GROUP BY line.week, style_no
   ORDER BY sold DESC
   LIMIT :top
 ), week AS MATERIALIZED (

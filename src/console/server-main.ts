@@ -16,7 +16,7 @@ const BEAT_MS = 5_000;
 
 const port = parentPort;
 if (!port) throw new TypeError('this file is the start of a thread');
-const { store: options, listen, settings }: ThreadSettings = workerData;
+const { store: options, listen, settings }: ThreadSettings = workerData.data;
 const clock = systemClock();
 const post = (message: FromThread): void => port.postMessage(message);
 

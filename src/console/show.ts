@@ -4,11 +4,13 @@ import { z } from 'zod';
 import { type CsvCell, csvLine, csvMannerOf } from '../lib/csv.ts';
 import { type Html, renderHtml } from '../lib/html.ts';
 
-/** Whether a person with a browser asks; a program names a twin, sends JSON or has a token. */
-export function isForPeople({ headers, url }: FastifyRequest): boolean {
+const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/;
+
+/** Whether a person with a browser asks; a program names a twin, sends no form or has a token. */
+export function isForPeople({ headers, url, method }: FastifyRequest): boolean {
   if (/^[^?]*\.(?:json|csv)(?:\?|$)/.test(url)) return false;
   if (headers.authorization !== undefined) return false;
-  return !(headers['content-type'] ?? '').startsWith('application/json');
+  return method !== 'POST' || FORM.test(headers['content-type'] ?? '');
 }
 
 export function sendPage(reply: FastifyReply, page: Html): FastifyReply {

@@ -1,10 +1,9 @@
 /** Runs the console's thread beside the daemon: starts it, answers it, and ends it. */
-
-import { Worker } from 'node:worker_threads';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { programUrl } from '../lib/process/program-url.ts';
+import { startThread } from '../lib/process/thread.ts';
 import type { StoreOptions } from '../store/store.ts';
 import type { Question, Reply } from './acts.ts';
 import type { ConsoleSettings } from './context.ts';
@@ -44,9 +43,10 @@ export function createConsoleThread(
     url: () => url,
     listening: first.promise,
     async run(signal) {
-      const worker = new Worker(programUrl(import.meta.url, 'server-main'), {
-        workerData: data,
-        resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
+      const worker = startThread(programUrl(import.meta.url, 'server-main'), {
+        data,
+        limits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
+        stepsBack: false,
       });
       const send = (message: ToThread): void => worker.postMessage(message);
       worker.on('message', (message: FromThread) => {

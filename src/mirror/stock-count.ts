@@ -1,7 +1,8 @@
 /**
- * Counts the stock for reports: the sums of the day (`stock_day`) and the order of the sizes that
- * occur (`size_rank`). Reads the variants in small pieces, so that nobody waits for a whole list: a
- * count of a million rows is spread over seconds, and each row counts as it is when it is read.
+ * Counts the stock for reports: the sums of the day (`stock_day`), those by how long it has not
+ * sold (`stock_age`), and the order of the sizes that occur (`size_rank`). Reads the variants in
+ * small pieces, so that nobody waits for a whole list: a count of a million rows is spread over
+ * seconds, and each row counts as it is when it is read.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
@@ -25,23 +26,35 @@ export interface StockCountDeps {
   readonly sizeOrder: readonly string[];
 }
 
-/** Sums of one piece of the list, by what they are kept by and the size. */
-interface Sums {
+/** What the sums are kept by. */
+interface Kind {
   readonly brand_name: string;
   readonly season_name: string;
   readonly currency: string;
-  readonly size: string;
+}
+
+interface Totals {
   readonly variants: number;
   readonly in_stock: number;
   readonly pieces: number;
+  /** Pieces above 0. */
+  readonly stocked: number;
   readonly wsp_value: number;
   readonly unpriced: number;
 }
 
-type DaySums = Omit<Sums, 'size'>;
+/** Sums of one piece of the list, by size and age as well. */
+interface Sums extends Kind, Totals {
+  readonly size: string;
+  readonly unsold_days: number;
+}
+
+/** By the kind, and by what else they are kept by. */
+type AllTotals = Map<string, { readonly by: SqlRow; readonly totals: Totals }>;
 
 interface Count {
-  readonly sums: readonly DaySums[];
+  readonly ofDay: AllTotals;
+  readonly ofAges: AllTotals;
   readonly sizes: ReadonlySet<string>;
 }
 
@@ -66,18 +79,39 @@ async function lastRow(db: Db, table: string): Promise<number> {
   return rows[0]?.last ?? 0;
 }
 
-async function sumsBetween(db: Db, after: number, last: number): Promise<readonly Sums[]> {
+/**
+ * Sums of rows. When a variant was sold last is that of the newest accepted delivery by its number,
+ * which the index of barcodes gives first.
+ */
+async function sumsBetween(
+  db: Db,
+  after: number,
+  last: number,
+  now: number,
+): Promise<readonly Sums[]> {
   const { rows } = await sql<Sums>`
-    select trim(coalesce(brand_name, '')) brand_name,
-      trim(coalesce(season_name, '')) season_name,
-      upper(trim(coalesce(currency, ''))) currency, coalesce(size, '') size,
-      count(*) variants, sum(coalesce(quantity, 0) > 0) in_stock,
-      sum(coalesce(quantity, 0)) pieces,
-      sum(max(0, coalesce(quantity, 0)) * coalesce(wsp_price, 0)) wsp_value,
-      sum(iif(wsp_price is null, max(0, coalesce(quantity, 0)), 0)) unpriced
-    from stock_variant_row
-    where rowid > ${after} and rowid <= ${last} and deleted_at is null
-    group by 1, 2, 3, 4`.execute(db);
+    select brand_name, season_name, currency, size,
+      case when days >= 365 then 365 when days >= 180 then 180 when days >= 90 then 90
+        when days >= 30 then 30 else 0 end unsold_days,
+      count(*) variants, sum(quantity > 0) in_stock, sum(quantity) pieces,
+      sum(max(0, quantity)) stocked, sum(max(0, quantity) * coalesce(wsp_price, 0)) wsp_value,
+      sum(iif(wsp_price is null, max(0, quantity), 0)) unpriced
+    from (
+      select trim(coalesce(brand_name, '')) brand_name,
+        trim(coalesce(season_name, '')) season_name,
+        upper(trim(coalesce(currency, ''))) currency, coalesce(size, '') size,
+        coalesce(quantity, 0) quantity, wsp_price,
+        (${now} - coalesce((
+          select coalesce(d.created_at, d.first_seen_at)
+          from delivery_line l
+          cross join delivery d on d.order_delivery_id = l.order_delivery_id
+          where l.barcode = v.barcode and d.status = 'accepted' and d.deleted_at is null
+          order by l.order_delivery_id desc limit 1), first_seen_at)) / ${DAY_MS} days
+      from stock_variant_row v
+      where rowid > ${after} and rowid <= ${last} and deleted_at is null
+      -- A limit keeps SQLite from looking for the delivery wherever the days are named.
+      limit -1)
+    group by 1, 2, 3, 4, 5`.execute(db);
   return rows;
 }
 
@@ -102,49 +136,58 @@ async function piecewise(
   }
 }
 
-function addUp(total: Map<string, DaySums>, { size: _, ...piece }: Sums): void {
-  const key = JSON.stringify([piece.brand_name, piece.season_name, piece.currency]);
-  const before = total.get(key);
-  if (!before) {
-    total.set(key, piece);
-    return;
-  }
-  total.set(key, {
-    ...piece,
-    variants: before.variants + piece.variants,
-    in_stock: before.in_stock + piece.in_stock,
-    pieces: before.pieces + piece.pieces,
-    wsp_value: before.wsp_value + piece.wsp_value,
-    unpriced: before.unpriced + piece.unpriced,
-  });
+function addUp(all: AllTotals, by: SqlRow, piece: Totals): void {
+  const key = JSON.stringify(Object.values(by));
+  const before = all.get(key)?.totals;
+  const sum = (name: keyof Totals): number => (before?.[name] ?? 0) + piece[name];
+  const totals = {
+    variants: sum('variants'),
+    in_stock: sum('in_stock'),
+    pieces: sum('pieces'),
+    stocked: sum('stocked'),
+    wsp_value: sum('wsp_value'),
+    unpriced: sum('unpriced'),
+  };
+  all.set(key, { by, totals });
 }
 
 async function count(deps: StockCountDeps, signal: AbortSignal): Promise<Count> {
   const { db } = deps.store;
-  const total = new Map<string, DaySums>();
-  const sizes = new Set<string>();
+  const now = deps.clock.now();
+  const found = { ofDay: new Map(), ofAges: new Map(), sizes: new Set<string>() };
   await piecewise(deps, 'stock_variant_row', signal, async (after, last) => {
-    for (const piece of await sumsBetween(db, after, last)) {
-      addUp(total, piece);
-      if (piece.size !== '') sizes.add(piece.size);
+    for (const piece of await sumsBetween(db, after, last, now)) {
+      const { brand_name, season_name, currency, unsold_days } = piece;
+      addUp(found.ofDay, { brand_name, season_name, currency }, piece);
+      if (piece.in_stock > 0) {
+        addUp(found.ofAges, { brand_name, season_name, currency, unsold_days }, piece);
+      }
+      if (piece.size !== '') found.sizes.add(piece.size);
     }
   });
   await piecewise(deps, 'season_variant_row', signal, async (after, last) => {
-    for (const size of await sizesBetween(db, after, last)) if (size !== '') sizes.add(size);
+    for (const size of await sizesBetween(db, after, last)) if (size !== '') found.sizes.add(size);
   });
-  return { sums: [...total.values()], sizes };
+  return found;
 }
 
-/** Replaces the sums of the day. */
-async function writeDay(tx: Tx, sums: readonly DaySums[], at: number): Promise<void> {
+/** Replaces the sums of the day, and those by age. */
+async function writeSums(tx: Tx, { ofDay, ofAges }: Count, at: number): Promise<void> {
   const day = new Date(at).toISOString().slice(0, 10);
   await tx.deleteFrom('stock_day').where('day', '=', day).execute();
-  const rows: readonly SqlRow[] = sums.map((one) => ({ ...one }));
-  const columns = [
-    ...['brand_name', 'season_name', 'currency'],
-    ...['variants', 'in_stock', 'pieces', 'wsp_value', 'unpriced'],
-  ];
-  await insertRows(tx, 'stock_day', columns, rows, { day, counted_at: at });
+  const days = [...ofDay.values()].map(({ by, totals }) => ({ ...by, ...totals }));
+  const kind = ['brand_name', 'season_name', 'currency'];
+  const dayColumns = [...kind, 'variants', 'in_stock', 'pieces', 'wsp_value', 'unpriced'];
+  await insertRows(tx, 'stock_day', dayColumns, days, { day, counted_at: at });
+  await tx.deleteFrom('stock_age').execute();
+  const ages = [...ofAges.values()].map(
+    ({ by, totals: { in_stock, stocked, wsp_value, unpriced } }) => ({
+      ...by,
+      ...{ variants: in_stock, pieces: stocked, wsp_value, unpriced },
+    }),
+  );
+  const ageColumns = [...kind, 'unsold_days', 'variants', 'pieces', 'wsp_value', 'unpriced'];
+  await insertRows(tx, 'stock_age', ageColumns, ages, { counted_at: at });
 }
 
 /** Writes the ranks where they are other ones. Sizes that once occurred keep a place. */
@@ -174,7 +217,7 @@ async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<bo
     const { rows } = await sql`select 1 from stream_state
       where stream = 'stock' and complete_at is not null`.execute(tx);
     await writeSizes(tx, counted.sizes, sizeOrder);
-    if (rows.length > 0) await writeDay(tx, counted.sums, clock.now());
+    if (rows.length > 0) await writeSums(tx, counted, clock.now());
     return rows.length > 0;
   });
 }

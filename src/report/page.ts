@@ -33,11 +33,15 @@ thead th{border-bottom:2px solid var(--faint);white-space:nowrap}
 tfoot td{border-top:2px solid var(--faint);font-weight:600}
 .h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
 .n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
+@page wide{size:A4 landscape;margin:1cm}
 @media print{:root{--back:#fff;--ink:#000;--faint:#333;--edge:#bbb;
 --h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
 --n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
 body{margin:0;font-size:10pt}.table{overflow:visible}tr,figure{break-inside:avoid}
-td{print-color-adjust:exact}}
+td{print-color-adjust:exact}
+body:has(th:nth-child(10)){page:wide;font-size:8pt}
+body:has(th:nth-child(10)) .table th{white-space:normal}
+body:has(th:nth-child(10)) .table :is(th,td){padding:.2rem .3rem}}
 `;
 
 function classOf({ kind }: TableColumn, level: number): string {

@@ -29,8 +29,8 @@ function lineOf(line: QueryLine): string {
 }
 
 async function run(request: LimitedQuery): Promise<void> {
-  const database = openReader(request.path, request);
-  const { resultBytesMax } = request.limits;
+  const { resultBytesMax, cacheKib } = request.limits;
+  const database = openReader(request.path, { ...request, cacheKib });
   const statement = database.prepare<[Record<string, string | number>]>(request.sql);
   if (!statement.reader || !statement.readonly) {
     throw new Error('a report must be one SELECT');

@@ -29,9 +29,15 @@ export interface QueryLimits {
   readonly resultBytesMax: number;
   /** Memory of the process, the database's own pages apart. */
   readonly memoryBytesMax: number;
+  /** Of the memory, for pages of the database: a report reads many of them again and again. */
+  readonly cacheKib: number;
 }
 
-const LIMITS: QueryLimits = { resultBytesMax: 67_108_864, memoryBytesMax: 536_870_912 };
+export const QUERY_LIMITS: QueryLimits = {
+  resultBytesMax: 67_108_864,
+  memoryBytesMax: 536_870_912,
+  cacheKib: 131_072,
+};
 
 /** Heap of JavaScript in that process, MiB; rows pass through it one batch after the other. */
 const HEAP_MIB_MAX = 256;
@@ -65,7 +71,7 @@ export async function runQuery(
   clock: Clock,
   sink: RowSink,
 ): Promise<{ readonly isCut: boolean }> {
-  const { limits = LIMITS } = query;
+  const { limits = QUERY_LIMITS } = query;
   let end: { readonly isCut: boolean } | undefined;
   const beside = {
     program: programUrl(import.meta.url, 'query-main'),

@@ -16,6 +16,17 @@ const CELL_CHARS_MAX = 32_767;
 const SHEET_CHARS_MAX = 31;
 const WIDTH_MIN = 8;
 const WIDTH_MAX = 60;
+/** Beyond this sum of widths a page is laid on its side. */
+const PORTRAIT_WIDTH_MAX = 100;
+/** Programs without it take another one; bold cells would have one of their own without a name. */
+const FONT = { fontFamily: 'Calibri', fontSize: 11 };
+const TITLE_SIZE = 14;
+const TITLE_HEIGHT = 21;
+/** A row of that font as Excel has it: others would cut the font that they take in its place. */
+const ROWS = '<sheetFormatPr defaultRowHeight="15" customHeight="1"/>';
+const FIT = '<sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>';
+/** Rows that stay in view: title, parameters, header. */
+const HEAD_ROWS = 3;
 
 const NUMBER_FORMATS: Readonly<Partial<Record<ColumnKind, string>>> = {
   amount: '#,##0.00',
@@ -74,23 +85,63 @@ function widthsOf({ table }: ReportDocument) {
   });
 }
 
-function bodyOf({ table, manner }: ReportDocument, heat: Heat): (CellObject | null)[][] {
+/** A text right of a number would touch it. */
+function apart({ table }: ReportDocument, index: number): Partial<CellObject> {
+  const [left, own] = [table.columns[index - 1], table.columns[index]];
+  const isApart = left && own && isNumeric(left.kind) && !isNumeric(own.kind);
+  return isApart ? { align: 'left', indent: 1 } : {};
+}
+
+function bodyOf(document: ReportDocument, heat: Heat): (CellObject | null)[][] {
+  const { table, manner } = document;
   return table.rows.map((row) =>
     table.columns.map(({ kind }, index) => {
       const cell = row[index] ?? null;
       const made = cellOf(kind, cell, manner.timeZone);
-      return made && { ...made, ...groundOf(heat(index, cell)) };
+      return made && { ...made, ...groundOf(heat(index, cell)), ...apart(document, index) };
     }),
   );
 }
 
-function totalRows({ table, manner }: ReportDocument): (CellObject | null)[][] {
-  return table.totals.map((row) =>
+/** A line stands above the first of them, across all columns. */
+function totalRows(document: ReportDocument): (CellObject | null)[][] {
+  const { table, manner } = document;
+  return table.totals.map((row, at) =>
     table.columns.map(({ kind }, index): CellObject | null => {
+      const line: Partial<CellObject> = at === 0 ? { topBorderStyle: 'thin' } : {};
       const made = cellOf(kind, row[index] ?? null, manner.timeZone);
-      return made && { ...made, fontWeight: 'bold', topBorderStyle: 'thin' };
+      if (!made) return at === 0 ? line : null;
+      return { ...made, ...line, fontWeight: 'bold', ...apart(document, index) };
     }),
   );
+}
+
+/**
+ * Prints all columns on the width of a page, with the header on each. The library has no option for
+ * that, but lets its XML be completed.
+ */
+function printSettings(sheet: string, isWide: boolean) {
+  const orientation = isWide ? 'landscape' : 'portrait';
+  const setup = `<pageSetup paperSize="9" orientation="${orientation}" fitToHeight="0"/>`;
+  const header = `'${sheet}'!$${HEAD_ROWS}:$${HEAD_ROWS}`;
+  const titles = `<definedName name="_xlnm.Print_Titles" localSheetId="0">${header}</definedName>`;
+  return {
+    files: {
+      transform: {
+        'xl/worksheets/sheet{id}.xml': {
+          insert: () => setup,
+          transform: (xml: string) =>
+            xml
+              .replace('<sheetViews>', `${FIT}<sheetViews>`)
+              .replace('</sheetViews>', `</sheetViews>${ROWS}`),
+        },
+        'xl/workbook.xml': {
+          transform: (xml: string) =>
+            xml.replace('</sheets>', `</sheets><definedNames>${titles}</definedNames>`),
+        },
+      },
+    },
+  };
 }
 
 /** Bytes of the workbook: title, header, rows, totals, remarks. */
@@ -98,13 +149,19 @@ export async function workbookOf(document: ReportDocument): Promise<Buffer> {
   // Loaded when it is needed: most commands write no workbook.
   const { default: writeWorkbook } = await import('write-excel-file/node');
   const { report, table } = document;
-  const title: CellObject = { ...textOf(report.title), fontWeight: 'bold', fontSize: 14 };
+  const title: CellObject = {
+    ...textOf(report.title),
+    fontWeight: 'bold',
+    fontSize: TITLE_SIZE,
+    height: TITLE_HEIGHT,
+  };
   const header = table.columns.map(
-    ({ name, kind }): CellObject => ({
+    ({ name, kind }, index): CellObject => ({
       ...textOf(name),
       fontWeight: 'bold',
       bottomBorderStyle: 'thin',
       align: isNumeric(kind) ? 'right' : 'left',
+      ...apart(document, index),
     }),
   );
   const isEmpty = table.rows.length === 0;
@@ -118,6 +175,9 @@ export async function workbookOf(document: ReportDocument): Promise<Buffer> {
     ...remarks.map((note): CellObject[] => [{ ...textOf(note), fontStyle: 'italic' }]),
   ];
   const sheet = report.name.slice(0, SHEET_CHARS_MAX);
-  const written = writeWorkbook(data, { sheet, stickyRowsCount: 3, columns: widthsOf(document) });
+  const columns = widthsOf(document);
+  const isWide = columns.reduce((sum, { width }) => sum + width, 0) > PORTRAIT_WIDTH_MAX;
+  const options = { ...FONT, features: [printSettings(sheet, isWide)] };
+  const written = writeWorkbook(data, { sheet, stickyRowsCount: HEAD_ROWS, columns }, options);
   return written.toBuffer();
 }

@@ -4,8 +4,8 @@
  * edited file is refused by checksum, a database newer than the program is refused, and an
  * existing database is copied before it is changed.
  *
- * The first file is edited in place until 0.1.0 is released: a database that ran another text of it
- * was made before, and no way leads from there.
+ * The first file is that of 0.1.0: a database that ran another text of it was made before, and no
+ * way leads from there.
  */
 import {
   chmodSync,

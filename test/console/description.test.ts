@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { tripBreaker } from '../../src/decisions/reject/breaker.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
+import { type Asked, type GeneratedClient, generateClient } from '../support/generated-client.ts';
 import { lintOpenApi } from '../support/openapi-lint.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { MARK, type PlantedHouse, startPlanted } from './planted.ts';
@@ -13,6 +14,7 @@ import { READY, READY_RULE, trialOf, writeSettings } from './rules-house.ts';
 import { type Caller, holdMore, program, seenRows, sharedEnd, signIn } from './support.ts';
 
 const operation = z.looseObject({
+  operationId: z.string(),
   responses: z.record(
     z.string(),
     z.looseObject({
@@ -31,12 +33,15 @@ let house: PlantedHouse;
 let anna: Caller;
 let text: string;
 let described: z.output<typeof documentSchema>;
+/** Makes clients that are generated from the description, which ask for everything below. */
+let generated: Awaited<ReturnType<typeof generateClient>>;
 
 beforeAll(async () => {
   house = await startPlanted(atEnd);
   anna = await signIn(house, 'anna', 'approver');
   text = (await anna.get('/openapi.json')).text;
   described = documentSchema.parse(JSON.parse(text));
+  generated = await generateClient(temporaryFolder(atEnd), text);
 });
 
 afterAll(end);
@@ -55,58 +60,68 @@ function whole(schema: unknown): unknown {
 
 const seen = new Set<string>();
 
-/** Asks, and holds the answer against what the document says of this status. */
+function clientOf({ own }: Caller): GeneratedClient {
+  const token = /^Bearer (.+)/.exec(own.authorization ?? '')?.[1];
+  return generated.as(house.url, token ? { token } : { headers: { ...own, origin: house.url } });
+}
+
+/** Asks by the generated client, and holds the answer against what is said of this status. */
 async function ask(
   who: Caller,
   [method, path]: readonly ['get' | 'post', string],
-  address: string,
-  body?: unknown,
+  id: number | string = '',
+  more: Pick<Asked, 'body' | 'query'> = {},
 ): Promise<Record<string, unknown>> {
-  const answer = method === 'get' ? await who.get(address) : await who.json(address, body);
-  const known = described.paths[path]?.[method]?.responses[answer.status];
-  expect([address, answer.status, known]).toEqual([address, answer.status, expect.anything()]);
-  const type = (answer.headers.get('content-type') ?? '').split(';')[0] ?? '';
+  const of = described.paths[path]?.[method];
+  const asked = { ...(path.includes('{id}') && { path: { id } }), ...more };
+  const { response, data } = await clientOf(who).ask(of?.operationId ?? path, asked);
+  const of200 = [method, path, id, response.status];
+  const known = of?.responses[response.status];
+  expect([...of200, known]).toEqual([...of200, expect.anything()]);
+  const type = (response.headers.get('content-type') ?? '').split(';')[0] ?? '';
   const schema = known?.content?.[type]?.schema;
-  expect([address, answer.status, type, schema]).toEqual([
-    ...[address, answer.status, type],
-    expect.anything(),
-  ]);
-  if (answer.status === 200) seen.add(`${method} ${path}`);
+  expect([...of200, type, schema]).toEqual([...of200, type, expect.anything()]);
+  if (response.status === 200) seen.add(`${method} ${path}`);
   if (type !== 'application/json') return {};
   const found = z.fromJSONSchema(z.record(z.string(), z.any()).parse(whole(schema)));
-  const parsed = found.safeParse(answer.json);
+  const parsed = found.safeParse(data);
   const problem = parsed.success ? '' : z.prettifyError(parsed.error);
-  expect(`${address}: ${problem}`).toBe(`${address}: `);
-  return isJsonObject(answer.json) ? answer.json : {};
+  expect(`${of200.join(' ')}: ${problem}`).toBe(`${of200.join(' ')}: `);
+  return isJsonObject(data) ? data : {};
 }
 
 async function readAll(who: Caller): Promise<void> {
   const ids: Readonly<Record<string, number | string>> = idsOf(house);
   for (const path of Object.keys(described.paths)) {
     const id = ids[path.replace('{id}', ':id').replace(/\.\w+$/, '')];
-    const query = path === '/events/replay.json' ? '?hours=24' : '';
-    const address = `${path.replace('{id}', String(id))}${query}`;
-    if (described.paths[path]?.get) await ask(who, ['get', path], address);
+    const more = path === '/events/replay.json' ? { query: { hours: '24' } } : {};
+    // The client spells the address itself.
+    const own = decodeURIComponent(String(id));
+    if (described.paths[path]?.get) await ask(who, ['get', path], own, more);
   }
-  await ask(who, ['get', '/stock/{id}.json'], '/stock/nowhere.json');
-  const past = `/stock/${encodeURIComponent(house.style)}.json?asOf=2020-01-01T00:00`;
-  await ask(who, ['get', '/stock/{id}.json'], past);
-  await ask(who, ['get', '/reports/{id}.json'], '/reports/nowhere.json');
-  await ask(who, ['get', '/reports/{id}.json'], '/reports/stock-grid.json');
-  await ask(who, ['get', '/pulls/{id}.json'], '/pulls/nowhere.json');
-  await ask(who, ['get', '/pulls/{id}.csv'], '/pulls/seasons.csv?outcome=complete&limit=1');
-  await ask(who, ['get', '/pulls/runs/{id}.json'], '/pulls/runs/4711.json');
-  await ask(who, ['get', '/events.json'], '/events.json?after=nowhere');
-  await ask(who, ['get', '/events.json'], '/events.json?since=2026-01-01T00:00:00Z&limit=1');
-  await ask(who, ['get', '/events/{id}.json'], '/events/nowhere.json');
-  await ask(who, ['get', '/events/replay.json'], '/events/replay.json?id=nowhere');
-  await ask(who, ['get', '/system/audit.json'], '/system/audit.json?days=1&action=console.');
-  await ask(who, ['get', '/review.json'], '/review.json?shown=accepted');
-  await ask(who, ['get', '/review.json'], '/review.json?sort=color');
-  await ask(who, ['get', '/review.json'], '/review.json?after=nowhere');
-  await ask(who, ['get', '/review.csv'], '/review.csv?locale=da-DK');
-  await ask(who, ['get', '/deliveries/{id}.json'], '/deliveries/4711.json');
-  await ask(who, ['get', '/outbox/{id}.json'], '/outbox/4711.json');
+  await ask(who, ['get', '/stock/{id}.json'], 'nowhere');
+  const past = { query: { asOf: '2020-01-01T00:00' } };
+  await ask(who, ['get', '/stock/{id}.json'], house.style, past);
+  await ask(who, ['get', '/reports/{id}.json'], 'nowhere');
+  await ask(who, ['get', '/reports/{id}.json'], 'stock-grid');
+  await ask(who, ['get', '/pulls/{id}.json'], 'nowhere');
+  await ask(who, ['get', '/pulls/{id}.csv'], 'seasons', {
+    query: { outcome: 'complete', limit: '1' },
+  });
+  await ask(who, ['get', '/pulls/runs/{id}.json'], '4711');
+  await ask(who, ['get', '/events.json'], '', { query: { after: 'nowhere' } });
+  await ask(who, ['get', '/events.json'], '', {
+    query: { since: '2026-01-01T00:00:00Z', limit: '1' },
+  });
+  await ask(who, ['get', '/events/{id}.json'], 'nowhere');
+  await ask(who, ['get', '/events/replay.json'], '', { query: { id: 'nowhere' } });
+  await ask(who, ['get', '/system/audit.json'], '', { query: { days: '1', action: 'console.' } });
+  await ask(who, ['get', '/review.json'], '', { query: { shown: 'accepted' } });
+  await ask(who, ['get', '/review.json'], '', { query: { sort: 'color' } });
+  await ask(who, ['get', '/review.json'], '', { query: { after: 'nowhere' } });
+  await ask(who, ['get', '/review.csv'], '', { query: { locale: 'da-DK' } });
+  await ask(who, ['get', '/deliveries/{id}.json'], '4711');
+  await ask(who, ['get', '/outbox/{id}.json'], '4711');
 }
 
 async function decideAll(): Promise<void> {
@@ -120,7 +135,7 @@ async function decideAll(): Promise<void> {
     const { decisionId, contentHash, orderDeliveryId } = row;
     const path = `/deliveries/{id}/${action}`;
     const body = { decisionId, contentHash, reason: 'described', ...more };
-    return ask(anna, ['post', path], path.replace('{id}', String(orderDeliveryId)), body);
+    return ask(anna, ['post', path], orderDeliveryId, { body });
   };
   const { decisionId } = await decide('hold', held);
   await decide('hold', held);
@@ -131,12 +146,12 @@ async function decideAll(): Promise<void> {
   await decide('reject', rejected, { confirmed: rejected.deliveryNo });
   await decide('note', held, { text: 'described' });
   const filter = { rule: 'hold-named' };
-  const address = '/review/selection.json?rule=hold-named';
-  const expected = await ask(anna, ['get', '/review/selection.json'], address);
+  const selection = ['get', '/review/selection.json'] as const;
+  const expected = await ask(anna, selection, '', { query: filter });
   const select = { filter, expect: { count: expected.count, digest: expected.digest } };
-  const bulk = { action: 'hold', reason: 'described', select };
-  await ask(anna, ['post', '/review/bulk'], '/review/bulk', bulk);
-  await ask(anna, ['post', '/review/bulk'], '/review/bulk', bulk);
+  const body = { action: 'hold', reason: 'described', select };
+  await ask(anna, ['post', '/review/bulk'], '', { body });
+  await ask(anna, ['post', '/review/bulk'], '', { body });
 }
 
 /** Rows of the outbox in the state that an act wants. */
@@ -173,32 +188,28 @@ async function actOnPushes(): Promise<void> {
     .where('reference', 'not like', `${MARK}%`)
     .executeTakeFirstOrThrow();
   const found = { id: String(orderId), reason: 'described' };
-  const confirmed = `/outbox/${await pushIn(reference ?? '', doubt)}/confirmed`;
-  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, { ...found, id: '4711' });
-  await ask(anna, ['post', '/outbox/{id}/confirmed'], confirmed, found);
+  const confirm = async (push: number, body: object) =>
+    ask(anna, ['post', '/outbox/{id}/confirmed'], push, { body });
+  const doubted = await pushIn(reference ?? '', doubt);
+  await confirm(doubted, { ...found, id: '4711' });
+  await confirm(doubted, found);
   for (const [action, push] of Object.entries(pushes)) {
     const path = `/outbox/{id}/${action}`;
-    const reason = { reason: 'described' };
-    await ask(anna, ['post', path], path.replace('{id}', String(push)), reason);
-    await ask(anna, ['post', path], path.replace('{id}', '4711'), reason);
-    await ask(anna, ['post', path], path.replace('{id}', String(push)), {});
+    const body = { reason: 'described' };
+    await ask(anna, ['post', path], push, { body });
+    await ask(anna, ['post', path], 4_711, { body });
+    await ask(anna, ['post', path], push, { body: {} });
   }
 }
 
 async function operateAll(): Promise<void> {
   const reason = { reason: 'described' };
   const act = (path: string, id: number | string, more: object = {}) =>
-    ask(anna, ['post', path], path.replace('{id}', String(id)), { ...reason, ...more });
+    ask(anna, ['post', path], id, { body: { ...reason, ...more } });
   await act('/pulls/{id}/run', 'seasons', { full: true });
   await act('/pulls/{id}/run', 'nowhere');
   const release = '/pulls/runs/{id}/release';
-  const { release: shown } = await ask(
-    ...([
-      anna,
-      ['get', '/pulls/runs/{id}.json'] as const,
-      `/pulls/runs/${house.run}.json`,
-    ] as const),
-  );
+  const { release: shown } = await ask(anna, ['get', '/pulls/runs/{id}.json'], house.run);
   const { preview } = z.looseObject({ preview: z.looseObject({ deletes: z.int() }) }).parse(shown);
   await act(release, house.run, { deletes: preview.deletes + 1 });
   await act(release, house.run, { deletes: preview.deletes });
@@ -208,7 +219,7 @@ async function operateAll(): Promise<void> {
   await act('/events/replay', '', { ids: ['nowhere'] });
   await act('/events/replay', '', { since: '2026-01-01T00:00:00Z' });
   await act('/events/portal', '');
-  const { sessions } = await ask(anna, ['get', '/system/people.json'], '/system/people.json');
+  const { sessions } = await ask(anna, ['get', '/system/people.json']);
   const listed = z.array(z.looseObject({ sessionId: z.int(), way: z.string() })).parse(sessions);
   const token = listed.find(({ way }) => way === 'token');
   await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
@@ -218,16 +229,16 @@ async function operateAll(): Promise<void> {
 async function actOnRules(): Promise<void> {
   const reason = { reason: 'described' };
   const act = (path: string, id: string, more: object = {}) =>
-    ask(anna, ['post', path], path.replace('{id}', id), { ...reason, ...more });
+    ask(anna, ['post', path], id, { body: { ...reason, ...more } });
   const { db } = house.daemon.store;
-  await ask(anna, ['post', '/rules/trial'], '/rules/trial', { files: [] });
+  await ask(anna, ['post', '/rules/trial'], '', { body: { files: [] } });
   const mistaken = [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }];
   const wrong = await trialOf(anna, { files: mistaken });
-  await ask(anna, ['get', '/rules/trial/{id}.json'], `/rules/trial/${wrong}.json`);
-  await ask(anna, ['post', '/rules/trial'], '/rules/trial', {});
+  await ask(anna, ['get', '/rules/trial/{id}.json'], wrong);
+  await ask(anna, ['post', '/rules/trial'], '', { body: {} });
   const trial = await trialOf(anna);
-  await ask(anna, ['get', '/rules/trial/{id}.json'], `/rules/trial/${trial}.json`);
-  await ask(anna, ['get', '/rules/trial/{id}.csv'], `/rules/trial/${trial}.csv`);
+  await ask(anna, ['get', '/rules/trial/{id}.json'], trial);
+  await ask(anna, ['get', '/rules/trial/{id}.csv'], trial);
   await act('/rules/trial/{id}/keep', trial);
   await act('/rules/trial/{id}/keep', 'nowhere');
   const { decision_id: decisionId } = await db
@@ -255,7 +266,7 @@ async function armAndDisarm(
   await act('/rules/reload', '', { rules, mode: 'live' });
   await act('/rules/trial/{id}/keep', await trialOf(anna));
   await act('/rules/{id}/arm', READY);
-  await ask(anna, ['get', '/rules/{id}.json'], `/rules/${READY}.json`);
+  await ask(anna, ['get', '/rules/{id}.json'], READY);
   const breaker = { safeguard: 'max_per_hour', detail: 'too many', at: 1 };
   await house.daemon.store.transaction((tx) => tripBreaker(tx, breaker));
   await act('/rules/resume', '');
@@ -309,7 +320,7 @@ it('has every route that the server registers, and no other', async () => {
   expect(known.sort()).toEqual(forPrograms.sort());
 });
 
-it('is true of every answer, to people and to programs', async () => {
+it('is true of every answer to a client that is made from it, for people and programs', async () => {
   await readAll(anna);
   await readAll(await program(house, 'viewer'));
   await decideAll();
@@ -317,15 +328,15 @@ it('is true of every answer, to people and to programs', async () => {
   await operateAll();
   await actOnRules();
   const pause = { target: 'pushes', reason: 'described' };
-  await ask(anna, ['post', '/pause'], '/pause', pause);
-  await ask(anna, ['post', '/pause'], '/pause', pause);
+  await ask(anna, ['post', '/pause'], '', { body: pause });
+  await ask(anna, ['post', '/pause'], '', { body: pause });
   await readAll(anna);
-  await ask(anna, ['post', '/resume'], '/resume', pause);
+  await ask(anna, ['post', '/resume'], '', { body: pause });
   const viewer = await program(house, 'viewer');
-  await ask(viewer, ['post', '/pause'], '/pause', pause);
-  await ask(viewer, ['post', '/sign-out'], '/sign-out', {});
-  await ask(viewer, ['get', '/index.json'], '/index.json');
-  await ask(anna, ['post', '/sign-out/everywhere'], '/sign-out/everywhere', {});
+  await ask(viewer, ['post', '/pause'], '', { body: pause });
+  await ask(viewer, ['post', '/sign-out']);
+  await ask(viewer, ['get', '/index.json']);
+  await ask(anna, ['post', '/sign-out/everywhere']);
   const operations = Object.entries(described.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method} ${path}`),
   );

@@ -140,6 +140,8 @@ export interface Answer {
 
 /** Somebody who talks to the console: a browser with a cookie, or a program with a token. */
 export interface Caller {
+  /** Headers that say who it is. */
+  readonly own: Readonly<Record<string, string>>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** A form, as a browser sends it. */
   form(path: string, fields: Readonly<Record<string, string>>): Promise<Answer>;
@@ -159,6 +161,7 @@ export function caller(url: string, own: Readonly<Record<string, string>> = {}):
     return answerOf(await fetch(`${url}${path}`, { ...init, headers, redirect: 'manual' }));
   };
   return {
+    own,
     get: (path, headers = {}) => send(path, { headers }),
     form: (path, fields) =>
       send(path, { method: 'POST', body: new URLSearchParams(fields), headers: { origin: url } }),

@@ -7,6 +7,7 @@ import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import { createStockCounter } from '../../src/mirror/stock-count.ts';
 import { deleteOldStockDays } from '../../src/mirror/upkeep.ts';
+import { COMMON, insertRow } from '../report/trade/world.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const NEVER = new AbortController().signal;
@@ -70,6 +71,66 @@ describe('the count of the stock', () => {
     expect(ask(SUMS)).toEqual([
       [null, 1, 1, 2, 1, 0],
       ['Fold', 3, 2, 6, 400, 3],
+    ]);
+  });
+
+  it('tells how long what is left has not sold, by the newest accepted delivery', async () => {
+    const { store, write, complete, count, ask } = await counted();
+    const of = { brandName: 'Fold', wspPrice: 10 };
+    await write([
+      ...[variant('never', 1, of), variant('new', 2, of), variant('old', 4, of)],
+      ...[variant('rejected', 8, of), variant('gone', 16, of), variant('twice', 32, of)],
+      ...[variant('none', 0, of), variant('below', -1, of), variant('unpriced', 64, {})],
+    ]);
+    await store.db
+      .updateTable('stock_variant_row')
+      .set({ first_seen_at: NOON - 400 * DAY })
+      .execute();
+    const sold = [
+      ...([
+        ['old', 180, 'accepted'],
+        ['twice', 364, 'accepted'],
+      ] as const),
+      ...([
+        ['rejected', 90, 'accepted'],
+        ['gone', 30, 'accepted'],
+      ] as const),
+      ...([
+        ['new', 29.9, 'accepted'],
+        ['twice', 89, 'accepted'],
+      ] as const),
+      ...([
+        ['rejected', 1, 'rejected'],
+        ['gone', 1, 'accepted', NOON],
+      ] as const),
+    ];
+    const database = new Database(store.path);
+    for (const [at, [barcode, days, status, deleted_at]] of sold.entries()) {
+      const id = at + 1;
+      insertRow(database, 'delivery', {
+        ...{
+          ...COMMON,
+          order_delivery_id: id,
+          order_id: 1,
+          status,
+          deleted_at: deleted_at ?? null,
+        },
+        ...{ created_at: NOON - days * DAY, tracking_numbers: '[]', tracking_links: '[]' },
+      });
+      const line = { order_delivery_id: id, line_no: 1, barcode, fulfilled_quantity: 1 };
+      insertRow(database, 'delivery_line', { ...line, extra: '{}' });
+    }
+    database.close();
+    await complete();
+    await count();
+    const names = 'brand_name, unsold_days, variants, pieces, wsp_value, unpriced';
+    expect(ask(`select ${names} from v_stock_age order by 1, 2`)).toEqual([
+      [null, 365, 1, 64, 0, 64],
+      ['Fold', 0, 1, 2, 20, 0],
+      ['Fold', 30, 2, 48, 480, 0],
+      ['Fold', 90, 1, 8, 80, 0],
+      ['Fold', 180, 1, 4, 40, 0],
+      ['Fold', 365, 1, 1, 10, 0],
     ]);
   });
 

@@ -86,6 +86,9 @@ INSERT INTO change_hour (hour, first_seq) SELECT at / 3600000, min(seq) FROM cha
 INSERT INTO stock_day (day, brand_name, season_name, currency, variants, in_stock, pieces, wsp_value,
   unpriced, counted_at)
 VALUES ('2026-01-05', 'Fold', 'AW26', 'DKK', 3, 2, 14, 4000000, 9, 1767614400000);
+INSERT INTO stock_age (brand_name, season_name, currency, unsold_days, variants, pieces, wsp_value,
+  unpriced, counted_at)
+VALUES ('Fold', 'AW26', 'DKK', 30, 2, 14, 4000000, 9, 1767614400000);
 INSERT INTO size_rank (size, rank) VALUES ('S', 1), ('M', 2);
 INSERT INTO season (season_name, extra, content_hash, first_seen_at, changed_at, read_seq, source)
 VALUES ('AW26', '{}', 'h', 0, 0, 1, 'run:1');

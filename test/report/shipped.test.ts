@@ -246,9 +246,11 @@ describe('an everyday question', () => {
 
 describe('other reports', () => {
   it('say of the same weeks what people work out by hand', async () => {
-    const { path } = await temporaryStore();
-    const database = new Database(path);
+    const store = await temporaryStore();
+    const database = new Database(store.path);
     insertSeasonOfTrade(database, systemClock().now());
+    const counter = createStockCounter({ store, clock: systemClock(), sizeOrder: [] });
+    await counter(new AbortController().signal);
     const ask = (name: string, given: Given = {}) => {
       const { sql: text, values } = queryOf(name, given);
       return database.prepare<[typeof values], Row>(text).all(values);
@@ -520,6 +522,8 @@ describe('the reports that come along', () => {
         where kind = 'delivery_status' and state = 'confirmed'`.execute(store.db);
       return (rows[0]?.n === 2 && accepted.rows.length > 0) || undefined;
     });
+    const counter = createStockCounter({ store, clock: systemClock(), sizeOrder: [] });
+    await counter(new AbortController().signal);
     const database = new Database(store.path, { readonly: true });
     const style = database
       .prepare<[], string>("select style_no from stock_variant where style_no <> '' limit 1")

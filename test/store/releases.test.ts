@@ -6,20 +6,37 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { sha256 } from '../../src/lib/json.ts';
 import { version } from '../../src/ops/version.ts';
+import { openExchange } from '../../src/store/exchange/exchange.ts';
 import { openStore } from '../../src/store/store.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 const FOLDER = join(repositoryRoot, 'test', 'store', 'releases');
 const ENDING = '.db.gz';
+const EXCHANGE_ENDING = '.exchange.db.gz';
+const FROZEN_ENDING = '.sha256';
 
-const stored = readdirSync(FOLDER)
-  .filter((name) => name.endsWith(ENDING))
-  .map((name) => name.slice(0, -ENDING.length));
+const versionsWith = (ending: string): string[] =>
+  readdirSync(FOLDER).flatMap((name) => {
+    const [, one = '', rest] = /^(\d+\.\d+\.\d+)(\..+)$/.exec(name) ?? [];
+    return rest === ending ? [one] : [];
+  });
 
-function load(bytes: Buffer): string {
-  const path = join(temporaryFolder(), 'mirror.db');
+const stored = versionsWith(ENDING);
+const frozen = versionsWith(FROZEN_ENDING);
+
+/** What `npm run release` wrote: path and checksum of each migration that was released. */
+const frozenMigrations = frozen.flatMap((one) =>
+  readFileSync(join(FOLDER, one + FROZEN_ENDING), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('  ')),
+);
+
+function load(bytes: Buffer, name = 'mirror.db'): string {
+  const path = join(temporaryFolder(), name);
   writeFileSync(path, bytes);
   return path;
 }
@@ -58,11 +75,22 @@ async function upgrade(bytes: Buffer): Promise<void> {
   expect(inFile(path, columnsOf)).toEqual(inFile(fresh.path, columnsOf));
 }
 
-it('each release of the CHANGELOG that has a date, and the next one, has its database here', () => {
+it('each release with a date in the CHANGELOG, and the next one, has its databases here', () => {
   const text = readFileSync(join(repositoryRoot, 'CHANGELOG.md'), 'utf8');
-  const released = [...text.matchAll(/^## (\d+\.\d+\.\d+)\b.*\d{4}-\d{2}-\d{2}/gm)];
-  const versions = new Set([...released.map(([, one = '']) => one), version()]);
-  expect(stored.sort()).toEqual([...versions].sort());
+  const dated = [...text.matchAll(/^## (\d+\.\d+\.\d+)\b.*\d{4}-\d{2}-\d{2}$/gm)];
+  const released = dated.map(([, one = '']) => one);
+  const versions = [...new Set([...released, version()])].sort();
+  expect(stored.sort()).toEqual(versions);
+  expect(versionsWith(EXCHANGE_ENDING).sort()).toEqual(versions);
+  expect(released).toEqual(expect.arrayContaining(frozen));
+});
+
+it('no migration of a release was edited or taken away', () => {
+  const today = frozenMigrations.map(([, path = '']) => [
+    sha256(readFileSync(join(repositoryRoot, path), 'utf8')),
+    path,
+  ]);
+  expect(today).toEqual(frozenMigrations);
 });
 
 it('a copy of a database of today is one of today', async () => {
@@ -79,5 +107,21 @@ for (const one of stored) {
     const bytes = gunzipSync(readFileSync(join(FOLDER, one + ENDING)));
     expect(decisionsIn(load(bytes))).toBeGreaterThan(0);
     await upgrade(bytes);
+  });
+}
+
+for (const one of versionsWith(EXCHANGE_ENDING)) {
+  it(`the exchange of ${one} is opened with all that was in it`, () => {
+    const path = load(gunzipSync(readFileSync(join(FOLDER, one + EXCHANGE_ENDING))), 'exchange.db');
+    const content = () =>
+      inFile(path, (database) =>
+        ['intake', 'receipt', 'outcome', 'erp_customer'].map((table) =>
+          database.prepare(`select count(*) from ${table}`).pluck().get(),
+        ),
+      );
+    const before = content();
+    expect(before).toEqual([2, 2, expect.any(Number), 1]);
+    openExchange(path, manualClock())[Symbol.dispose]();
+    expect(content()).toEqual(before);
   });
 }

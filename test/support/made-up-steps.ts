@@ -1,4 +1,4 @@
-/** Three made-up migrations, for tests of the runner: the program itself has one before 0.1.0. */
+/** Three made-up migrations, for tests of the runner: whatever the program itself has. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
+import { version } from '../../src/ops/version.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { makeBareRoot } from './bare-root.ts';
@@ -50,7 +51,7 @@ it(
     expect(sums.trim().split('\n')).toHaveLength(3);
     execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: folder });
 
-    const tarball = gunzipSync(readFileSync(join(folder, 'selvedge-0.1.0.tgz')));
+    const tarball = gunzipSync(readFileSync(join(folder, `selvedge-${version()}.tgz`)));
     expect(tarball.includes('package/dist/cli/main.js')).toBe(true);
     const name = readdirSync(folder).find((one) => one.endsWith('.deb')) ?? '';
     const { root, home, dpkg } = makeBareRoot();

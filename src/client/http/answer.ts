@@ -15,7 +15,15 @@ import {
 } from '../../lib/errors.ts';
 import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
 import { isPage, plainText, type Said, saidIn } from './said.ts';
-import { UNTRUSTED_CODES } from './tunnel.ts';
+
+/** Node's codes for a certificate without a known authority. */
+export const UNTRUSTED_CODES = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+] as const;
 
 /** Part of a request that errors mention. */
 export interface Asked {

@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import { errorCode, toError } from '../../lib/errors.ts';
 import type { Secret } from '../../lib/secret.ts';
+import { UNTRUSTED_CODES } from './answer.ts';
 
 export interface OutgoingProxy {
   /** http or https, host and port. */
@@ -46,15 +47,6 @@ class ProxyFailure extends Error {
     this.code = code;
   }
 }
-
-/** Node's codes for a certificate without a known authority. */
-export const UNTRUSTED_CODES = [
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-] as const;
 
 /** Problems of the proxy's own certificate; any other means it is unreachable. */
 const OWN_CERTIFICATE: Readonly<Record<string, string>> = {

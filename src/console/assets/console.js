@@ -25,6 +25,12 @@ document.addEventListener('click', (event) => {
   if (link) markRow(link);
 });
 
+// Where there is no room beside the list, the card stands above it.
+document.addEventListener('htmx:after:swap', () => {
+  const detail = document.querySelector('#list ~ #detail');
+  if (detail && getComputedStyle(detail).position === 'static') detail.scrollIntoView();
+});
+
 /** The keys of a button work once a reason is given: they lead to its field before. */
 const press = (key) => {
   const target = document.querySelector(
@@ -59,11 +65,12 @@ const showPulls = (runs) => {
     const run = runs.find(({ stream }) => stream === part.dataset.pull);
     part.hidden = run === undefined;
     if (!run) continue;
-    const { rows, of } = run;
+    const { rows } = run;
+    const of = run.of >= rows ? run.of : 0;
     const bar = part.querySelector('progress');
     bar.max = of || Math.max(1, rows);
-    bar.value = of ? Math.min(rows, of) : 0;
-    const percent = of ? Math.min(100, Math.floor((rows / of) * 100)) : 0;
+    bar.value = of ? rows : 0;
+    const percent = of ? Math.floor((rows / of) * 100) : 0;
     part.querySelector('span').textContent = of
       ? `${numbers.format(rows)} of about ${numbers.format(of)} rows, ${percent} %`
       : `${numbers.format(rows)} rows so far`;

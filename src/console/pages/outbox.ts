@@ -140,7 +140,8 @@ ${one.differences.map((difference) => html`<p class="problem">≠ ${difference}<
 
 export function outboxItemPage(card: OutboxCard, role: Role, timeZone: string): Html {
   const possible = acts(card, role).filter((one) => one !== false);
-  return html`<h1>Push ${String(card.outboxId)}: ${card.kind} ${card.reference}</h1>
+  return html`<h1>Push ${String(card.outboxId)}: ${card.kind}</h1>
+<p><code>${card.reference}</code></p>
 <p><b class="state s-${card.state}">${stateWord(card.state)}</b>,
 made ${time(card.createdAt, timeZone)}.
 ${card.blockedReason !== null && html`<b>Needs you:</b> ${card.blockedReason}.`}

@@ -85,7 +85,12 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Rules',
       value: rules.hash?.slice(0, 8) ?? 'none',
-      detail: `${plural(rules.titles.size, 'rule')} in force`,
+      detail: [
+        rules.inForce?.ruleSet.settings.mode,
+        `${plural(rules.titles.size, 'rule')} in force`,
+      ]
+        .filter((part) => part !== undefined)
+        .join(', '),
       state: rules.titles.size > 0 ? 'good' : 'bad',
       href: '#rules',
     },

@@ -86,8 +86,9 @@ interface Progress {
 }
 
 function progressText({ rows, of }: Progress): string {
-  if (of === null || of === 0) return `${whole(rows)} rows so far`;
-  const percent = Math.min(100, Math.floor((rows / of) * 100));
+  // The last pull had fewer: it tells nothing of the rest of this one.
+  if (of === null || of < rows || of === 0) return `${whole(rows)} rows so far`;
+  const percent = Math.floor((rows / of) * 100);
   return `${whole(rows)} of about ${whole(of)} rows, ${percent} %`;
 }
 

@@ -43,7 +43,8 @@ function outcomesText({ figures: { outcomes } }: PullRow): HtmlValue {
   const parts = Object.entries(outcomes).sort(([, a], [, b]) => b - a);
   if (parts.length === 0) return 'none yet';
   return parts.map(
-    ([outcome, count], index) => html`${index > 0 && ', '}${count} ${outcomeWord(outcome)}`,
+    ([outcome, count], index) =>
+      html`${index > 0 && ', '}<span class="one">${count} ${outcomeWord(outcome)}</span>`,
   );
 }
 

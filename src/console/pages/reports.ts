@@ -49,7 +49,10 @@ export interface ReportsView extends ReportList {
 
 function parameterNames({ params }: ReportRow): string {
   return Object.entries(params)
-    .map(([name, { default: preset }]) => (preset === undefined ? name : `${name} (${preset})`))
+    .map(([name, { default: preset }]) => {
+      if (preset === undefined) return name;
+      return preset === '' ? `${name} (or all)` : `${name} (${preset})`;
+    })
     .join(', ');
 }
 

@@ -120,9 +120,11 @@ function columnHead(view: ReviewView, [sort, title, kind]: (typeof COLUMNS)[numb
   if (sort === undefined) return html`<th scope="col" class="${kind}">${title}</th>`;
   const isSorted = sort === view.sort;
   const descending = isSorted && !view.descending ? '1' : '';
+  // The longest waiting were packed first: what is shown falls while what is compared rises.
+  const falls = view.descending !== (sort === 'waiting');
   const href = withQuery('/review', view.query, { sort, descending, after: '' });
-  const sign = isSorted && (view.descending ? ' ↓' : ' ↑');
-  const state = isSorted && html` aria-sort="${view.descending ? 'descending' : 'ascending'}"`;
+  const sign = isSorted && (falls ? ' ↓' : ' ↑');
+  const state = isSorted && html` aria-sort="${falls ? 'descending' : 'ascending'}"`;
   return html`<th scope="col" class="${kind}"${state}><a href="${href}">${title}${sign}</a></th>`;
 }
 
@@ -212,9 +214,11 @@ export function reviewPage(view: ReviewView): Html {
 ${filters(view)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
-  } · <kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys
+  } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>
 ${bulkForm(view)}
 <div class="columns"><div id="list">${list(view)}</div>
-<div id="detail">${open ?? html`<p class="empty">Choose a delivery.</p>`}</div></div>`;
+<div id="detail">${
+    open ?? (page.rows.length > 0 && html`<p class="empty">Choose a delivery.</p>`)
+  }</div></div>`;
 }

@@ -49,14 +49,14 @@ function rulesTable(rows: readonly RuleRow[], { now }: PauseReader): Html {
     [
       {
         title: 'Rule',
-        cell: ({ id, title }) => html`<a href="${rulePath(id)}">${title}</a>
-<div class="soft"><code>${id}</code></div>`,
+        cell: ({ id, title }) => html`<div class="words"><a href="${rulePath(id)}">${title}</a>
+<div class="soft"><code>${id}</code></div></div>`,
       },
       {
         title: 'Action',
         cell: ({ action }) => html`<b class="state s-${action}">${action}</b>`,
       },
-      { title: 'State', cell: (row) => stateText(row, now) },
+      { title: 'State', cell: (row) => html`<div class="words">${stateText(row, now)}</div>` },
       { title: 'Owner', cell: ({ owner }) => owner ?? '–' },
       { title: '24 h', isNumber: true, cell: (row) => counted(row, ({ day }) => day) },
       { title: '7 d', isNumber: true, cell: (row) => counted(row, ({ week }) => week) },

@@ -85,9 +85,13 @@ ${plural(errors, 'mistake')}. Nothing was tried.</p>
 }
 
 /** Sums by currency; a sum that is not known has a `?`. */
-function amountsText(amounts: Readonly<Record<string, number | null>>): string {
+function amountsOf(amounts: Readonly<Record<string, number | null>>): string[] {
   const all = Object.entries(amounts).sort(([a], [b]) => (a < b ? -1 : 1));
-  return all.map(([currency, sum]) => money(sum, currency === '?' ? null : currency)).join(' + ');
+  return all.map(([currency, sum]) => money(sum, currency === '?' ? null : currency));
+}
+
+function amountsText(amounts: Readonly<Record<string, number | null>>): string {
+  return amountsOf(amounts).join(' + ');
 }
 
 const OUTCOMES = ['accept', 'hold', 'reject', 'no_rule', 'release'] as const;
@@ -154,9 +158,7 @@ function changedPart({ backtest: { changed, changes } }: Trial): Html {
 }
 
 /** The value of these by currency; null where one is not known. */
-function amountsOf(
-  prospects: Trial['queue']['prospects'],
-): Readonly<Record<string, number | null>> {
+function worthOf(prospects: Trial['queue']['prospects']): Readonly<Record<string, number | null>> {
   const all = Map.groupBy(prospects, ({ currency }) => currency ?? '?');
   return Object.fromEntries(
     [...all].map(([currency, of]) => {
@@ -170,7 +172,7 @@ function pendingPart({ queue: { prospects, remarks } }: Trial): Html {
   const changed = prospects.filter(({ before, after }) => before !== after);
   return html`<p>${plural(prospects.length, 'delivery is', 'deliveries are')} pending,
 ${whole(changed.length)} of them would be decided otherwise${
-    changed.length > 0 && html`, worth ${amountsText(amountsOf(changed))}`
+    changed.length > 0 && html`, worth ${amountsText(worthOf(changed))}`
   }.</p>
 ${remarks.map((remark) => html`<p class="problem">${remark}.</p>`)}${shownOf(changed.length)}
 ${tableOf(
@@ -247,7 +249,11 @@ ${
       { title: 'Condition', cell: ({ clause }) => html`<code>${clause}</code>` },
       { title: 'Another', cell: ({ text }) => text },
       { title: 'Deliveries', isNumber: true, cell: ({ pass }) => whole(pass.deliveries) },
-      { title: 'Value', isNumber: true, cell: ({ pass }) => amountsText(pass.amounts) },
+      {
+        title: 'Value',
+        isNumber: true,
+        cell: ({ pass }) => amountsOf(pass.amounts).map((sum) => html`<div>${sum}</div>`),
+      },
     ],
     '',
   )}`

@@ -63,21 +63,30 @@ export type TrialTask =
   | ({ readonly task: 'trial' } & TrialRequest)
   | { readonly task: 'figures'; readonly store: StoreOptions; readonly now: number };
 
-const TIME_MS_MAX = 120_000;
-const MEMORY_BYTES_MAX = 536_870_912;
+interface TrialLimits {
+  readonly timeMaxMs: number;
+  readonly memoryBytesMax: number;
+}
+
+const LIMITS: TrialLimits = { timeMaxMs: 120_000, memoryBytesMax: 536_870_912 };
 const HEAP_MIB_MAX = 384;
 const FAILED_HINT = 'on the host, "selvedge rules backtest --since 30d" tries the same';
+
+interface TrialWays {
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: TrialProgress) => void;
+  readonly limits?: TrialLimits;
+}
 
 async function run(
   task: TrialTask,
   clock: Clock,
-  { signal, onProgress }: { signal?: AbortSignal; onProgress?: (progress: TrialProgress) => void },
+  { signal, onProgress, limits = LIMITS }: TrialWays,
 ): Promise<TrialLine> {
   const beside: Beside = {
     program: programUrl(import.meta.url, 'trial-main'),
     request: task,
-    timeMaxMs: TIME_MS_MAX,
-    memoryBytesMax: MEMORY_BYTES_MAX,
+    ...limits,
     heapMibMax: HEAP_MIB_MAX,
     signal,
   };
@@ -90,11 +99,11 @@ async function run(
   });
   if (last) return last;
   if (ending === 'late') {
-    const message = `it took longer than ${formatDuration(TIME_MS_MAX)}`;
+    const message = `it took longer than ${formatDuration(limits.timeMaxMs)}`;
     throw new RetryLaterError('rules.trial_slow', message, { hint: 'try fewer days' });
   }
   if (ending === 'large') {
-    const message = `it needs more memory than ${formatSize(MEMORY_BYTES_MAX)}`;
+    const message = `it needs more memory than ${formatSize(limits.memoryBytesMax)}`;
     throw new RefusedError('rules.trial_large', message, { hint: 'try fewer days' });
   }
   throw new RetryLaterError('rules.trial_died', 'it ended before its end', { hint: 'try again' });
@@ -104,7 +113,7 @@ async function run(
 export async function runTrial(
   request: TrialRequest,
   clock: Clock,
-  by: { readonly signal: AbortSignal; readonly onProgress: (progress: TrialProgress) => void },
+  by: TrialWays,
 ): Promise<TrialEnd> {
   const line = await run({ task: 'trial', ...request }, clock, by);
   if ('trial' in line || 'problems' in line) return line;

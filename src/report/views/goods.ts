@@ -62,6 +62,26 @@ export const GOODS_VIEWS: readonly ViewSpec[] = [
       'GROUP BY 1, 2',
   },
   {
+    name: 'v_stock_age',
+    about:
+      'The stock in sums by how long it has not sold, as counted last: every quarter of an hour ' +
+      'in which something changed, and each new day (UTC).',
+    columns: {
+      brand_name: 'brand',
+      season_name: 'season',
+      currency: 'of the value',
+      unsold_days:
+        'days since the variant was packed last in an accepted delivery, else since the list ' +
+        'first had it, at least: 0, 30, 90, 180 or 365',
+      variants: 'variants with more than 0 pieces',
+      pieces: 'pieces of these',
+      wsp_value: 'value of the pieces at wholesale prices',
+      unpriced: 'pieces without such a price, not in the value',
+      counted_at: `when (${TIME})`,
+    },
+    example: 'SELECT brand_name, sum(pieces) FROM v_stock_age WHERE unsold_days >= 180 GROUP BY 1',
+  },
+  {
     name: 'v_style_stock_day',
     about:
       'The stock of a style at the end of each day (UTC) on which something changed, by the ' +

@@ -31,6 +31,18 @@ interface StockDayTable {
   counted_at: number;
 }
 
+interface StockAgeTable {
+  brand_name: string;
+  season_name: string;
+  currency: string;
+  unsold_days: number;
+  variants: number;
+  pieces: number;
+  wsp_value: number;
+  unpriced: number;
+  counted_at: number;
+}
+
 interface SizeRankTable {
   size: string;
   rank: number;
@@ -452,6 +464,7 @@ export interface RecordTables {
   schema_migration: SchemaMigrationTable;
   season_window: SeasonWindowTable;
   size_rank: SizeRankTable;
+  stock_age: StockAgeTable;
   stock_day: StockDayTable;
   chunk: ChunkTable;
   stock_out_of_band: StockOutOfBandTable;

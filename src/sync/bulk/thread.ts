@@ -4,12 +4,11 @@
  * it dies, all pending questions fail and the next one starts a new thread.
  */
 
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
-import { type ResourceLimits, Worker } from 'node:worker_threads';
+import type { ResourceLimits, Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { RetryLaterError, StoreError } from '../../lib/errors.ts';
 import { programUrl } from '../../lib/process/program-url.ts';
+import { startThread } from '../../lib/process/thread.ts';
 import { DAMAGE_HINT } from '../../store/transaction/dialect.ts';
 
 export type ThreadAnswer<T> =
@@ -26,14 +25,6 @@ export interface ThreadQuestion<T> {
   readonly id: number;
   /** Undefined: the thread shall end. */
   readonly question: T | undefined;
-}
-
-/** Worker data of a thread. */
-export interface ThreadStart {
-  /** Address of the module to run. */
-  readonly program: string;
-  /** Data for the program. */
-  readonly data: unknown;
 }
 
 export interface ThreadOptions {
@@ -61,13 +52,6 @@ const FINAL_HINTS: ReadonlyMap<string, string> = new Map([
   ['store.taken_away', 'keep the files, and restore a backup ("selvedge backup restore")'],
 ]);
 
-/** Shares the process's compile cache, because a thread takes twice as long to start without it. */
-function environment(): NodeJS.ProcessEnv {
-  const folder = getCompileCacheDir();
-  // Node appends a folder for its version to the configured one, so the parent is passed on.
-  return folder ? { ...process.env, NODE_COMPILE_CACHE: dirname(folder) } : process.env;
-}
-
 class RunningThread<Q, A> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, (answer: ThreadAnswer<A>) => void>();
@@ -76,11 +60,10 @@ class RunningThread<Q, A> {
   #lastId = 0;
 
   constructor({ name, program, data, limits, onEnd }: ThreadOptions, onIdle: () => void) {
-    const start: ThreadStart = { program: programUrl(import.meta.url, program).href, data };
-    this.#worker = new Worker(programUrl(import.meta.url, 'thread-start'), {
-      workerData: start,
-      resourceLimits: limits,
-      env: environment(),
+    this.#worker = startThread(programUrl(import.meta.url, program), {
+      data,
+      limits,
+      stepsBack: true,
     });
     let reason = 'it stopped';
     let final: { readonly code: string; readonly hint: string } | undefined;

@@ -33,6 +33,32 @@ const HOLD_ALL = `rules:
     when: [ 'delivery.lines.size() > 0' ]
 `;
 
+describe('rules list', () => {
+  it('tells of each rule in force its action, state, owner, matches and place', async () => {
+    const { code, stdout } = await house.run('rules', 'list');
+    const [head = '', ...lines] = stdout.trimEnd().split('\n');
+    expect([code, head.split(/ {2,}/)]).toEqual([
+      0,
+      ['RULE', 'ACTION', 'STATE', 'OWNER', '24H', '7D', '30D', 'PEOPLE', 'NEAR', 'PLACE'],
+    ]);
+    const rows: readonly { id: string; figures: { day: number } }[] = JSON.parse(
+      (await house.run('rules', 'list', '--json')).stdout,
+    );
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(rows.map(({ id }) => id));
+    expect(stdout).toMatch(
+      /^reject-closed-season-nothing-left +reject +shadow, not armed +sales /m,
+    );
+    const everyday = rows.find(({ id }) => id === 'accept-everyday');
+    expect(everyday?.figures.day).toBeGreaterThan(0);
+    expect(stdout).toMatch(
+      new RegExp(
+        `^accept-everyday +accept +live +sales +${everyday?.figures.day} .*yaml:\\d+$`,
+        'm',
+      ),
+    );
+  });
+});
+
 describe('rules facts', () => {
   it('prints every name with its present value, also of what is not known', async () => {
     const { code, stdout } = await house.run('rules', 'facts', String(delivery.orderDeliveryId));

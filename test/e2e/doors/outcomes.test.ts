@@ -138,7 +138,7 @@ it('a hold, decisions of people here and in the service, and refusals are told',
   expect(ofThat).toEqual([refused]);
 
   const example = readFileSync(join(repositoryRoot, 'docs/examples/erp-client.cs'), 'utf8');
-  const [, query = ''] = /"""\n([^"]*FROM outcome .*?)""";/s.exec(example) ?? [];
+  const [, query = ''] = /CommandText = @"\s+([^"]*FROM outcome .*?)";/s.exec(example) ?? [];
   const after = Number(accept?.outcome_id) - 1;
   const [line = ''] = foreignSql(house.exchange, query, { parameters: { after } }).split('\n');
   expect(line).toContain(`|${accept?.delivery_no}|accept|confirmed|paid today|`);

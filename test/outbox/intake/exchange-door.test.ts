@@ -136,7 +136,7 @@ describe('the SQL door', () => {
   it('shows each document once, as a program in C# asks for it', async () => {
     const doors = await openDoors();
     const example = readFileSync(join(repositoryRoot, 'docs/examples/erp-client.cs'), 'utf8');
-    const [, query = ''] = /CommandText = """\n(.*?)""";/s.exec(example) ?? [];
+    const [, query = ''] = /CommandText = @"\s+(SELECT.*?)";/s.exec(example) ?? [];
     expect(query).toContain('FROM v_document');
     const ask = (reference: string): string =>
       foreignSql(doors.path, query, { parameters: { reference } }).trim();

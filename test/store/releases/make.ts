@@ -1,8 +1,8 @@
 /**
- * Makes the database of the coming release: `npm run release:database`. A daemon works for a moment
- * beside a small reference service: it pulls, receives events, decides and pushes.
+ * Makes the databases of the coming release: `npm run release:database`. A daemon works a moment
+ * beside a small reference service: it pulls, receives events, takes documents, decides and pushes.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,13 @@ import { createScrubber } from '../../../src/lib/secret.ts';
 import { version } from '../../../src/ops/version.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { startReference } from '../../../src/reference/reference.ts';
+import { exchangeFile } from '../../../src/store/exchange/exchange.ts';
 import type { Store } from '../../../src/store/store.ts';
+
+interface Databases {
+  readonly mirror: string;
+  readonly exchange: string;
+}
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const LOOK_MS = 200;
@@ -50,7 +56,37 @@ async function hasWorked({ db }: Store): Promise<boolean> {
   return isEnough && events.rows > 0 && stock.rows > 0;
 }
 
-async function work(folder: string): Promise<string> {
+function inFile<T>(path: string, use: (database: Database.Database) => T): T {
+  const database = new Database(path, { fileMustExist: true, timeout: 5_000 });
+  try {
+    return use(database);
+  } finally {
+    database.close();
+  }
+}
+
+/** What an ERP would write: two documents, of which one cannot be sent, and a customer. */
+function handIn(exchange: string, barcode: string): void {
+  const lines = (one: string) =>
+    JSON.stringify({ lines: [{ barcode: one, quantity: 1, price: 9 }] });
+  inFile(exchange, (database) => {
+    const insert = database.prepare(
+      "insert into intake (kind, reference, payload) values ('order', ?, ?)",
+    );
+    insert.run('SO-1', lines(barcode));
+    insert.run('SO-2', lines('unknown'));
+    database.exec("insert into erp_customer (account_no, currency) values ('C-1', 'DKK')");
+  });
+}
+
+const hasAnswered = (exchange: string): boolean =>
+  inFile(exchange, (database) => {
+    const open = database.prepare('select count(*) from receipt where final = 0').pluck().get();
+    const told = database.prepare('select count(*) from outcome').pluck().get();
+    return open === 0 && Number(told) > 0;
+  });
+
+async function work(folder: string): Promise<Databases> {
   const reference = await startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
@@ -68,23 +104,40 @@ async function work(folder: string): Promise<string> {
   const done = daemon.run(stop.signal);
   const url = await daemon.listenerUrl;
   if (url !== undefined) reference.relay.createEndpoint({ url, secret: SECRET });
+  const databases = {
+    mirror: join(config.dataDir, 'mirror.db'),
+    exchange: exchangeFile(config),
+  };
   while (!(await hasWorked(daemon.store))) await clock.sleep(LOOK_MS);
+  const [order] = reference.world.book.orders.all;
+  handIn(databases.exchange, order?.lines[0]?.barcode ?? '');
+  while (!hasAnswered(databases.exchange)) await clock.sleep(LOOK_MS);
   stop.abort();
   await done;
   await reference.close();
-  return join(config.dataDir, 'mirror.db');
+  return databases;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'selvedge-release-'));
-try {
-  const path = await work(join(folder, 'demo'));
-  const database = new Database(path);
-  database.exec('vacuum');
-  database.pragma('wal_checkpoint(truncate)');
-  database.close();
-  const target = fileURLToPath(new URL(`${version()}.db.gz`, import.meta.url));
+function keep(path: string, name: string): void {
+  inFile(path, (database) => {
+    database.exec('vacuum');
+    database.pragma('wal_checkpoint(truncate)');
+  });
+  const target = here(name);
   writeFileSync(target, gzipSync(readFileSync(path), { level: constants.Z_BEST_COMPRESSION }));
   process.stdout.write(`${target}\n`);
+}
+
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+if (existsSync(here(`${version()}.sha256`))) {
+  throw new Error(`${version()} is released: name the next version in package.json`);
+}
+const folder = mkdtempSync(join(tmpdir(), 'selvedge-release-'));
+try {
+  const { mirror, exchange } = await work(join(folder, 'demo'));
+  keep(mirror, `${version()}.db.gz`);
+  keep(exchange, `${version()}.exchange.db.gz`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -24,8 +24,8 @@ function stepBack(): void {
   }
 }
 
-stepBack();
-const { program }: ThreadStart = workerData;
+const { program, stepsBack }: ThreadStart = workerData;
+if (stepsBack) stepBack();
 const hooks = registerHooks({
   resolve(specifier, context, resolveNext) {
     const isBeside = specifier.startsWith('./') || specifier.startsWith('../');

@@ -1,0 +1,34 @@
+/** Addresses of every screen of a house whose data is in many states, for those who look at all. */
+import { SHIRT, seedGoods } from './goods.ts';
+import { trialOf } from './rules-house.ts';
+import { type Caller, type ConsoleHouse, heldIds } from './support.ts';
+
+/** `own`: the session that will look; a trial belongs to the one that began it. */
+export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<string[]> {
+  const { store } = daemon;
+  const [id] = await heldIds(daemon);
+  await seedGoods(store, Date.now());
+  const style = `/stock/${encodeURIComponent(SHIRT)}`;
+  const of = ['', '/now', '/facts', '/changes', '/raw'];
+  const parts = of.map((part) => `/deliveries/${id}${part}`);
+  const [run, event] = await Promise.all([
+    store.db.selectFrom('sync_run').select('run_id as id').executeTakeFirstOrThrow(),
+    store.db.selectFrom('webhook_event').select('event_id').executeTakeFirstOrThrow(),
+  ]);
+  const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
+  await store.db.updateTable('sync_run').set(suspicious).execute();
+  const tried = await trialOf(own);
+  const mistaken = await trialOf(own, { files: [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }] });
+  return [
+    ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
+    ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
+    `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
+    ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
+    ...['/pulls', '/pulls/brands', `/pulls/runs/${run.id}`],
+    ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
+    ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
+    ...['/system/audit', '/system/people'],
+    ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],
+    ...[`/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],
+  ];
+}
