@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareReports, compareViews, copyMirror, differencesIn, onPglite } from './sides.ts';
-import { ALL_CONTENT, SCHEMA } from './support.ts';
+import { ALL_CONTENT, SCHEMA } from './world.ts';
 import { GIVEN, madeUpMirrors } from './worlds.ts';
 
 /** For all but the first account, so that it takes seconds. */
