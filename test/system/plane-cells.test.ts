@@ -101,6 +101,14 @@ describe('three brands and one PostgreSQL', () => {
     }
   });
 
+  it('have one report over all of them', async () => {
+    const asked = ['ats', '--on', 'plane', '--account', 'all', '--json'];
+    const rows = z
+      .array(z.looseObject({ account: z.string() }))
+      .parse(JSON.parse(await ok(first(), 'report', 'run', ...asked)));
+    expect([...new Set(rows.map(({ account }) => account))]).toEqual(brands);
+  });
+
   it('are told of at a glance, from any of them', async () => {
     const lines = brands.map((account) => new RegExp(`^${account} +(?:ok|look) +`, 'm'));
     await until('news of all', async () => {
