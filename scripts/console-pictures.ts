@@ -44,7 +44,6 @@ async function takeRules(page: Page, at: (path: string) => string): Promise<void
   await page.setViewportSize(WIDE);
   await page.goto(at('/rules/reject-closed-season-nothing-left/arm'));
   await savePicture(page, 'console-arming');
-  await page.setViewportSize(RULE);
   await page.goto(at('/rules'));
   await savePicture(page, 'console-rules');
 }
