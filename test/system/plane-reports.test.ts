@@ -1,9 +1,10 @@
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EXIT } from '../../src/lib/errors.ts';
+
 import { selvedge } from '../cli/support.ts';
 import { copyMirror, onPostgres } from '../plane/sides.ts';
-import { ALL_CONTENT } from '../plane/support.ts';
+import { ALL_CONTENT } from '../plane/world.ts';
 import { reportHouse } from '../report/support.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/store.ts';

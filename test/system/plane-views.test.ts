@@ -13,7 +13,7 @@ import {
   onPostgres,
   withoutAddresses,
 } from '../plane/sides.ts';
-import { ALL_CONTENT } from '../plane/support.ts';
+import { ALL_CONTENT } from '../plane/world.ts';
 import { GIVEN, madeUpMirrors } from '../plane/worlds.ts';
 import {
   startTestDaemon,
