@@ -113,7 +113,8 @@ export function withoutAddresses(path: string): Database.Database {
   database.prepare('attach ? as full').run(path);
   const found = database.prepare<[], { name: string; sql: string; type: string }>(
     `select name, sql, type from full.sqlite_master where sql is not null
-     and type in ('table', 'view', 'index') and name not like 'sqlite_%' order by type = 'table' desc`,
+     and type in ('table', 'view', 'index') and name not like 'sqlite_%'
+     order by type = 'table' desc`,
   );
   for (const { name, sql, type } of found.all()) {
     if (type !== 'table') {
