@@ -112,11 +112,12 @@ export function withoutAddresses(path: string): Database.Database {
   const database = new Database(':memory:');
   database.prepare('attach ? as full').run(path);
   const found = database.prepare<[], { name: string; sql: string; type: string }>(
-    `select name, sql, type from full.sqlite_master where type in ('table', 'view')
-     and name not like 'sqlite_%' order by type`,
+    `select name, sql, type from full.sqlite_master where sql is not null
+     and type in ('table', 'view', 'index') and name not like 'sqlite_%'
+     order by type = 'table' desc`,
   );
   for (const { name, sql, type } of found.all()) {
-    if (type === 'view') {
+    if (type !== 'table') {
       database.exec(sql);
       continue;
     }

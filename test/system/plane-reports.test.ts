@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EXIT } from '../../src/lib/errors.ts';
+
 import { selvedge } from '../cli/support.ts';
 import { copyMirror, onPostgres } from '../plane/sides.ts';
 import { ALL_CONTENT } from '../plane/world.ts';
