@@ -1,7 +1,7 @@
 /**
  * The plane beside a mirror of many variants: how long a rebuild takes, what following costs
- * against SQLite's own write of the same rows, how many changes a second it catches up, the lag at 1,000
- * changes a second, and the longest snapshot, which keeps the log from being written back.
+ * against SQLite's own write of the same rows, how many changes a second it catches up, the lag at
+ * 1,000 changes a second, and the longest snapshot, which keeps the log from being written back.
  *
  * `node bench/plane.ts [variants]`; needs Debian's PostgreSQL.
  */
