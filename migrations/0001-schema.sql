@@ -1,8 +1,8 @@
 -- The mirror, its change feed and the ledgers, grouped by the part of the program that writes them.
 --
--- This file is edited in place until 0.1.0 is released, and never afterwards: a change of a released
--- schema is a file of its own (0002-….sql). A database that ran another text of this file is refused
--- as one that was made before 0.1.0.
+-- This file is the schema of 0.1.0, and once that is released it is never edited: a change of it is a
+-- file of its own (0002-….sql). A database that ran another text of this file is refused as one that
+-- was made before 0.1.0.
 --
 -- Times are epoch milliseconds (UTC), money is integer ten-thousandths whatever the currency
 -- (src/lib/money.ts), booleans are 0/1. No foreign keys between mirrored entities: the order in

@@ -10,7 +10,8 @@ import { savePicture, signInAt, until, withDemo } from './demo-pictures.ts';
 const WIDE = { width: 1_100, height: 640 };
 const CARD = { width: 760, height: 960 };
 const NARROW = { width: 390, height: 960 };
-const RULE = { width: 1_100, height: 900 };
+const RULE = { width: 1_000, height: 800 };
+const RESULT = { width: 1_000, height: 560 };
 const HELD_MIN = 5;
 const WAIT_MS_MAX = 300_000;
 
@@ -36,12 +37,13 @@ async function takeRules(page: Page, at: (path: string) => string): Promise<void
   await page.getByLabel('rules that only watch are live here').check();
   await savePicture(page, 'console-try');
   await page.getByRole('button', { name: 'Try' }).click();
-  await page.locator('.matrix').waitFor({ timeout: WAIT_MS_MAX });
+  await page.locator('.matrix').waitFor();
+  await page.setViewportSize(RESULT);
+  await page.locator('h2', { hasText: 'The past' }).scrollIntoViewIfNeeded();
   await savePicture(page, 'console-trial');
   await page.setViewportSize(WIDE);
   await page.goto(at('/rules/reject-closed-season-nothing-left/arm'));
   await savePicture(page, 'console-arming');
-  await page.setViewportSize(RULE);
   await page.goto(at('/rules'));
   await savePicture(page, 'console-rules');
 }

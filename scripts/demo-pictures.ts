@@ -67,7 +67,7 @@ export async function withDemo(take: (folder: string) => Promise<void>): Promise
     });
     await until('the demo', async () => {
       if (demo.exitCode !== null) throw new Error(`the demo ended:\n${said}`);
-      return /^console {2}http/m.test(said);
+      return /^console\b.* {2}http/m.test(said);
     });
     await take(folder);
   } finally {

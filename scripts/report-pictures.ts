@@ -11,7 +11,7 @@ import { launchBrowser } from '../test/support/chromium.ts';
 import { LAUNCHER, launcherEnv } from '../test/support/launcher.ts';
 import { savePicture, until, withDemo } from './demo-pictures.ts';
 
-const SIZE = { width: 900, height: 560 };
+const SIZE = { width: 1_100, height: 560 };
 const STYLES_MIN = 20;
 
 interface Sold {
@@ -28,12 +28,19 @@ async function takePictures(folder: string): Promise<void> {
     );
     return stdout;
   };
-  let style = '';
+  let styles: readonly string[] = [];
   await until(`${STYLES_MIN} styles that sold`, async () => {
     const sold: readonly Sold[] = JSON.parse(await report('best-sellers', '--format', 'json'));
-    style = sold[0]?.style_no ?? '';
+    styles = sold.map(({ style_no: style }) => style);
     return sold.length >= STYLES_MIN;
   });
+  // What sold from a season's list need not be in that of the stock.
+  let style = '';
+  for (const one of styles) {
+    const rows = await report('stock-grid', '--param', `style=${one}`, '--format', 'json');
+    style = one;
+    if (rows.trim() !== '[]') break;
+  }
   const shown: readonly (readonly string[])[] = [
     ['stock-grid', '--param', `style=${style}`],
     ['best-sellers', '--param', 'top=20'],

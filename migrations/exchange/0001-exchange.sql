@@ -1,9 +1,9 @@
 -- What the ERP and the daemon hand to each other: a file of its own in rollback-journal mode, which
 -- any SQLite client from 3.37 on may open. Times are ISO texts in UTC, amounts decimal numbers.
 --
--- This file is edited in place until 0.1.0 is released, and never afterwards: a change of a released
--- schema is a file of its own (0002-….sql). A file that ran another text of it is refused as one that
--- was made before 0.1.0, as its mirror is: the numbers of its documents are those of that mirror.
+-- This file is the schema of 0.1.0, and once that is released it is never edited: a change of it is a
+-- file of its own (0002-….sql). A file that ran another text of it is refused as one that was made
+-- before 0.1.0, as its mirror is: the numbers of its documents are those of that mirror.
 
 -- ---- The ERP hands documents over ----------------------------------------------------------
 

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 /** A quarter of an hour, because a count of a million rows takes a second or two of the CPU. */
 const EVERY_MS = 900_000;
 /** Rows that are read at once: a few milliseconds. */
-const ROWS_MAX = 4_000;
+const ROWS_MAX = 2_000;
 /** Between two pieces, so that others get their turn. */
 const PAUSE_MS = 20;
 

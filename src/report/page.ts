@@ -24,29 +24,30 @@ p{margin:.3rem 0}
 figure{margin:1rem 0;max-width:60rem}
 .plot{overflow-x:auto}
 .chart{width:100%;height:auto}
-.key{margin-right:1em}.key i{font-style:normal}
+.key{display:inline-block;margin-right:1em}.key i{font-style:normal}
 .table{overflow-x:auto}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .6rem;border-bottom:1px solid var(--edge);text-align:left;vertical-align:top}
+th,td{padding:.28em .68em;border-bottom:1px solid var(--edge);text-align:left;vertical-align:top}
 thead th{border-bottom:2px solid var(--faint);white-space:nowrap}
-.number{text-align:right;white-space:nowrap}
+.number{text-align:right}.number,.date{white-space:nowrap}
 tfoot td{border-top:2px solid var(--faint);font-weight:600}
 .h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
 .n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
-@page wide{size:A4 landscape;margin:1cm}
+@page wide{size:A4 landscape;margin:12mm}
 @media print{:root{--back:#fff;--ink:#000;--faint:#333;--edge:#bbb;
 --h1:#e8f1fb;--h2:#c9dff5;--h3:#9fc6ec;--h4:#74abe0;
 --n1:#fdeaea;--n2:#fbd0d2;--n3:#f5a9ad;--n4:#ee8389}
-body{margin:0;font-size:10pt}.table{overflow:visible}tr,figure{break-inside:avoid}
-td{print-color-adjust:exact}
-body:has(th:nth-child(10)){page:wide;font-size:8pt}
-body:has(th:nth-child(10)) .table th{white-space:normal}
-body:has(th:nth-child(10)) .table :is(th,td){padding:.2rem .3rem}}
+@page{margin:12mm}
+body{margin:0;font-size:10pt}.table,.plot{overflow:visible}tr,figure{break-inside:avoid}
+body:has(th:nth-child(10)){page:wide}
+table{font-size:min(10pt,100vw/var(--ems))}thead th,thead .number{white-space:normal}
+tfoot{display:table-row-group}td{print-color-adjust:exact}}
 `;
 
 function classOf({ kind }: TableColumn, level: number): string {
   const heat = level === 0 ? '' : `${level < 0 ? 'n' : 'h'}${Math.abs(level)}`;
-  return [isNumeric(kind) ? 'number' : '', heat].filter((name) => name !== '').join(' ');
+  const form = isNumeric(kind) ? 'number' : kind === 'date' && 'date';
+  return [form || '', heat].filter((name) => name !== '').join(' ');
 }
 
 /** SQL's names as words; names that are data stay. */
@@ -97,6 +98,26 @@ export function chartPart(
   }
 }
 
+/** Of a letter, in bold, and of the room at both sides of a cell. */
+const EM_CHAR = 0.62;
+const EM_ROOM = 1.4;
+
+/** The least width of the table, in ems: paper cannot be scrolled, so letters become smaller. */
+function leastWidth({ table, manner }: ReportDocument): string {
+  const format = createCellFormat(manner);
+  const longest = (words: readonly string[]): number => Math.max(...words.map((one) => one.length));
+  const widths = table.columns.map((column, index) => {
+    const cells = [...table.rows, ...table.totals].map((row) => {
+      const text = format(column.kind, row[index] ?? null);
+      const isWhole = isNumeric(column.kind) || column.kind === 'date';
+      return isWhole ? text.length : longest(text.split(/[\s-]+/));
+    });
+    const most = cells.reduce((max, length) => Math.max(max, length), 0);
+    return Math.max(most, longest(headOf(column).split(' '))) * EM_CHAR + EM_ROOM;
+  });
+  return widths.reduce((sum, width) => sum + width, 1).toFixed(1);
+}
+
 export function pageOf(document: ReportDocument): string {
   const { report, table, manner } = document;
   const { title, about } = report;
@@ -104,7 +125,7 @@ export function pageOf(document: ReportDocument): string {
 <html lang="${manner.locale ?? LOCALE}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width"><title>${title}</title>
-<style>${CHART_STYLE}${STYLE}</style></head><body>
+<style>${CHART_STYLE}${STYLE}:root{--ems:${leastWidth(document)}}</style></head><body>
 <h1>${title}</h1>${about !== undefined && html`<p>${about}</p>`}
 <p class="run">${visible(describeRun(document))}</p>
 ${chartPart(document, { table: false })}

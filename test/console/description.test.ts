@@ -320,7 +320,7 @@ it('has every route that the server registers, and no other', async () => {
   expect(known.sort()).toEqual(forPrograms.sort());
 });
 
-it('is true of every answer to a client that is made from it, for people and programs', async () => {
+it('is true of every answer to a client made from it, for people and for programs', async () => {
   await readAll(anna);
   await readAll(await program(house, 'viewer'));
   await decideAll();

@@ -6,6 +6,7 @@ const PROGRAMS = new Map([
   ['bash', 'bash'],
   ['curl', 'curl'],
   ['dpkg', 'dpkg'],
+  ['isql', 'unixodbc libsqliteodbc odbcinst'],
   ['jq', 'jq'],
   ['perl', 'perl-base'],
   ['rsync', 'rsync'],

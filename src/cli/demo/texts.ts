@@ -24,17 +24,23 @@ const KIND_WIDTH = Math.max(...OUTCOMES.map(([kind]) => kind.length));
 
 export const padKind = (kind: string): string => kind.padEnd(KIND_WIDTH);
 
+/** From here, unless the way would lead out of this folder. */
+function shown(path: string): string {
+  const near = relative('', path);
+  return near.startsWith('..') ? path : near;
+}
+
 /** Command of this program: a checkout has no link of that name. */
 function program(): string {
   const [, script = ''] = process.argv;
-  return import.meta.url.endsWith('.ts') ? `node ${relative('', script)}` : 'selvedge';
+  return import.meta.url.endsWith('.ts') ? `node ${shown(script)}` : 'selvedge';
 }
 
 /** Lines that a person copies: they are never broken here. */
 function commandsIn(folder: DemoFolder): string[] {
   const name = program();
   return [
-    `  export SELVEDGE_CONFIG=${relative('', folder.configFile)}`,
+    `  export SELVEDGE_CONFIG=${shown(folder.configFile)}`,
     `  ${name} deliveries list --held`,
     `  ${name} deliveries explain <delivery>`,
     `  ${name} status`,
@@ -58,7 +64,7 @@ export function introduction(
     `  ${program()} console open`,
     '',
     `service  ${v1Url}`,
-    `keys     ${relative('', folder.keysFile)}`,
+    `keys     ${shown(folder.keysFile)}`,
     `control  ${controlUrl}`,
     '',
   ];

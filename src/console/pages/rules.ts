@@ -49,7 +49,7 @@ function rulesTable(rows: readonly RuleRow[], { now }: PauseReader): Html {
     [
       {
         title: 'Rule',
-        cell: ({ id, title }) => html`<div class="words"><a href="${rulePath(id)}">${title}</a>
+        cell: ({ id, title }) => html`<div class="words long"><a href="${rulePath(id)}">${title}</a>
 <div class="soft"><code>${id}</code></div></div>`,
       },
       {
