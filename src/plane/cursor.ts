@@ -1,7 +1,12 @@
 /** The row of an account in `plane_cursor`: how far its copy is, and of what. */
+import { z } from 'zod';
 import { RetryLaterError } from '../lib/errors.ts';
 import type { PlaneClient } from './postgres.ts';
 import type { FeedPlace, SourceState } from './source.ts';
+
+const PLACE = z.object({ seq: z.number(), entry: z.string().nullable() });
+const SEEN = z.object({ change: PLACE, ledger: PLACE });
+type Seen = z.output<typeof SEEN>;
 
 export interface Cursor {
   readonly account: string;
@@ -10,6 +15,11 @@ export interface Cursor {
   readonly shape: string;
   readonly change: FeedPlace;
   readonly ledger: FeedPlace;
+  /**
+   * The ends of both feeds when the rows were read. A row may be newer than the cursor: a mirror
+   * that is put back to in between has the cursor's entry, and not the row.
+   */
+  readonly seen: Seen;
   /** The oldest entry of the change feed in the copy. */
   readonly firstSeq: number;
   /** When it last had every change, epoch ms. */
@@ -29,6 +39,7 @@ function cursorOf(row: Readonly<Record<string, unknown>>): Cursor {
     shape: String(row.shape),
     change: { seq: Number(row.seq), entry: text(row.entry) },
     ledger: { seq: Number(row.ledger_seq), entry: text(row.ledger_entry) },
+    seen: SEEN.parse(JSON.parse(String(row.seen))),
     firstSeq: Number(row.first_seq),
     completeAt: row.complete_at === null ? undefined : Number(row.complete_at),
     writtenAt: Number(row.written_at),
@@ -59,6 +70,7 @@ function valuesOf(cursor: Cursor): readonly unknown[] {
     cursor.change.entry,
     cursor.ledger.seq,
     cursor.ledger.entry,
+    JSON.stringify(cursor.seen),
     cursor.firstSeq,
     cursor.completeAt ?? null,
     cursor.writtenAt,
@@ -66,7 +78,7 @@ function valuesOf(cursor: Cursor): readonly unknown[] {
 }
 
 const COLUMNS =
-  'account, database, epoch, shape, seq, entry, ledger_seq, ledger_entry, first_seq, ' +
+  'account, database, epoch, shape, seq, entry, ledger_seq, ledger_entry, seen, first_seq, ' +
   'complete_at, written_at';
 
 /**
@@ -82,13 +94,15 @@ export async function moveCursor(
     from === undefined
       ? await client.query(
           `insert into plane_cursor (${COLUMNS})
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing`,
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
           valuesOf(to),
         )
       : await client.query(
-          `update plane_cursor set (${COLUMNS}) = ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-           where account = $1 and database = $12 and epoch = $13 and shape = $14 and seq = $15
-             and ledger_seq = $16 and written_at = $17`,
+          `update plane_cursor set (${COLUMNS}) =
+             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+           where account = $1 and database = $13 and epoch = $14 and shape = $15
+             and seq = $16
+             and ledger_seq = $17 and written_at = $18`,
           [
             ...valuesOf(to),
             from.database,
@@ -105,6 +119,10 @@ export async function moveCursor(
   });
 }
 
+export function seenIn({ change, ledger }: SourceState): Seen {
+  return { change: change.last, ledger: ledger.last };
+}
+
 /** The cursor of a copy that has just been compared, or made, from this state on. */
 export function cursorAt(account: string, shape: string, state: SourceState, now: number): Cursor {
   return {
@@ -114,6 +132,7 @@ export function cursorAt(account: string, shape: string, state: SourceState, now
     shape,
     change: state.change.last,
     ledger: state.ledger.last,
+    seen: seenIn(state),
     firstSeq: state.change.first,
     completeAt: undefined,
     writtenAt: now,

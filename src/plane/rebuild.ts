@@ -5,7 +5,7 @@
  * is followed afterwards.
  */
 import { compareTable } from './compare.ts';
-import { type Cursor, cursorAt, moveCursor } from './cursor.ts';
+import { type Cursor, cursorAt, moveCursor, seenIn } from './cursor.ts';
 import { deleteRows, inTransaction, type PlaneClient, quoted, writeRows } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
 
@@ -52,7 +52,10 @@ export async function copyWhole(
         removed += found.surplus.length;
       }
     }
-    return { written, removed, cursor };
+    const seen = seenIn(reader.snapshot(() => reader.state()));
+    const reached = { ...cursor, seen, writtenAt: cursor.writtenAt + 1 };
+    await moveCursor(client, cursor, reached);
+    return { written, removed, cursor: reached };
   });
 }
 

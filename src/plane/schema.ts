@@ -35,6 +35,8 @@ create table if not exists plane_cursor (
   -- The same of ledger_change.
   ledger_seq bigint not null,
   ledger_entry text,
+  -- The last entries of both feeds when rows were read: they may be newer than the cursor.
+  seen text not null,
   -- The oldest entry of the change feed that the copy keeps.
   first_seq bigint not null,
   -- When the copy last had every change, and when the sink last said so (epoch ms).

@@ -3,7 +3,7 @@
  * what they are now, or finds why the feeds do not go on from there.
  */
 import { RefusedError } from '../lib/errors.ts';
-import type { Cursor } from './cursor.ts';
+import { type Cursor, seenIn } from './cursor.ts';
 import type { FeedName, FeedPlace, MirrorReader, RowOf, SourceState } from './source.ts';
 import type { CopiedTable } from './tables.ts';
 
@@ -107,7 +107,9 @@ function copyNeeded(
   }
   return (
     breakIn(reader, 'change', cursor.change, state.change.first) ??
-    breakIn(reader, 'ledger_change', cursor.ledger, state.ledger.first)
+    breakIn(reader, 'ledger_change', cursor.ledger, state.ledger.first) ??
+    breakIn(reader, 'change', cursor.seen.change, state.change.first) ??
+    breakIn(reader, 'ledger_change', cursor.seen.ledger, state.ledger.first)
   );
 }
 
@@ -151,6 +153,7 @@ export function readStep(reader: MirrorReader, cursor: Cursor | undefined, now: 
       ...cursor,
       change: changes.at(-1) ?? cursor.change,
       ledger: ledger.at(-1) ?? cursor.ledger,
+      seen: seenIn(state),
       firstSeq: Math.max(cursor.firstSeq, state.change.first),
       completeAt: hasMore ? cursor.completeAt : now,
       writtenAt: Math.max(now, cursor.writtenAt + 1),

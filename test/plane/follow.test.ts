@@ -26,6 +26,12 @@ async function wrongTables(house: PlaneHouse): Promise<readonly TableVerdict[]> 
   return (await house.verify()).tables.filter(isWrong);
 }
 
+/** As a person does who puts an older copy in the place of the mirror. */
+function putBack(path: string, backup: string): void {
+  for (const ending of ['', '-wal', '-shm']) renameSync(path + ending, `${path}.aside${ending}`);
+  copyFileSync(backup, path);
+}
+
 describe('the plane, in PGlite', () => {
   it('has every row of the mirror after it was made and after it followed', async () => {
     const clock = manualClock();
@@ -101,11 +107,35 @@ describe('the plane, in PGlite', () => {
       insert into change (at, entity, key, op, diff, cause)
       select 1, 'stock_variant', barcode, 'update', '{}', 'x' from stock_variant_row, size_rank`);
     restored.close();
-    copyFileSync(backup, `${house.store.path}.new`);
-    renameSync(`${house.store.path}.new`, house.store.path);
-    for (const ending of ['-wal', '-shm']) {
-      renameSync(house.store.path + ending, `${backup}${ending}`);
-    }
+    putBack(house.store.path, backup);
+    expect(await house.settle()).toEqual(['reconciled', 'nothing']);
+    expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('is compared when the mirror was put back to between the cursor and rows it has', async () => {
+    const pglite = await startPglite();
+    let meanwhile = async (): Promise<void> => undefined;
+    const connect: Connect = async () => {
+      const client = await pglite();
+      return {
+        ...client,
+        async query(text, params) {
+          // After the cursor was set, and before the rows are read.
+          if (text.startsWith('delete from "webhook_event"')) await meanwhile();
+          return client.query(text, params);
+        },
+      };
+    };
+    const house = await planeHouse({ connect, clock: manualClock(), seed: 11 });
+    const backup = `${house.store.path}.backup`;
+    meanwhile = async () => {
+      await sql`vacuum into ${backup}`.execute(house.store.db);
+      await sql`insert into webhook_event (event_id, received_at, sent_at, body, secret_name,
+        outcome) values ('late', 1, 1, x'', '', 'stored')`.execute(house.store.db);
+    };
+    expect((await house.sink.pass()).did).toBe('rebuilt');
+    meanwhile = async () => undefined;
+    putBack(house.store.path, backup);
     expect(await house.settle()).toEqual(['reconciled', 'nothing']);
     expect(await wrongTables(house)).toEqual([]);
   });
