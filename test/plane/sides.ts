@@ -101,8 +101,8 @@ export async function copyMirror(
     }
   }
   await client.query(
-    `insert into plane_cursor (account, database, epoch, shape, seq, ledger_seq, first_seq,
-      written_at) values ($1, '', '', '', 0, 0, 0, 0)`,
+    `insert into plane_cursor (account, database, epoch, shape, seq, ledger_seq, seen, first_seq,
+      written_at) values ($1, '', '', '', 0, 0, '{}', 0, 0)`,
     [account],
   );
 }
