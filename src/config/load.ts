@@ -12,7 +12,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, errorCode } from '../lib/errors.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
-import { notUtf8At } from '../lib/strings.ts';
+import { decodedPart, notUtf8At } from '../lib/strings.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
 import { type Config, createSchema } from './schema.ts';
 import { parseTree } from './source/document.ts';
@@ -127,7 +127,7 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   }
   // Programs that connect tell of the password without the address around it.
   const password = URL.parse(value)?.password;
-  if (password) scrubber?.register(decodeURIComponent(password), secret.name);
+  if (password) scrubber?.register(decodedPart(password) ?? password, secret.name);
 }
 
 /** Lays the file over the default, before anything but the YAML itself is checked. */

@@ -37,9 +37,12 @@ it('takes the address of the plane by reference, and shows neither it nor its pa
 it.each([
   ['mysql://plane@db/plane', /plane\.url does not hold an address of PostgreSQL/],
   ['postgresql://plane@db', /plane\.url names no database/],
+  ['postgresql://plane:canary#7d1@db/plane', /does not hold[\s\S]*hint: [^:]*: %23 for #/],
+  ['postgresql://plane:canary%7d1%@db/plane', /has a % that stands for nothing[\s\S]*%25 for %/],
 ])('refuses the address %s', (url, said) => {
   const [problem] = problemsIn(withPlane(url));
   expect(problem && showProblem(problem)).toMatch(said);
+  expect(problem && showProblem(problem)).not.toContain('canary');
 });
 
 it.each([

@@ -1,6 +1,7 @@
 /** The PostgreSQL database with a copy of this mirror beside those of others, if there is one. */
 import { z } from 'zod';
 import { AbsentSecret } from '../../lib/secret.ts';
+import { decodedPart } from '../../lib/strings.ts';
 import type { ContextFields } from './context.ts';
 import { choice, duration, isLoopbackName, text } from './fields.ts';
 
@@ -25,12 +26,15 @@ function addressProblem(written: string): string | undefined {
   }
   if (url.pathname.length < 2)
     return 'names no database (postgresql://user:password@host/database)';
-  return undefined;
+  const isReadable = [url.username, url.password, url.hostname, url.pathname].every(
+    (part) => decodedPart(part) !== undefined,
+  );
+  return isReadable ? undefined : 'has a % that stands for nothing';
 }
 
 /** A path is a socket of this machine. */
 function hostOf(url: URL): string {
-  return url.searchParams.get('host') ?? decodeURIComponent(url.hostname);
+  return url.searchParams.get('host') ?? decodedPart(url.hostname) ?? url.hostname;
 }
 
 /** Whether what is sent to this address may be read on the way, or by who answers in its place. */
@@ -49,7 +53,9 @@ export function planeSection(fields: ContextFields) {
       .superRefine((secret, ctx) => {
         const message =
           secret instanceof AbsentSecret ? undefined : addressProblem(secret.reveal());
-        const hint = 'what it names must hold it alone: no quotes, no second line';
+        const hint =
+          'what it names must hold it alone, no quotes, no second line; in a password write ' +
+          'special characters as in every address: %23 for #, %25 for %, %2F for /, %40 for @';
         if (message !== undefined) ctx.addIssue({ code: 'custom', message, params: { hint } });
       })
       .register(z.globalRegistry, { ...URL_META })
