@@ -11,10 +11,19 @@ export async function grantReader(
   schema: string,
   role: string,
 ): Promise<void> {
-  const known = await client.query('select 1 AS found from pg_roles where rolname = $1', [role]);
+  const known = await client.query(
+    `select pg_has_role(r.oid, n.nspowner, 'member') AS owns
+     from pg_roles r left join pg_namespace n on n.nspname = $2 where r.rolname = $1`,
+    [role, schema],
+  );
   if (known.rows.length === 0) {
     throw new UsageError('plane.no_role', `there is no role ${role} in this PostgreSQL`, {
       hint: `make it first: create role ${quoted(role)} login password '…'`,
+    });
+  }
+  if (known.rows[0]?.owns === true) {
+    throw new UsageError('plane.role_owns', `${role} may change the plane: the schema is its own`, {
+      hint: "take a role that is neither the owner's, nor a member of it, nor a superuser",
     });
   }
   const [at, to] = [quoted(schema), quoted(role)];

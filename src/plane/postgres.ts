@@ -2,6 +2,7 @@
  * The connection to the plane, and statements for many rows at once: rows travel as one JSON text
  * and are unpacked by PostgreSQL. `pg` is an optional package and is loaded only here.
  */
+import type { Client, ClientConfig } from 'pg';
 import { RefusedError, RetryLaterError, type SelvedgeError, toError } from '../lib/errors.ts';
 import type { CopiedTable } from './tables.ts';
 
@@ -46,7 +47,7 @@ export function sessionSettings(schema: string): string {
   ].join('; ');
 }
 
-export async function loadDriver() {
+async function loadDriver() {
   try {
     return (await import('pg')).default;
   } catch (cause) {
@@ -57,43 +58,59 @@ export async function loadDriver() {
   }
 }
 
+/** A session with its settings; nothing of it is left where it fails. */
+export async function startSession(config: ClientConfig, settings: string): Promise<Client> {
+  const driver = await loadDriver();
+  let client: Client | undefined;
+  try {
+    client = new driver.Client(config);
+    // The next statement fails with the same; without a listener the process would end.
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query(settings);
+    return client;
+  } catch (thrown) {
+    await client?.end().catch(() => undefined);
+    throw asPlaneError(thrown);
+  }
+}
+
 /** A factory of sessions on a PostgreSQL. */
 export function connectPostgres({ url, schema, connectTimeoutMs }: ConnectOptions): Connect {
   return async () => {
-    const { Client } = await loadDriver();
-    try {
-      const client = new Client({
+    const client = await startSession(
+      {
         connectionString: url,
         application_name: 'selvedge plane',
         connectionTimeoutMillis: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
         // A peer that is gone without a word must not hold a statement for hours.
         query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
         keepAlive: true,
-      });
-      // The next statement fails with the same; without a listener the process would end.
-      client.on('error', () => undefined);
-      await client.connect();
-      await client.query(sessionSettings(schema));
-      return {
-        async query(text, params) {
-          try {
-            const result = await client.query(text, params && [...params]);
-            return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
-          } catch (thrown) {
-            throw asPlaneError(thrown);
-          }
-        },
-        end: () => client.end().catch(() => undefined),
-      };
-    } catch (thrown) {
-      throw asPlaneError(thrown);
-    }
+      },
+      sessionSettings(schema),
+    );
+    return {
+      async query(text, params) {
+        try {
+          const result = await client.query(text, params && [...params]);
+          return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
+        } catch (thrown) {
+          throw asPlaneError(thrown);
+        }
+      },
+      end: () => client.end().catch(() => undefined),
+    };
   };
 }
 
 const HINTS: readonly (readonly [RegExp, string, string])[] = [
   [/^(28|3D)/, 'plane.refused', 'check plane.url: user, password, name of the database'],
-  [/^42501/, 'plane.no_permission', 'the user of plane.url must own the schema of the plane'],
+  [
+    /^42501/,
+    'plane.no_permission',
+    'to read, the user of plane.url needs "selvedge plane grant-reader"; to copy, it must own ' +
+      'the schema of the plane',
+  ],
   [/^(42P01|3F000|42703)/, 'plane.no_schema', 'run "selvedge plane init"'],
 ];
 
@@ -108,6 +125,22 @@ export function asPlaneError(thrown: unknown): SelvedgeError {
     hint: 'the copy waits and catches up by itself; check that PostgreSQL runs and answers',
     cause: thrown,
   });
+}
+
+/**
+ * Throws where the schema is there, and this user may not look into it: PostgreSQL says of its
+ * tables only that they do not exist.
+ */
+export async function requireUsage(
+  ask: (text: string) => Promise<{ readonly rows: readonly unknown[] }>,
+): Promise<void> {
+  const { rows } = await ask(
+    `select 1 from pg_namespace where oid = to_regnamespace(current_setting('search_path'))
+     and not has_schema_privilege(oid, 'usage')`,
+  );
+  if (rows.length === 0) return;
+  const message = 'permission denied for the schema of the plane';
+  throw asPlaneError(Object.assign(new Error(message), { code: '42501' }));
 }
 
 /** Runs `work` in one transaction. A failure leaves nothing of it. */

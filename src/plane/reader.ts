@@ -1,7 +1,7 @@
 /** A session with the plane for reports: it cannot write, and no statement takes too long. */
 import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
-import { asPlaneError, loadDriver, quoted } from './postgres.ts';
+import { asPlaneError, quoted, requireUsage, startSession } from './postgres.ts';
 
 type Value = string | number | null;
 
@@ -78,22 +78,21 @@ function asReportError(thrown: unknown, timeMaxMs: number): Error {
 
 /** Opens a session; `end` it. */
 export async function openPlaneSession(options: SessionOptions): Promise<PlaneSession> {
-  const { Client } = await loadDriver();
-  const client = new Client({
-    connectionString: options.url,
-    application_name: 'selvedge report',
-    connectionTimeoutMillis: CONNECT_MS_MAX,
-    types: { getTypeParser: (type: number) => PARSERS.get(type) ?? String },
-  });
-  // The statement that is asked fails with the same; without a listener the process would end.
-  client.on('error', () => undefined);
+  const client = await startSession(
+    {
+      connectionString: options.url,
+      application_name: 'selvedge report',
+      connectionTimeoutMillis: CONNECT_MS_MAX,
+      types: { getTypeParser: (type: number) => PARSERS.get(type) ?? String },
+    },
+    settings(options),
+  );
   const end = () => client.end().catch(() => undefined);
   try {
-    await client.connect();
-    await client.query(settings(options));
+    await requireUsage((text) => client.query(text));
   } catch (thrown) {
     await end();
-    throw asPlaneError(thrown);
+    throw thrown;
   }
   return {
     end,

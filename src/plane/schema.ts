@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { StoreError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
-import { inTransaction, type PlaneClient, quoted } from './postgres.ts';
+import { inTransaction, type PlaneClient, quoted, requireUsage } from './postgres.ts';
 import type { CopiedTable } from './tables.ts';
 
 /** Grows with each change of a table or view; the program with the highest number has the word. */
@@ -105,6 +105,7 @@ export async function ensureSchema(
 /** Throws where `plane init` has not run. */
 export async function requireSchema(client: PlaneClient): Promise<void> {
   if ((await readLayout(client)).layout > 0) return;
+  await requireUsage((text) => client.query(text));
   throw new StoreError('plane.no_schema', 'there is no plane in this schema of the database', {
     hint: 'run "selvedge plane init"',
   });

@@ -102,7 +102,9 @@ async function readRows(
   const ofAll = account === null;
   const relations = texts(
     await reader.query(
-      'SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()',
+      // Whether or not they may be read: what may not be is told as such.
+      `SELECT relname FROM pg_class
+       WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v')`,
     ),
   );
   let rows = 0;

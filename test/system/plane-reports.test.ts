@@ -17,11 +17,12 @@ describe('selvedge report run --on plane', () => {
     onTestFinished(() => postgres.remove());
     const settings = ['instance: acme', `plane: { url: { env: PLANE_URL }, schema: ${SCHEMA} }`];
     const { folder, config } = reportHouse(temporaryFolder(), settings);
-    const run = (...args: string[]) =>
-      selvedge(['report', 'run', ...args, '--config', config], {
+    const as = (user: string, ...args: string[]) =>
+      selvedge([...args, '--config', config], {
         KEY: 'key-4711',
-        PLANE_URL: postgres.url(),
+        PLANE_URL: postgres.url('postgres', user),
       });
+    const run = (...args: string[]) => as('postgres', 'report', 'run', ...args);
     const rows = async (...args: string[]): Promise<unknown> => {
       const { code, stdout, stderr } = await run(...args, '--json');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -49,5 +50,22 @@ describe('selvedge report run --on plane', () => {
     await expect(
       plane.reader.query("insert into plane_cursor (account) values ('x')"),
     ).rejects.toThrow('read-only');
+    // A role learns what it lacks, however much of it: the schema, a table, nothing.
+    const asReader = () => as('bi', 'report', 'run', 'stock-value', '--on', 'plane');
+    postgres.sql('create role bi login');
+    for (const grant of [`usage on schema ${SCHEMA}`, `select on ${SCHEMA}.plane_cursor`]) {
+      expect((await asReader()).stderr).toMatch(/permission denied[\s\S]*plane grant-reader/);
+      expect((await as('bi', 'fleet', 'status')).stderr).toContain('plane grant-reader');
+      postgres.sql(`grant ${grant} to bi`);
+    }
+    expect((await asReader()).stderr).toMatch(/permission denied[\s\S]*plane grant-reader/);
+    expect((await as('postgres', 'plane', 'grant-reader', 'bi')).code).toBe(0);
+    expect(await asReader()).toMatchObject({ code: 0, stderr: '' });
+    // Its programs read files that its address names.
+    const lost = await selvedge(['report', 'run', 'drift', '--on', 'plane', '--config', config], {
+      KEY: 'key-4711',
+      PLANE_URL: `${postgres.url()}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`,
+    });
+    expect(lost.stderr).toMatch(/^selvedge: PostgreSQL: ENOENT[^\n]*\nhint: [^\n]*\n$/);
   });
 });

@@ -53,11 +53,17 @@ describe('the plane, in PostgreSQL', () => {
     const house = await planeHouse({ connect, clock: manualClock(), seed: 3 });
     await churnOnce(house.churn);
     await house.settle();
-    postgres.sql('create role bi login');
+    postgres.sql('create role bi login; create role owner login');
+    postgres.sql(`alter schema ${SCHEMA} owner to owner`, 'readers');
     const client = await connect();
     await expect(grantReader(client, SCHEMA, 'nobody_here')).rejects.toMatchObject({
       code: 'plane.no_role',
     });
+    for (const owner of ['postgres', 'owner']) {
+      await expect(grantReader(client, SCHEMA, owner)).rejects.toMatchObject({
+        code: 'plane.role_owns',
+      });
+    }
     await grantReader(client, SCHEMA, 'bi');
     await client.query('create view selvedge.v_later as select 1 as one');
     await client.end();
