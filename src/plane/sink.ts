@@ -23,7 +23,7 @@ import type { MirrorReader, Source } from './source.ts';
 import { type PlaneStatus, STATUS_EVERY_MS, writePlaneStatus } from './status-file.ts';
 import { type CopyStep, type FollowStep, readStep } from './step.ts';
 
-export interface SinkSettings {
+interface SinkSettings {
   readonly account: string;
   readonly schema: string;
   readonly everyMs: number;
