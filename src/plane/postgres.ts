@@ -6,7 +6,7 @@ import type { Client, ClientConfig } from 'pg';
 import { RefusedError, RetryLaterError, type SelvedgeError, toError } from '../lib/errors.ts';
 import type { CopiedTable } from './tables.ts';
 
-export interface PlaneResult {
+interface PlaneResult {
   readonly rows: readonly Readonly<Record<string, unknown>>[];
   /** Rows that the statement wrote. */
   readonly count: number;

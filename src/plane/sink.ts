@@ -23,7 +23,7 @@ import type { MirrorReader, Source } from './source.ts';
 import { type PlaneStatus, STATUS_EVERY_MS, writePlaneStatus } from './status-file.ts';
 import { type CopyStep, type FollowStep, readStep } from './step.ts';
 
-export interface SinkSettings {
+interface SinkSettings {
   readonly account: string;
   readonly schema: string;
   readonly everyMs: number;
@@ -52,7 +52,7 @@ export interface PassResult {
 
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 60_000;
-/** A pass that found something is followed by the next after this part of `every`. */
+/** After a pass that found something so many come at this part of `every`. */
 const HASTE = 10;
 
 /** Writes what a pass has read; the cursor comes first, because its row keeps others out. */
@@ -124,6 +124,7 @@ export class Sink {
     const { clock, log, settings } = this.#deps;
     let waitMs = RETRY_MS_MIN;
     let told: string | undefined;
+    let idlePasses = 0;
     while (!signal.aborted) {
       let pauseMs = waitMs;
       try {
@@ -132,7 +133,8 @@ export class Sink {
         told = undefined;
         waitMs = RETRY_MS_MIN;
         if (hasMore) continue;
-        pauseMs = did === 'nothing' ? settings.everyMs : settings.everyMs / HASTE;
+        idlePasses = did === 'nothing' ? idlePasses + 1 : 0;
+        pauseMs = settings.everyMs / (idlePasses > HASTE ? 1 : HASTE);
       } catch (thrown) {
         const { code, message, hint } = asSinkError(thrown);
         if (told !== code) log.warn({ code, hint }, message);

@@ -9,7 +9,7 @@ import type { CopiedTable } from './tables.ts';
 
 /** Entries of one feed in one pass. */
 const ENTRIES_AT_ONCE = 5_000;
-export interface TableStep {
+interface TableStep {
   readonly table: CopiedTable;
   readonly by: readonly string[];
   /** Keys to delete: rows that are gone, or all lines of a row before they are written again. */

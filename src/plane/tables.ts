@@ -167,7 +167,7 @@ export const PLANE_TABLES: readonly PlaneTable[] = [
   })),
 ];
 
-export interface PlaneColumn {
+interface PlaneColumn {
   readonly name: string;
   /** Of PostgreSQL. */
   readonly type: string;
