@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { verifyChain } from '../../src/decisions/journal.ts';
@@ -247,6 +248,12 @@ it('is kept by a process that stops cleanly at SIGTERM, and is removed again', a
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (text) => said.push(`${text}`));
   await untilEqual(cell);
+  expect((await cell.call('plane', 'rebuild')).stderr).toBe('');
+  // The process has read its configuration once, and would put the old content back.
+  const text = readFileSync(cell.file, 'utf8');
+  writeFileSync(cell.file, text.replace('plane:\n', 'plane:\n  content: [mirror]\n'));
+  expect((await cell.call('plane', 'rebuild')).stderr).toMatch(/restart "plane run"/);
+  writeFileSync(cell.file, text);
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
   expect(said.join('')).toMatch(/"msg":"stopped"/);

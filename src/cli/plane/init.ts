@@ -12,8 +12,7 @@ export function planeInit(context: CliContext): Command {
     .description(
       'Makes schema, tables and views in PostgreSQL where they are missing, and adds to the\n' +
         'database the feed of decisions, pushes and runs, through the daemon if it runs. It\n' +
-        'changes nothing that is right; type it again after an upgrade, or after a change of\n' +
-        'plane.content.',
+        'changes nothing that is right; type it again after an upgrade.',
     )
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['plane init', 'then: systemctl enable --now selvedge-plane']]))

@@ -20,15 +20,24 @@ export function planeRebuild(context: CliContext): Command {
     .action(async ({ json }: { readonly json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
       const clock = systemClock();
-      const done = await withPlane(config, async ({ client, account, schema, reader }) => {
-        await requireSchema(client);
-        await ensureSchema(client, schema, reader().tables);
-        const deps = { client, reader: reader(), account, now: clock.now };
-        const { written } = await copyWhole(deps, await readCursor(client, account), 'rebuild');
-        return { account, rows: written };
-      });
+      const { account, rows, isOther } = await withPlane(
+        config,
+        async ({ client, account, schema, reader }) => {
+          await requireSchema(client);
+          await ensureSchema(client, schema, reader().tables);
+          const deps = { client, reader: reader(), account, now: clock.now };
+          const before = await readCursor(client, account);
+          const { written, cursor } = await copyWhole(deps, before, 'rebuild');
+          return { account, rows: written, isOther: before && before.shape !== cursor.shape };
+        },
+      );
       const { output } = context;
-      if (json === true) output.json(done);
-      else output.line(`${done.account}: ${done.rows} rows copied`);
+      if (json === true) output.json({ account, rows });
+      else output.line(`${account}: ${rows} rows copied`);
+      if (isOther === true) {
+        output.note(
+          'columns or plane.content were others: restart "plane run", or it puts them back',
+        );
+      }
     });
 }
