@@ -10,7 +10,8 @@ import { temporaryFolder } from '../support/store.ts';
 async function holding(...paths: readonly string[]): Promise<number | undefined> {
   const script = `
     const Database = require('better-sqlite3');
-    const open = process.argv.slice(1).filter((path) => path[0] === '/').map((path) => new Database(path));
+    const paths = process.argv.slice(1).filter((path) => path[0] === '/');
+    const open = paths.map((path) => new Database(path));
     for (const one of open) one.exec('begin; select * from sqlite_schema');
     console.log('open');
     setInterval(() => open.length, 60_000);`;
@@ -23,7 +24,7 @@ async function holding(...paths: readonly string[]): Promise<number | undefined>
 }
 
 describe('doctor, of who has the database open', () => {
-  it('names every program but the daemon and the copy, also where the folder has the name of ours', async () => {
+  it('names all programs but the daemon and the copy, also in a folder of our name', async () => {
     const folder = temporaryFolder();
     expect(folder).toContain('selvedge');
     const mirror = join(folder, 'mirror.db');
