@@ -8,6 +8,7 @@
  *   npm run campaign -- outbox [options]      test/outbox/campaign/run.ts
  *   npm run campaign -- spelling [options]    test/outbox/spelling/run.ts
  *   npm run campaign -- dialects [options]    test/dialects/run.ts
+ *   npm run campaign -- plane [options]       test/plane/campaign/run.ts; needs PostgreSQL
  */
 import { EXIT } from '../src/lib/errors.ts';
 
@@ -18,6 +19,7 @@ const CAMPAIGNS = new Map([
   ['outbox', () => import('./outbox/campaign/run.ts')],
   ['spelling', () => import('./outbox/spelling/run.ts')],
   ['dialects', () => import('./dialects/run.ts')],
+  ['plane', () => import('./plane/campaign/run.ts')],
 ]);
 const { argv } = process;
 const name = argv[2] ?? '';

@@ -19,9 +19,11 @@ const EVERYTHING_BUT_THE_ENDS = [
   'outbox',
   'report',
   'ops',
+  'plane',
   'console',
   'local-api',
   'probe',
+  'plane',
 ];
 
 /** Room → rooms it may import (its own files are always allowed). */
@@ -38,7 +40,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   decisions: ['lib', 'config', 'rules', 'mirror', 'store', 'client'],
   outbox: ['lib', 'config', 'mirror', 'store', 'client'],
   report: ['lib', 'config', 'store'],
-  ops: ['lib', 'config', 'store', 'mirror'],
+  plane: ['lib', 'config', 'store'],
+  ops: ['lib', 'config', 'store', 'mirror', 'plane'],
   console: [
     'lib',
     'config',
@@ -166,6 +169,13 @@ describe('layers', () => {
     const theirs = (path: string) => path.startsWith('src/') && !/^src\/(?:cli|lib)\//.test(path);
     expect([...loaded].filter(theirs)).toEqual(['src/ops/version.ts']);
     expect(loaded).not.toContain('pino');
+  });
+
+  it('starts the daemon without what only the copy in PostgreSQL needs', () => {
+    const loaded = loadedBy('src/daemon/daemon.ts');
+    expect(loaded).toContain('src/plane/status-file.ts');
+    const theirs = (path: string) => roomOf(path) === 'plane' || path === 'pg';
+    expect([...loaded].filter(theirs)).toEqual(['src/plane/status-file.ts']);
   });
 
   it('finds an edge that breaks the plan', () => {

@@ -26,5 +26,5 @@ FROM (
   WHERE status IN ('accepted', 'rejected') AND packed_at >= strftime('%Y-%m-%dT00:00:00Z',
     :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
   GROUP BY 1, 2, 3, 4
-)
+) part
 ORDER BY week DESC, deliveries DESC, decided_by, rules_said, became;

@@ -28,9 +28,9 @@ WITH to_pack AS MATERIALIZED (
     SELECT barcode, pending + accepted AS packed, 0 AS to_pack FROM v_reserved
     UNION ALL
     SELECT barcode, 0, to_pack FROM to_pack WHERE season_name IS NULL
-  )
+  ) part
   GROUP BY barcode
-), season AS (
+), ahead AS (
   -- A window that the season does not name is wanted from the first one on.
   SELECT barcode, season_name, place, sum(to_pack) AS to_pack
   FROM (
@@ -39,7 +39,7 @@ WITH to_pack AS MATERIALIZED (
         AS place
     FROM to_pack
     WHERE season_name IS NOT NULL
-  )
+  ) placed
   GROUP BY 1, 2, 3
 ), wanted AS (
   SELECT
@@ -60,16 +60,19 @@ WITH to_pack AS MATERIALIZED (
   SELECT v.barcode, v.style_no, v.style_name, v.brand_name, v.color_name, v.size, v.season_name,
     d.delivery_name, d.line_no, v.quantity, 0,
     sum(iif(d.line_no IS NULL OR x.place <= d.line_no, x.to_pack, 0))
-  FROM season x
-  CROSS JOIN season_variant_row v ON v.barcode = x.barcode AND v.season_name = x.season_name
+  FROM ahead x
+  CROSS JOIN season_variant_row v
   LEFT JOIN season_delivery d ON d.season_name = v.season_name
-  WHERE :style = '' AND v.deleted_at IS NULL
-  GROUP BY v.season_barcode, d.line_no
+  WHERE :style = '' AND v.barcode = x.barcode AND v.season_name = x.season_name
+    AND v.deleted_at IS NULL
+  GROUP BY v.season_barcode, d.line_no, v.barcode, v.style_no, v.style_name, v.brand_name,
+    v.color_name, v.size, v.season_name, d.delivery_name, v.quantity
 ), told AS (
   SELECT barcode, style_no, style_name, brand_name, color_name, size, season_name, delivery_name,
     place, quantity, packed, to_pack,
     iif((SELECT s.value FROM daemon_state s
-      WHERE s.key = iif(season_name IS NULL, 'stock_quantity', 'season_quantity')) IS 'free',
+      WHERE s.key = iif(season_name IS NULL, 'stock_quantity', 'season_quantity'))
+      IS NOT DISTINCT FROM 'free',
       quantity, quantity - packed - to_pack) AS ats
   FROM wanted
   -- With a style: what is off the list and still wanted. The rest of it is in the view.
@@ -77,7 +80,9 @@ WITH to_pack AS MATERIALIZED (
     WHERE v.barcode = wanted.barcode AND v.deleted_at IS NULL)
   UNION ALL
   SELECT barcode, style_no, style_name, brand_name, color_name, size, season_name, delivery_name,
-    NULL, quantity, packed, to_pack, ats
+    (SELECT min(e.line_no) FROM season_delivery e
+      WHERE e.season_name = v_ats.season_name AND e.delivery_name = v_ats.delivery_name),
+    quantity, packed, to_pack, ats
   FROM v_ats
   WHERE :style <> '' AND style_no = :style
 )
@@ -86,5 +91,6 @@ SELECT style_no, nullif(style_name, '') AS style_name, nullif(brand_name, '') AS
   barcode, quantity, packed, to_pack, ats
 FROM told
 WHERE :show <> 'oversold' OR ats < 0
-ORDER BY ats NULLS LAST, style_no, color_name, (SELECT z.rank FROM v_size z WHERE z.size = told.size),
-  season_name, place, barcode;
+ORDER BY ats NULLS LAST, style_no NULLS FIRST, color_name NULLS FIRST,
+  (SELECT z.rank FROM v_size z WHERE z.size = told.size) NULLS FIRST, season_name NULLS FIRST,
+  place NULLS FIRST, barcode;

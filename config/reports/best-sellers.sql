@@ -21,7 +21,8 @@ FROM (
   WHERE status = 'accepted' AND gone = 0
     AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
   GROUP BY style_no, style_name, brand_name, currency
-)
+) sold
 -- Rows of one style, of several currencies, stand together.
-ORDER BY sum(pieces) OVER (PARTITION BY style_no) DESC, style_no, pieces DESC, currency
+ORDER BY sum(pieces) OVER (PARTITION BY style_no) DESC NULLS LAST, style_no NULLS FIRST,
+  pieces DESC NULLS LAST, currency NULLS FIRST, style_name NULLS FIRST, brand_name NULLS FIRST
 LIMIT :top;

@@ -10,16 +10,21 @@ chart: { kind: bar, x: entity, y: changes }
 formats: { changes: count, last_at: date, latest_key: text }
 empty: Nothing has changed since then.
 */
-SELECT entity, op, changed, count(*) AS changes, count(DISTINCT key) AS rows,
-  strftime('%Y-%m-%dT%H:%M:%SZ', max(at) / 1000, 'unixepoch') AS last_at, key AS latest_key
+SELECT entity, op, changed, changes, rows, last_at,
+  (SELECT c.key FROM change c WHERE c.seq = last_seq) AS latest_key
 FROM (
-  SELECT at, entity, key, op,
-    -- Nearly all entries are of the quantity alone.
-    CASE WHEN diff <> '{}' AND json_remove(diff, '$.quantity') = '{}' THEN 'quantity'
-      ELSE (SELECT group_concat(m.key, ', ') FROM json_each(diff) m) END AS changed
-  FROM change NOT INDEXED
-  WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= :since / 3600000)
-    AND at >= :since AND (:entity = '' OR entity = :entity)
-)
-GROUP BY entity, op, changed
-ORDER BY changes DESC, entity, op, changed;
+  SELECT entity, op, changed, count(*) AS changes, count(DISTINCT key) AS rows,
+    strftime('%Y-%m-%dT%H:%M:%SZ', max(at) / 1000, 'unixepoch') AS last_at, max(seq) AS last_seq
+  FROM (
+    SELECT seq, at, entity, key, op,
+      -- Nearly all entries are of the quantity alone.
+      CASE WHEN diff <> '{}' AND json_remove(diff, '$.quantity') = '{}' THEN 'quantity'
+        ELSE (SELECT group_concat(m.key, ', ') FROM json_each(diff) m) END AS changed
+    FROM change NOT INDEXED
+    WHERE seq >= (
+        SELECT min(first_seq) FROM change_hour WHERE hour >= CAST(:since / 3600000 AS INTEGER))
+      AND at >= :since AND (:entity = '' OR entity = :entity)
+  ) entry
+  GROUP BY entity, op, changed
+) told
+ORDER BY changes DESC, entity, op, changed NULLS FIRST;

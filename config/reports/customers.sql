@@ -26,14 +26,15 @@ formats:
 empty: There is no such customer.
 */
 WITH orders AS (
-  SELECT account_no, count(*) AS orders, sum(open) AS open_orders,
+  SELECT account_no, count(*) AS orders, count(*) FILTER (WHERE open) AS open_orders,
     max(coalesce(created_at, first_seen_at)) AS last_ordered_at,
     iif(count(*) = count(currency) AND min(currency) = max(currency), min(currency), NULL)
       AS currency,
     iif(count(*) = count(currency) AND min(currency) = max(currency),
       coalesce(sum(amount), 0) / 10000.0, NULL) AS amount,
-    count(iif(open, currency, NULL)) = sum(open)
-      AND min(iif(open, currency, NULL)) IS max(iif(open, currency, NULL)) AS open_is_one,
+    count(currency) FILTER (WHERE open) = count(*) FILTER (WHERE open)
+      AND min(currency) FILTER (WHERE open) IS NOT DISTINCT FROM max(currency) FILTER (WHERE open)
+      AS open_is_one,
     coalesce(sum(open_amount), 0) / 10000.0 AS open_amount
   FROM (
     SELECT o.account_no, o.created_at, o.first_seen_at, o.completed = 0 AS open,
@@ -46,13 +47,14 @@ WITH orders AS (
         FROM sales_order_line l WHERE l.order_id = o.order_id) END AS open_amount
     FROM sales_order o
     WHERE o.account_no <> '' AND o.status <> 'canceled' AND o.deleted_at IS NULL
-  )
+  ) told
   GROUP BY account_no
 ), deliveries AS (
   SELECT o.account_no, count(*) AS deliveries,
-    sum(d.status = 'pending' AND (SELECT n.outcome = 'hold' FROM evaluation e
+    count(CASE WHEN d.status = 'pending' AND (SELECT n.outcome FROM evaluation e
       JOIN decision n ON n.decision_id = e.decision_id
-      WHERE e.order_delivery_id = d.order_delivery_id AND d.status = 'pending')) AS held
+      WHERE e.order_delivery_id = d.order_delivery_id AND d.status = 'pending') = 'hold'
+      THEN 1 END) AS held
   FROM delivery d
   JOIN sales_order o ON o.order_id = d.order_id
   WHERE d.deleted_at IS NULL AND d.status <> 'canceled' AND o.account_no <> ''
@@ -77,6 +79,6 @@ LEFT JOIN orders o ON o.account_no = c.account_no
 LEFT JOIN deliveries d ON d.account_no = c.account_no
 LEFT JOIN refunds r ON r.account_no = c.account_no
 WHERE CASE :only WHEN 'over-limit' THEN c.credit_left < 0 WHEN 'open' THEN o.open_orders > 0
-  WHEN 'held' THEN d.held > 0 ELSE 1 END
-ORDER BY CASE :only WHEN 'over-limit' THEN c.credit_left END, coalesce(o.open_orders, 0) DESC,
+  WHEN 'held' THEN d.held > 0 ELSE true END
+ORDER BY CASE :only WHEN 'over-limit' THEN c.credit_left END NULLS FIRST, coalesce(o.open_orders, 0) DESC,
   c.account_no;

@@ -12,7 +12,7 @@ SELECT
   coalesce(r.value, CASE d.actor WHEN 'daemon' THEN '(no rule)' ELSE '(a person)' END) AS rule,
   count(*) AS decisions
 FROM decision d
-LEFT JOIN json_each(d.rules) r
+LEFT JOIN json_each(d.rules) r ON true
 WHERE d.at >= 1000 * unixepoch(:since / 1000, 'unixepoch', 'start of day')
 GROUP BY 1, 2, 3
-ORDER BY 1, 2, 4 DESC;
+ORDER BY 1, 2, 4 DESC, 3;

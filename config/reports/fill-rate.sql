@@ -24,7 +24,7 @@ formats:
 empty: No order of this time is completed.
 */
 WITH line AS (
-  SELECT o.order_id, iif(:by = 'customer', o.company, NULL) AS company, l.quantity,
+  SELECT o.order_id, CASE WHEN :by = 'customer' THEN o.company END AS company, l.quantity,
     min(l.quantity, coalesce(l.fulfilled_quantity, 0)) AS shipped,
     CASE :by
       WHEN 'customer' THEN o.account_no
@@ -33,23 +33,25 @@ WITH line AS (
       WHEN 'month'
         THEN strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
     END AS known,
-    iif(:by IN ('brand', 'style'), l.barcode, NULL) AS barcode
+    CASE WHEN :by IN ('brand', 'style') THEN l.barcode END AS barcode
   FROM sales_order o
   JOIN sales_order_line l ON l.order_id = o.order_id
   WHERE strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
       >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
     AND o.completed = 1 AND o.status <> 'canceled' AND o.deleted_at IS NULL
   -- Variants are found several times as fast in the order of their index.
-  ORDER BY iif(:by IN ('brand', 'style'), l.barcode, NULL)
-  LIMIT -1
+  ORDER BY CASE WHEN :by IN ('brand', 'style') THEN l.barcode END
+  LIMIT 1000000000
 ), part AS (
   SELECT nullif(CASE :by
       WHEN 'brand' THEN coalesce(
         (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = line.barcode),
-        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = line.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       WHEN 'style' THEN coalesce(
         (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = line.barcode),
-        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode LIMIT 1))
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = line.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       ELSE known
     END, '') AS name,
     order_id, max(company) AS company, sum(quantity) AS ordered, sum(shipped) AS shipped
@@ -58,11 +60,12 @@ WITH line AS (
 )
 SELECT iif(:by = 'customer', name || coalesce(' ' || nullif(max(company), ''), ''), name) AS name,
   count(*) AS orders,
-  sum(shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
+  count(*) FILTER (WHERE shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
   sum(ordered - shipped) AS missing,
   round(100.0 * sum(shipped) / nullif(sum(ordered), 0), 1) AS fill_percent,
-  round(100.0 * sum(shipped = ordered) / count(*), 1) AS complete_percent
+  round(100.0 * count(*) FILTER (WHERE shipped = ordered) / count(*), 1) AS complete_percent
 FROM part
 GROUP BY part.name
-ORDER BY iif(:by = 'month', part.name, NULL), fill_percent, part.name
+ORDER BY iif(:by = 'month', part.name, NULL) NULLS FIRST, fill_percent NULLS FIRST,
+  part.name NULLS FIRST
 LIMIT 1000;

@@ -5,4 +5,4 @@ empty: No stream has been pulled yet.
 */
 SELECT stream, complete_at, age_seconds, rows, due_at, failures, last_error
 FROM v_freshness
-ORDER BY age_seconds DESC;
+ORDER BY age_seconds DESC NULLS LAST, stream;

@@ -13,7 +13,7 @@ empty: Nothing is held.
 SELECT
   CASE WHEN age_hours < 24 THEN 'under a day' WHEN age_hours < 72 THEN '1 to 3 days'
     WHEN age_hours < 168 THEN '3 to 7 days' ELSE 'a week or more' END AS waits,
-  coalesce((SELECT group_concat(r.value, ', ') FROM decision n, json_each(n.rules) r
+  coalesce((SELECT string_agg(r.value, ', ') FROM decision n, json_each(n.rules) r
       WHERE n.decision_id = e.decision_id),
     iif(decided_by = 'daemon', '(no rule)', '(a person)')) AS held_by,
   count(*) AS deliveries, sum(pieces) AS pieces, round(sum(amount), 2) AS amount, currency,
@@ -21,4 +21,4 @@ SELECT
 FROM v_held_delivery
 JOIN evaluation e USING (order_delivery_id)
 GROUP BY 1, 2, currency
-ORDER BY min(age_hours), deliveries DESC, held_by, currency;
+ORDER BY min(age_hours), deliveries DESC, held_by, currency NULLS FIRST;

@@ -6,4 +6,4 @@ empty: Nothing is held.
 */
 SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours, reason
 FROM v_held_delivery
-ORDER BY packed_at;
+ORDER BY packed_at, order_delivery_id;

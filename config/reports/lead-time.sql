@@ -19,7 +19,7 @@ WITH accepted AS (
       WHERE n.order_delivery_id = d.order_delivery_id AND n.outcome = 'accept') AS decision_id,
     (SELECT min(c.at) FROM change c
       WHERE c.entity = 'delivery' AND c.key = CAST(d.order_delivery_id AS TEXT)
-        AND c.diff ->> '$.tracking_numbers[0]' = '[]') AS shipped_at
+        AND json_extract(c.diff, '$.tracking_numbers[0]') = '[]') AS shipped_at
   FROM delivery d
   WHERE d.status = 'accepted' AND d.deleted_at IS NULL
     AND strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
@@ -40,8 +40,8 @@ WITH accepted AS (
       ELSE t.shipped_at - t.confirmed_at
     END AS ms
   FROM timed t
-  LEFT JOIN json_each(t.rules) r
-  JOIN (VALUES (1), (2), (3)) s
+  LEFT JOIN json_each(t.rules) r ON true
+  CROSS JOIN (VALUES (1), (2), (3)) s
 ), ranked AS (
   SELECT day, rule, step, ms, count(*) OVER set_of AS many,
     row_number() OVER (PARTITION BY day, rule, step ORDER BY ms) AS place
@@ -50,12 +50,18 @@ WITH accepted AS (
   WINDOW set_of AS (PARTITION BY day, rule, step)
 )
 SELECT day, rule, max(iif(step = 1, many, 0)) AS deliveries,
-  round(max(iif(step = 1 AND place = (many + 1) / 2, ms, NULL)) / 60000.0, 2) AS decided_p50,
-  round(max(iif(step = 1 AND place = (95 * many + 99) / 100, ms, NULL)) / 60000.0, 2) AS decided_p95,
-  round(max(iif(step = 2 AND place = (many + 1) / 2, ms, NULL)) / 60000.0, 2) AS confirmed_p50,
-  round(max(iif(step = 2 AND place = (95 * many + 99) / 100, ms, NULL)) / 60000.0, 2) AS confirmed_p95,
-  round(max(iif(step = 3 AND place = (many + 1) / 2, ms, NULL)) / 3600000.0, 2) AS shipped_p50,
-  round(max(iif(step = 3 AND place = (95 * many + 99) / 100, ms, NULL)) / 3600000.0, 2) AS shipped_p95
+  (max(iif(step = 1 AND place = (many + 1) / 2, ms, NULL))
+    + 300) / 600 / 100.0 AS decided_p50,
+  (max(iif(step = 1 AND place = (95 * many + 99) / 100, ms, NULL))
+    + 300) / 600 / 100.0 AS decided_p95,
+  (max(iif(step = 2 AND place = (many + 1) / 2, ms, NULL))
+    + 300) / 600 / 100.0 AS confirmed_p50,
+  (max(iif(step = 2 AND place = (95 * many + 99) / 100, ms, NULL))
+    + 300) / 600 / 100.0 AS confirmed_p95,
+  (max(iif(step = 3 AND place = (many + 1) / 2, ms, NULL))
+    + 18000) / 36000 / 100.0 AS shipped_p50,
+  (max(iif(step = 3 AND place = (95 * many + 99) / 100, ms, NULL))
+    + 18000) / 36000 / 100.0 AS shipped_p95
 FROM ranked
 GROUP BY day, rule
 ORDER BY day, rule;

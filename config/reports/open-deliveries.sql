@@ -7,4 +7,4 @@ empty: Every delivery is decided.
 SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours,
   decided, reason
 FROM v_open_delivery
-ORDER BY packed_at;
+ORDER BY packed_at, order_delivery_id;

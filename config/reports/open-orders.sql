@@ -23,7 +23,8 @@ FROM (
   FROM v_order
   WHERE completed = 0 AND status <> 'canceled' AND gone = 0
   GROUP BY account_no, currency
-)
+) told
 -- Rows of one company stand together.
-ORDER BY sum(pieces) OVER (PARTITION BY company) DESC, company, account_no, currency
+ORDER BY sum(pieces) OVER (PARTITION BY company) DESC NULLS LAST, company NULLS FIRST,
+  account_no NULLS FIRST, currency NULLS FIRST
 LIMIT 1000;

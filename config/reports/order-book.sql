@@ -46,20 +46,22 @@ WITH line AS (
     iif(trim(currency) <> '', currency,
       (SELECT c.currency FROM order_currency c WHERE c.order_id = line.order_id)) AS currency,
     CASE :by WHEN 'customer' THEN account_no WHEN 'country' THEN country_code END AS known,
-    iif(:by = 'customer', company, NULL) AS company,
-    iif(:by IN ('brand', 'style'), barcode, NULL) AS barcode
+    CASE WHEN :by = 'customer' THEN company END AS company,
+    CASE WHEN :by IN ('brand', 'style') THEN barcode END AS barcode
   FROM line
   -- Variants are found several times as fast in the order of their index.
-  ORDER BY iif(:by IN ('brand', 'style'), barcode, NULL)
-  LIMIT -1
+  ORDER BY CASE WHEN :by IN ('brand', 'style') THEN barcode END
+  LIMIT 1000000000
 ), named AS (
   SELECT told.*, nullif(CASE :by
       WHEN 'brand' THEN coalesce(
         (SELECT v.brand_name FROM stock_variant_row v WHERE v.barcode = told.barcode),
-        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = told.barcode LIMIT 1))
+        (SELECT v.brand_name FROM season_variant_row v WHERE v.barcode = told.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       WHEN 'style' THEN coalesce(
         (SELECT v.style_no FROM stock_variant_row v WHERE v.barcode = told.barcode),
-        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = told.barcode LIMIT 1))
+        (SELECT v.style_no FROM season_variant_row v WHERE v.barcode = told.barcode
+          ORDER BY v.season_barcode LIMIT 1))
       ELSE known
     END, '') AS name
   FROM told
@@ -68,7 +70,7 @@ WITH line AS (
     count(DISTINCT order_id) AS orders, sum(quantity) AS ordered, sum(shipped) AS shipped,
     sum(open) AS open, sum(quantity * price) / 10000.0 AS amount,
     sum(open * price) / 10000.0 AS open_amount, currency,
-    sum(price IS NULL) AS unpriced
+    count(*) - count(price) AS unpriced
   FROM named
   GROUP BY season_name, delivery_name, name, currency
 )
@@ -82,6 +84,7 @@ LEFT JOIN (
   SELECT season_name, delivery_name, min(from_day) AS from_day, min(place) AS place
   FROM v_season
   GROUP BY 1, 2
-) s ON s.season_name = b.season_name AND s.delivery_name IS b.delivery_name
+) s ON s.season_name = b.season_name AND s.delivery_name IS NOT DISTINCT FROM b.delivery_name
 ORDER BY min(s.from_day) OVER (PARTITION BY b.season_name) NULLS LAST, b.season_name,
-  s.place NULLS LAST, b.delivery_name, b.ordered DESC, b.name, b.currency;
+  s.place NULLS LAST, b.delivery_name NULLS FIRST, b.ordered DESC NULLS LAST,
+  b.name NULLS FIRST, b.currency NULLS FIRST;

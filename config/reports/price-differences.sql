@@ -38,7 +38,8 @@ WITH line AS (
 )
 SELECT ordered_at, order_no, account_no, nullif(company, '') AS company, style_no, style_name,
   color_name, size, quantity AS pieces, price / 10000.0 AS price, list_price / 10000.0 AS list_price,
-  round(100.0 * (price - list_price) / list_price, 1) AS difference_percent,
+  (2000 * (price - list_price) + iif(price < list_price, -list_price, list_price))
+    / (2 * list_price) / 10.0 AS difference_percent,
   quantity * (price - list_price) / 10000.0 AS amount, currency
 FROM line
 WHERE list_price > 0 AND list_currency = currency AND price <> list_price

@@ -5,4 +5,4 @@ empty: Every row could be read.
 SELECT entity, path, reason, count(*) AS rows, sum(times) AS times, max(last_seen_at) AS last_seen_at
 FROM v_quarantine
 GROUP BY entity, path, reason
-ORDER BY rows DESC;
+ORDER BY rows DESC, entity, path, reason;

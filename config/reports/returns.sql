@@ -35,9 +35,9 @@ WITH line AS (
 SELECT style_no, nullif(style_name, '') AS style_name, nullif(size, '') AS size,
   coalesce(reason, '(none)') AS reason, count(DISTINCT order_refund_id) AS refunds,
   sum(pieces) AS pieces, sum(restocked) AS restocked, sum(pieces * price) / 10000.0 AS amount,
-  currency, sum(pieces * price IS NULL) AS unpriced
+  currency, count(*) - count(pieces * price) AS unpriced
 FROM line
 WHERE :style IN ('', style_no)
 GROUP BY style_no, style_name, size, reason, currency
-ORDER BY (SELECT z.rank FROM v_size z WHERE z.size = line.size) NULLS LAST, size, pieces DESC,
-  style_no, reason, currency;
+ORDER BY (SELECT z.rank FROM v_size z WHERE z.size = line.size) NULLS LAST, size NULLS FIRST,
+  pieces DESC NULLS LAST, style_no NULLS FIRST, reason, currency NULLS FIRST;

@@ -18,4 +18,4 @@ SELECT style_no, style_name, count(*) AS variants, sum(open_preorders) AS open_p
 FROM v_season_cover
 WHERE season_name = :season
 GROUP BY style_no, style_name
-ORDER BY cover_percent, style_no;
+ORDER BY cover_percent, style_no NULLS FIRST, style_name NULLS FIRST;

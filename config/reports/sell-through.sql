@@ -38,7 +38,7 @@ WITH line AS (
   FROM line
   WHERE :style IN ('', style_no)
   GROUP BY line.week, style_no
-  ORDER BY sold DESC
+  ORDER BY sold DESC, line.week, style_no
   LIMIT :top
 ), week AS MATERIALIZED (
   SELECT week, ends_at,
@@ -70,6 +70,6 @@ WITH line AS (
 )
 SELECT week, style_no, style_name, sold, in_stock,
   round(100.0 * sold / nullif(sold + max(0, in_stock), 0), 1) AS sell_through_percent,
-  round(1.0 * max(0, in_stock) / nullif(sold, 0), 1) AS cover_weeks
+  (20 * max(0, in_stock) + sold) / nullif(2 * sold, 0) / 10.0 AS cover_weeks
 FROM counted
 ORDER BY week DESC, sold DESC, style_no;

@@ -28,4 +28,4 @@ SELECT CASE unsold_days WHEN 0 THEN 'under 30 days' WHEN 30 THEN '30 to 90 days'
   sum(unpriced) AS unpriced
 FROM v_stock_age
 GROUP BY unsold_days, 2, currency
-ORDER BY unsold_days, pieces DESC, name, currency;
+ORDER BY unsold_days, pieces DESC NULLS LAST, name NULLS FIRST, currency NULLS FIRST;

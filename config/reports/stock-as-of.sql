@@ -48,4 +48,4 @@ FROM (
       json_quote(v.style_no)) ->> '$' = :style
 ) shown
 WHERE there
-ORDER BY color_name, (SELECT z.rank FROM v_size z WHERE z.size = shown.size), size;
+ORDER BY color_name, (SELECT z.rank FROM v_size z WHERE z.size = shown.size), size, barcode;

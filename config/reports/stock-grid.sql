@@ -39,7 +39,7 @@ WITH unlisted AS (
   SELECT u.barcode, nullif(u.brand_name, ''), u.style_no, nullif(u.style_name, ''),
     nullif(u.color_code, ''), nullif(u.color_name, ''), nullif(u.size, ''),
     (SELECT z.rank FROM v_size z WHERE z.size = u.size), 0, u.packed, u.to_pack,
-    iif((SELECT s.value FROM daemon_state s WHERE s.key = 'stock_quantity') IS 'free',
+    iif((SELECT s.value FROM daemon_state s WHERE s.key = 'stock_quantity') IS NOT DISTINCT FROM 'free',
       0, -u.packed - u.to_pack)
   FROM (
     SELECT unlisted.*, coalesce(r.pending + r.accepted, 0) AS packed,
@@ -57,7 +57,7 @@ WITH unlisted AS (
     SELECT *, (SELECT coalesce(sum(p.to_pack), 0) FROM v_to_pack p
       WHERE p.barcode = variant.barcode AND p.season_name IS NOT NULL) AS preorders
     FROM variant
-  )
+  ) told
 ), cell AS (
   SELECT brand_name, style_no, style_name, color_code, color_name, size, min(size_rank) AS size_rank,
     sum(quantity) AS quantity, sum(packed) AS packed, sum(to_pack) AS to_pack, sum(ats) AS ats,
@@ -66,8 +66,8 @@ WITH unlisted AS (
   GROUP BY 1, 2, 3, 4, 5, 6
 )
 SELECT brand_name, style_no, style_name, color_code, color_name, figure,
-  iif(place = 6, CAST(round(100.0 * sum(part) OVER row / sum(whole) OVER row) AS INTEGER),
-    sum(part) OVER row) AS total,
+  iif(place = 6, CAST(round(100.0 * sum(part) OVER line / sum(whole) OVER line) AS INTEGER),
+    sum(part) OVER line) AS total,
   size,
   iif(place = 6, CAST(round(100.0 * part / whole) AS INTEGER), part) AS pieces,
   size_rank
@@ -77,7 +77,8 @@ FROM (
       WHEN 5 THEN preorders ELSE iif(wanted > 0, covered, NULL) END AS part
   FROM cell c, (VALUES (1, 'in stock'), (2, 'packed'), (3, 'open orders'), (4, 'free'),
     (5, 'pre-orders'), (6, 'cover %')) f
-)
+) told
 WHERE :show IN ('', 'all', figure)
-WINDOW row AS (PARTITION BY brand_name, style_no, style_name, color_code, color_name, place)
-ORDER BY brand_name, color_code, color_name, style_name, place, size_rank IS NULL, size_rank, size;
+WINDOW line AS (PARTITION BY brand_name, style_no, style_name, color_code, color_name, place)
+ORDER BY brand_name NULLS FIRST, color_code NULLS FIRST, color_name NULLS FIRST,
+  style_name NULLS FIRST, place, size_rank NULLS LAST, size NULLS FIRST;

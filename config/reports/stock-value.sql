@@ -17,9 +17,10 @@ formats:
   unpriced: count
 empty: The stock of that day was not counted.
 */
-SELECT day, brand_name, sum(variants) AS variants, sum(in_stock) AS in_stock, sum(pieces) AS pieces,
+SELECT max(day) AS day, brand_name, sum(variants) AS variants, sum(in_stock) AS in_stock, sum(pieces) AS pieces,
   round(sum(wsp_value), 2) AS wholesale_value, currency, sum(unpriced) AS unpriced
 FROM v_stock_day
 WHERE day = (SELECT max(day) FROM v_stock_day WHERE day <= date(:at / 1000, 'unixepoch'))
 GROUP BY brand_name, currency
-ORDER BY sum(sum(pieces)) OVER (PARTITION BY brand_name) DESC, brand_name, currency;
+ORDER BY sum(sum(pieces)) OVER (PARTITION BY brand_name) DESC, brand_name NULLS FIRST,
+  currency NULLS FIRST;

@@ -14,7 +14,10 @@ if [ "$1" = configure ]; then
     if [ -d /run/systemd/system ]; then
       systemctl daemon-reload
       # An upgrade: the socket stays open meanwhile.
-      if [ -n "$2" ]; then systemctl try-restart selvedge.service 'selvedge@*.service'; fi
+      if [ -n "$2" ]; then
+        systemctl try-restart selvedge.service 'selvedge@*.service' \\
+          selvedge-plane.service 'selvedge-plane@*.service'
+      fi
     fi
   fi
 fi
@@ -23,7 +26,9 @@ fi
 const PRERM = `#!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
-  systemctl disable --now selvedge.socket selvedge.service selvedge-backup.timer
+  systemctl disable --now selvedge.socket selvedge.service selvedge-backup.timer \\
+    selvedge-plane.service
+  systemctl stop 'selvedge-plane@*.service'
   systemctl stop 'selvedge@*.socket' 'selvedge@*.service' 'selvedge-backup@*.timer'
 fi
 `;

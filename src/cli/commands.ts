@@ -246,6 +246,26 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     },
   },
   {
+    name: 'plane',
+    description: 'keep a copy of the database in PostgreSQL, beside those of other brands',
+    commands: {
+      init: async () => (await import('./plane/init.ts')).planeInit,
+      run: async () => (await import('./plane/run.ts')).planeRun,
+      status: async () => (await import('./plane/status.ts')).planeStatusCommand,
+      verify: async () => (await import('./plane/verify.ts')).planeVerify,
+      rebuild: async () => (await import('./plane/rebuild.ts')).planeRebuild,
+      'grant-reader': async () => (await import('./plane/grant-reader.ts')).planeGrantReader,
+      remove: async () => (await import('./plane/remove.ts')).planeRemove,
+    },
+  },
+  {
+    name: 'fleet',
+    description: 'look at all brands of the plane',
+    commands: {
+      status: async () => (await import('./fleet/status.ts')).fleetStatus,
+    },
+  },
+  {
     name: 'backup',
     description: 'create, verify and restore backups',
     commands: {

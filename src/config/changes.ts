@@ -1,9 +1,13 @@
 /** Lists the settings that differ between two configurations. */
 import { isJsonObject } from '../lib/json.ts';
-import { Secret } from '../lib/secret.ts';
+import { AbsentSecret, Secret } from '../lib/secret.ts';
 import type { Config } from './schema.ts';
 
 function same(before: unknown, after: unknown): boolean {
+  // Neither has a value to compare; one alone was given or taken away.
+  if (before instanceof AbsentSecret || after instanceof AbsentSecret) {
+    return before instanceof AbsentSecret && after instanceof AbsentSecret;
+  }
   if (before instanceof Secret && after instanceof Secret) {
     return before.reveal() === after.reveal();
   }

@@ -12,7 +12,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, errorCode } from '../lib/errors.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
-import { notUtf8At } from '../lib/strings.ts';
+import { decodedPart, notUtf8At } from '../lib/strings.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
 import { type Config, createSchema } from './schema.ts';
 import { parseTree } from './source/document.ts';
@@ -125,6 +125,9 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   if (value.startsWith(WEBHOOK_SECRET_PREFIX)) {
     scrubber?.register(value.slice(WEBHOOK_SECRET_PREFIX.length), secret.name);
   }
+  // Programs that connect tell of the password without the address around it.
+  const password = URL.parse(value)?.password;
+  if (password) scrubber?.register(decodedPart(password) ?? password, secret.name);
 }
 
 /** Lays the file over the default, before anything but the YAML itself is checked. */

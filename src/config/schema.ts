@@ -19,6 +19,7 @@ import { intakeSection } from './schema/intake.ts';
 import { consoleSection, listenerSection, localSection } from './schema/listeners.ts';
 import { notifySection } from './schema/notify.ts';
 import { placesApart } from './schema/places.ts';
+import { planeSection } from './schema/plane.ts';
 import { reportsSection } from './schema/reports.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
@@ -95,6 +96,7 @@ export function createSchema(context: SchemaContext) {
     reports: reportsSection(fields),
     intake: intakeSection(fields),
     notify: notifySection(fields),
+    plane: planeSection(fields),
     log: z.strictObject({
       level: choice('trace', 'debug', 'info', 'warn', 'error'),
       format: choice('auto', 'json', 'journal', 'human'),

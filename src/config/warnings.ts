@@ -1,8 +1,10 @@
 /** Settings that are accepted, but that an operator should hear about. */
 import { readdirSync } from 'node:fs';
 import { errorCode } from '../lib/errors.ts';
+import { AbsentSecret } from '../lib/secret.ts';
 import { parseDuration } from '../lib/units.ts';
 import type { ConfigProblem } from './problems.ts';
+import { isUnprotected } from './schema/plane.ts';
 import type { Config } from './schema.ts';
 import { parseReference, type SecretReference } from './source/secrets.ts';
 import { nearestTree, type Path, plainValue, showPath, type Tree } from './source/tree.ts';
@@ -100,10 +102,26 @@ function rulesUnreadable(tree: Tree, directory: string): ConfigProblem[] {
   }
 }
 
+/** What happens to the copy stops nothing else, so that neither is a mistake. */
+function planeOutOfReach(tree: Tree, { url }: Config['plane']): ConfigProblem[] {
+  const { tree: written } = nearestTree(tree, ['plane', 'url']);
+  const warning = (message: string, hint: string): ConfigProblem[] => [
+    { at: written.at, path: 'plane.url', value: undefined, message, hint },
+  ];
+  if (url === null) return [];
+  if (url instanceof AbsentSecret) {
+    if (parseReference(plainValue(written))?.kind === 'credential') return [];
+    return warning(url.problem, 'until then there is no copy: docs/operating/plane.md');
+  }
+  if (!isUnprotected(url.reveal())) return [];
+  const message = 'goes to another host without sslmode=verify-full: others may read or answer it';
+  return warning(message, 'add ?sslmode=verify-full to it (docs/operating/plane.md)');
+}
+
 /** The warnings of a configuration that is right; `hasCredentials`: whether they can be read. */
 export function warningsOf(
   tree: Tree,
-  { rules }: Pick<Config, 'rules'>,
+  { rules, plane }: Pick<Config, 'rules' | 'plane'>,
   hasCredentials: boolean,
 ): ConfigProblem[] {
   return [
@@ -113,5 +131,6 @@ export function warningsOf(
     ...reviewBeforeProof(tree),
     ...onePortForBoth(tree),
     ...rulesUnreadable(tree, rules.directory),
+    ...planeOutOfReach(tree, plane),
   ];
 }

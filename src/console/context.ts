@@ -4,6 +4,7 @@ import type { SettingRow } from '../config/describe.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { PlaneSettings } from '../ops/plane-copy.ts';
 import type { Db, Store, StoreOptions } from '../store/store.ts';
 import type { ProxySettings } from './access/proxy.ts';
 import type { Session } from './access/sessions.ts';
@@ -48,6 +49,8 @@ export interface Machine extends Pick<Config, 'dataDir' | 'store'> {
   readonly exchange: string;
   /** Settings with their origins as the daemon read them at its start; null: it got none. */
   readonly written: WrittenSettings | null;
+  /** The copy in PostgreSQL; null: there is none. */
+  readonly plane: PlaneSettings | null;
 }
 
 export interface WrittenSettings {

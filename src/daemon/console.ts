@@ -24,6 +24,7 @@ import type { Random } from '../lib/random.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { consoleRoutes } from '../local-api/console-routes.ts';
 import { reviewRoutes } from '../local-api/decision-routes.ts';
+import { planeSettingsOf } from '../ops/plane-copy.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
@@ -94,6 +95,7 @@ function machineOf(config: Config, written: Written | undefined) {
   return {
     ...{ dataDir, store, exchange: exchangeFile(config) },
     written: written ? { file: written.file, rows: written.settings } : null,
+    plane: planeSettingsOf(config),
   };
 }
 

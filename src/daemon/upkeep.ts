@@ -13,6 +13,7 @@ import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.t
 import { createKeeper } from '../store/care/keeper.ts';
 import { createReservedSpace } from '../store/care/reserved-space.ts';
 import { deleteOldIncidents } from '../store/incidents.ts';
+import { deleteOldLedgerChanges } from '../store/ledger-feed.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { SqliteStore } from '../store/store.ts';
 import type { ClockStepHandler, RestoreSteps, RetentionStep } from '../store/upkeep.ts';
@@ -46,6 +47,7 @@ export const RESTORE_STEPS: RestoreSteps = { markPushesUnknown, disarmAll, reque
 export function retentionSteps(keep: Retention): readonly RetentionStep[] {
   return [
     { keepMs: keep.changes, deleteOld: deleteOldChanges },
+    { keepMs: keep.changes, deleteOld: deleteOldLedgerChanges },
     { keepMs: keep.events, deleteOld: deleteOldEvents },
     { keepMs: keep.stockDays, deleteOld: deleteOldStockDays },
     { keepMs: keep.runs, deleteOld: deleteOldRuns },

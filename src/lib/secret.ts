@@ -35,10 +35,12 @@ export class Secret {
 
 /** Stands for a secret that could not be read, for code that may never need its value. */
 export class AbsentSecret extends Secret {
+  readonly problem: string;
   readonly #error: ConfigError;
 
   constructor(name: string, problem: string, hint: string) {
     super(name, '');
+    this.problem = problem;
     this.#error = new ConfigError('config.secret_absent', problem, { hint });
   }
 

@@ -113,3 +113,12 @@ export function quotedForShell(text: string): string {
 export function shellWord(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : quotedForShell(text);
 }
+
+/** A part of an address without its percent-encoding; undefined: a % in it stands for nothing. */
+export function decodedPart(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}

@@ -6,6 +6,7 @@ import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
 import { describePause } from '../store/pauses.ts';
 import { restingWith } from '../store/space.ts';
 import type { Installation } from './installation.ts';
+import { describeCopy } from './plane-copy.ts';
 import { freshnessOf } from './status.ts';
 
 type Grade = 'ok' | 'warning' | 'critical';
@@ -85,6 +86,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
     ...warning(dead > 0, `${dead} pushes given up`),
     ...warning(found.openIncidents > 0, `${found.openIncidents} incidents open`),
     ...warning(found.quarantined > 0, `${found.quarantined} rows in quarantine`),
+    ...(found.plane?.isLate ? warning(true, `plane: ${describeCopy(found.plane)}`) : []),
     ...warning(backupAgeMs === null, 'there is no backup'),
     ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, 'the newest backup is older than a day'),
   ];

@@ -6,6 +6,7 @@ import { logBytesOf } from '../store/care/checkpoints.ts';
 import { isFolderLocked, lockFile } from '../store/lock.ts';
 import { freeBytesAt } from '../store/space.ts';
 import { type Db, storeOptions } from '../store/store.ts';
+import { type PlaneCopy, planeSettingsOf, readPlaneCopy } from './plane-copy.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
@@ -25,6 +26,8 @@ export interface Installation extends Status {
   readonly freeBytes: number;
   /** Size of the write-ahead log; a reader that stays lets it grow. */
   readonly logBytes: number;
+  /** The copy in PostgreSQL; null: the configuration has none. */
+  readonly plane: PlaneCopy | null;
 }
 
 function newestBackupAt(config: Config, now: number): number | undefined {
@@ -54,5 +57,6 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
     backupAgeMs: backupAt === undefined ? null : now - backupAt,
     freeBytes: await freeBytesAt(config.dataDir),
     logBytes: logBytesOf(storeOptions(config).path),
+    plane: readPlaneCopy(planeSettingsOf(config), now),
   };
 }

@@ -7,7 +7,7 @@ import type { ReportDocument } from './document.ts';
 import { type Format, linesOf, objectsOf, textTable } from './formats.ts';
 import { pageOf } from './page.ts';
 import type { ParameterValues } from './parameters.ts';
-import { type Query, runQuery } from './query.ts';
+import { type Query, type RowSink, runQuery } from './query.ts';
 import { chartOf } from './report-chart.ts';
 import type { Report } from './report-file.ts';
 import { createCollector, type Rows, requireColumns, shapeTable } from './table.ts';
@@ -31,16 +31,15 @@ function asGiven(given: Rows): Rows {
   return given;
 }
 
-/**
- * Runs the report and keeps its rows; throws what runQuery and shapeTable throw. `seen` gives the
- * rows as their reader may see them, before anything is made of them.
- */
-export async function runReport(
-  order: Order,
+export type RunRows = (sink: RowSink) => Promise<{ readonly isCut: boolean }>;
+
+/** Makes a document of rows, wherever they come from; throws what they and shapeTable throw. */
+export async function documentOf(
+  { report, values, manner }: Pick<Order, 'report' | 'values' | 'manner'>,
   clock: Clock,
+  run: RunRows,
   seen: (given: Rows) => Rows = asGiven,
 ): Promise<ReportDocument & { readonly isCut: boolean }> {
-  const { report, values, manner, timeMaxMs } = order;
   const collector = createCollector();
   const at = clock.now();
   const sink = {
@@ -51,10 +50,23 @@ export async function runReport(
       collector.columns(names);
     },
   };
-  const { isCut } = await runQuery(queryOf(order), timeMaxMs, clock, sink);
+  const { isCut } = await run(sink);
   const given = seen(collector.collected());
   const table = shapeTable(report, given, isCut);
   return { report, given, table, values, manner, at, isCut };
+}
+
+/**
+ * Runs the report and keeps its rows; throws what runQuery and shapeTable throw. `seen` gives the
+ * rows as their reader may see them, before anything is made of them.
+ */
+export function runReport(
+  order: Order,
+  clock: Clock,
+  seen: (given: Rows) => Rows = asGiven,
+): Promise<ReportDocument & { readonly isCut: boolean }> {
+  const run: RunRows = (sink) => runQuery(queryOf(order), order.timeMaxMs, clock, sink);
+  return documentOf(order, clock, run, seen);
 }
 
 function alignedText({ report, table, manner }: ReportDocument): string {

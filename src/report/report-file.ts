@@ -12,7 +12,7 @@
  * the same name stands in for the one that came along.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseError } from 'yaml';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
@@ -20,7 +20,7 @@ import { nearestName } from '../lib/nearest.ts';
 import { notUtf8At } from '../lib/strings.ts';
 import { headSchema, type ReportHead } from './report-head.ts';
 
-const SHIPPED = fileURLToPath(new URL('../../config/reports/', import.meta.url));
+const SHIPPED = fileURLToPath(new URL('../../config/reports', import.meta.url));
 
 export interface Report extends ReportHead {
   readonly name: string;
@@ -182,4 +182,19 @@ export function findReport(directory: string, name: string): Report {
   throw new RefusedError('report.unknown', `there is no report ${name}`, {
     hint: near === undefined ? 'selvedge report list shows all' : `did you mean ${near}?`,
   });
+}
+
+/**
+ * The report's SQL for the plane: the same, or the file of the same name in `plane/`, where
+ * PostgreSQL has other words. Throws RefusedError for a report of the user's folder.
+ */
+export function planeSqlOf({ name, file, sql }: Report): string {
+  if (dirname(file) !== SHIPPED) {
+    const message = `${file} is a report of your own, which is SQL for SQLite`;
+    throw new RefusedError('report.not_on_plane', message, {
+      hint: 'ask the views of the plane in PostgreSQL, or run it on the mirror, without --on plane',
+    });
+  }
+  const own = join(SHIPPED, 'plane', `${name}.sql`);
+  return existsSync(own) ? readFileSync(own, 'utf8').trim() : sql;
 }

@@ -95,6 +95,7 @@ What reports are built on. These names and columns are a public contract: a chan
 the CHANGELOG. Amounts are decimals, booleans are 0 and 1; a name that the service left empty (of a
 season, a brand, a country) is null, a number (of an account, an order, a style) is as it came. How
 to read the mirror by SQL, and what lies below the views, is said in [reporting.md](reporting.md).
+The copy in PostgreSQL ([plane](operating/plane.md)) has the same views, with \`account\` first.
 `;
 
 /** `docs/views.md`. */

@@ -14,7 +14,7 @@ export const CONSOLE_SETTINGS: ConsoleSettings = {
   ...{ sessionIdleMs: 7_200_000, freshnessMs: {}, pulled: {}, notAtLevel: {} },
   rulesMode: 'live',
   reports: { directory: '', locale: null, schedules: [], store: { path: '', busyTimeoutMs: 1 } },
-  machine: { dataDir: '', store: SOME.store, exchange: '', written: null },
+  machine: { dataDir: '', store: SOME.store, exchange: '', written: null, plane: null },
 };
 
 function notAsked(): Promise<never> {

@@ -74,7 +74,7 @@ async function anHourOf(
         ...{ ...service, waiting: {}, logins: { done: 0, refused: 0, failed: 0 } },
         ...{ clockOffsetMs: undefined, perSecond: 20, dialects: {}, answered: [] },
       },
-      ...{ workers: supervisor.health(), stuck: [], backup: undefined },
+      ...{ workers: supervisor.health(), stuck: [], backup: undefined, plane: undefined },
       space: { freeBytes: 1, stopped: [] },
       files: { databaseBytes: 1, walBytes: 1, walPinnedMs: 0 },
     }),

@@ -22,7 +22,7 @@ function countedMetrics(clock: Clock): { readonly metrics: Metrics; looks(): num
           ...pace,
           ...{ clockOffsetMs: undefined, waiting: {}, logins: { done: 0, refused: 0, failed: 0 } },
         },
-        ...{ workers: [], stuck: [], backup: undefined },
+        ...{ workers: [], stuck: [], backup: undefined, plane: undefined },
         space: { freeBytes: 1, stopped: [] },
         files: { databaseBytes: 1, walBytes: 1, walPinnedMs: 0 },
       };

@@ -116,7 +116,7 @@ it('shows times as histograms, which stay while nothing is new', async () => {
         ...{ clockOffsetMs: undefined, perSecond: 20, dialects: {}, answered },
         logins: { done: 0, refused: 0, failed: 0 },
       },
-      ...{ workers: [], stuck: [], backup: undefined },
+      ...{ workers: [], stuck: [], backup: undefined, plane: undefined },
       space: { freeBytes: 1, stopped: [] },
       files: { databaseBytes: 1, walBytes: 1, walPinnedMs: 0 },
     }),

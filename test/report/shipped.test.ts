@@ -403,6 +403,29 @@ describe('the report sell-through', () => {
   });
 });
 
+describe('the report changed-since', () => {
+  it('has what changed in the rest of the hour that it begins in', async () => {
+    const { path } = await temporaryStore();
+    const database = new Database(path);
+    for (const minute of [10, 40, 70]) {
+      const change = {
+        entity: 'brand',
+        key: `b${minute}`,
+        op: 'insert',
+        diff: '{}',
+        cause: 'run:1',
+      };
+      insertRow(database, 'change', { at: MONDAY + minute * 60_000, ...change });
+    }
+    database.exec(`insert into change_hour (hour, first_seq)
+      select at / 3600000, min(seq) from change group by 1`);
+    const { sql: text, values } = queryOf('changed-since', { since: '2026-01-05T00:30:00Z' });
+    const rows = database.prepare<[typeof values], Row>(text).all(values);
+    database.close();
+    expect(pick(rows, 'entity', 'changes', 'latest_key')).toEqual([['brand', 2, 'b70']]);
+  });
+});
+
 describe('the report stock-grid', () => {
   it('lays out letters, numbers, waist and length, and assortments in their order', async () => {
     const store = await temporaryStore(manualClock());

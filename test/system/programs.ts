@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { postgresPrograms } from '../support/postgres.ts';
 
 /** Debian's package of each program that the system tests start. */
 const PROGRAMS = new Map([
@@ -21,6 +22,8 @@ const PROGRAMS = new Map([
 export function setup(): void {
   const isMissing = (name: string) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0;
   const missing = [...PROGRAMS].filter(([name]) => isMissing(name));
+  // Debian keeps the server's programs out of the PATH.
+  if (postgresPrograms() === undefined) missing.push(['postgres', 'postgresql']);
   if (missing.length === 0) return;
   const names = missing.map(([name]) => name).join(', ');
   const packages = [...new Set(missing.map(([, name]) => name))].join(' ');

@@ -9,6 +9,7 @@ import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
+import { describeCopy } from '../../ops/plane-copy.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
@@ -89,11 +90,14 @@ function printDaemon(output: Output, status: Status, here: Here | undefined): vo
 }
 
 function printDisk(output: Output, { found, config }: Here): void {
-  const { backupAgeMs, freeBytes } = found;
+  const { backupAgeMs, freeBytes, plane } = found;
   output.line(`backup      ${backupAgeMs === null ? 'none' : ago(backupAgeMs)}`);
   const resting = restingWith(freeBytes, config.store);
   const rest = resting === undefined ? '' : `: ${resting}`;
   output.line(`disk        ${formatSize(freeBytes)} free${rest}`);
+  if (plane === null) return;
+  const late = plane.isLate ? 'LATE: ' : '';
+  output.line(`plane       ${late}${describeCopy(plane)} (account ${plane.account})`);
 }
 
 function printStatus(output: Output, status: Status, here: Here | undefined): void {

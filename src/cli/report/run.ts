@@ -1,7 +1,8 @@
 /** `selvedge report run`: one report, written as a person or a program wants it. */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type Clock, systemClock } from '../../lib/clock.ts';
+import type { Config } from '../../config/schema.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { requireLocale } from '../../report/cells.ts';
 import type { ReportDocument } from '../../report/document.ts';
@@ -13,7 +14,7 @@ import {
   objectsOf,
   textTable,
 } from '../../report/formats.ts';
-import { makeFile, type Order, queryOf, runReport } from '../../report/make.ts';
+import { documentOf, makeFile, type Order, queryOf, type RunRows } from '../../report/make.ts';
 import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
 import { runQuery } from '../../report/query.ts';
@@ -24,6 +25,7 @@ import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
+import { type Job, jobOnPlane } from './on-plane.ts';
 import { timeZoneOf } from './zone.ts';
 
 interface Options {
@@ -34,6 +36,8 @@ interface Options {
   readonly locale?: string;
   readonly limit: number;
   readonly timeout: number;
+  readonly on?: 'plane';
+  readonly account?: string;
 }
 
 const ROWS_MAX = 10_000;
@@ -85,13 +89,8 @@ function print(output: Output, document: ReportDocument): void {
 }
 
 /** Rows that nothing is made of are written as they come: `| head` need not wait for the last. */
-async function stream(
-  output: Output,
-  order: Order,
-  format: Format,
-  clock: Clock,
-): Promise<boolean> {
-  const { report, manner } = order;
+async function stream(output: Output, job: Job, format: Format): Promise<boolean> {
+  const { report, manner } = job;
   if (!isLineFormat(format) || report.pivot) return false;
   const line = format === 'csv' ? output.data : output.line;
   const writer = createLineWriter(format, { locale: manner.locale, kinds: report.formats }, line);
@@ -102,24 +101,37 @@ async function stream(
       writer.columns(names);
     },
   };
-  const { isCut } = await runQuery(queryOf(order), order.timeMaxMs, clock, sink);
-  if (isCut) output.note(`there are more than ${order.rowsMax} rows; --limit shows more`);
+  const { isCut } = await job.rows(sink);
+  if (isCut) output.note(`there are more than ${job.rowsMax} rows; --limit shows more`);
   return true;
 }
 
-async function run(output: Output, order: Order, options: Options, format: Format): Promise<void> {
-  const clock = systemClock();
+async function run(output: Output, job: Job, options: Options, format: Format): Promise<void> {
   const target = options.output === undefined ? undefined : resolve(options.output);
   if (target !== undefined) requireOutput(target);
-  else if (await stream(output, order, format, clock)) return;
-  const document = await runReport(order, clock);
+  else if (await stream(output, job, format)) return;
+  const document = await documentOf(job, systemClock(), job.rows);
   if (target !== undefined) {
     writeOutput(target, await makeFile(document, format));
     output.line(`written: ${target}`);
   } else if (format === 'table') print(output, document);
   else if (format === 'json') output.json(objectsOf(document.table));
   else output.bytes(await makeFile(document, format));
-  tellNotes(output, document, document.isCut, order.rowsMax);
+  tellNotes(output, document, document.isCut, job.rowsMax);
+}
+
+function jobOnMirror(order: Order): Job {
+  const rows: RunRows = (sink) => runQuery(queryOf(order), order.timeMaxMs, systemClock(), sink);
+  return { ...order, rows };
+}
+
+/** Where it is run. */
+function jobOf(config: Config, order: Order, { on, account }: Options): Job {
+  if (on === 'plane') return jobOnPlane(config, order, account);
+  if (account === undefined) return jobOnMirror(order);
+  throw new UsageError('report.no_plane', 'only the plane has several accounts', {
+    hint: 'add --on plane',
+  });
 }
 
 export function reportRun(context: CliContext): Command {
@@ -141,6 +153,10 @@ export function reportRun(context: CliContext): Command {
         .argParser(duration)
         .default(TIMEOUT_MS, '30s'),
     )
+    .addOption(
+      new Option('--on <place>', 'the copy in PostgreSQL (default: the mirror)').choices(['plane']),
+    )
+    .option('--account <name>', 'of the plane: an account, or all (default: this one)')
     .addHelpText(
       'after',
       examples([
@@ -148,6 +164,7 @@ export function reportRun(context: CliContext): Command {
         ['report run stock-grid --param style=S-1001', 'one style'],
         ['report run order-book --format xlsx --output book.xlsx', 'a workbook'],
         ['report run decisions-per-day --format csv --locale de-DE', 'for a German spreadsheet'],
+        ['report run stock-value --on plane --account all', 'of all brands'],
       ]),
     )
     .action(async (name: string, options: Options, command: Command) => {
@@ -164,6 +181,6 @@ export function reportRun(context: CliContext): Command {
         timeMaxMs: options.timeout,
         store: storeOptions(config),
       };
-      await run(output, order, options, format);
+      await run(output, jobOf(config, order, options), options, format);
     });
 }

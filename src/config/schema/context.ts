@@ -23,6 +23,8 @@ export interface ContextFields {
   certificates(example: string): z.ZodType<string, string>;
   /** `name` is what stands in the place of the value in logs. */
   secret(name: string): z.ZodType<Secret>;
+  /** A secret that most processes work without: one that cannot be read is missed when used. */
+  lateSecret(name: string): z.ZodType<Secret>;
   /** A secret that is the value of a header as it is. */
   headerSecret(name: string): z.ZodType<Secret>;
   /** A text that some keep secret and others do not. */
@@ -229,6 +231,10 @@ export function contextFields(context: SchemaContext): ContextFields {
         .register(z.globalRegistry, { expected: 'the path of a file', example }),
     secret: (name) =>
       secretField(name, context)
+        .refine(isCopiedWell, COPIED_WRONG_ISSUE)
+        .register(z.globalRegistry, SECRET_META),
+    lateSecret: (name) =>
+      secretField(name, { ...context, mayBeAbsent: () => true })
         .refine(isCopiedWell, COPIED_WRONG_ISSUE)
         .register(z.globalRegistry, SECRET_META),
     headerSecret: (name) =>

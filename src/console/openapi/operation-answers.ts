@@ -246,6 +246,16 @@ export const systemSchema = z
       problem: textOrNull,
     }),
     pauses: z.array(z.strictObject(pauseMembers)),
+    plane: z
+      .strictObject({
+        account: z.string(),
+        state: z.enum(['following', 'rebuilding', 'reconciling', 'waiting', 'absent', 'silent']),
+        lagMs: numberOrNull,
+        isLate: z.boolean(),
+        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
+      })
+      .nullable()
+      .meta({ description: 'The copy in PostgreSQL; null: the configuration has none' }),
   })
   .meta({ id: 'System' });
 

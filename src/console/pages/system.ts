@@ -2,6 +2,7 @@
 import type { SettingRow } from '../../config/describe.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { formatSize } from '../../lib/units.ts';
+import { describeCopy, type PlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
 import type { AuditRow } from '../../store/audit.ts';
 import { describePause, labelOf, type Pause, resumeStep } from '../../store/pauses.ts';
 import { mayDo, type Role } from '../access/roles.ts';
@@ -41,6 +42,12 @@ export interface HostView {
   readonly storage: Storage;
   readonly backups: BackupList;
   readonly pauses: readonly Pause[];
+  readonly plane: PlaneCopy | null;
+}
+
+function planeText(copy: PlaneCopy): Html | string {
+  const text = `${describeCopy(copy)} (account ${copy.account})`;
+  return copy.isLate ? html`<b class="state s-overdue">${text}</b>: ${stepOfCopy(copy)}` : text;
 }
 
 function milliseconds(ms: number | null): string {
@@ -111,7 +118,7 @@ ${one.isAhead && '(the clock was ahead)'}`,
 }
 
 export function hostPage(view: HostView, context: Reader): Html {
-  const { storage, backups, pauses } = view;
+  const { storage, backups, pauses, plane } = view;
   return html`<h1>System</h1>${partsNav('/system')}
 <h2>Daemon</h2>${daemonPart(view, context.timeZone)}
 <h2>Pauses</h2>${pausesPart(pauses, context)}
@@ -125,6 +132,7 @@ export function hostPage(view: HostView, context: Reader): Html {
     ['Disk', `${formatSize(storage.freeBytes)} free`],
     ['Resting', storage.resting && html`<b class="state s-overdue">${storage.resting}</b>`],
     ['Schema', String(storage.schema)],
+    ['Copy in PostgreSQL', plane && planeText(plane)],
   ])}
 <h2>Backups</h2>${backupsPart(backups, context)}
 <h2>For a bug report</h2><p>On the host, <code>selvedge support-bundle</code> writes one file with

@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
+import { readPlaneCopy } from '../../ops/plane-copy.ts';
 import { type AuditRow, listAudit } from '../../store/audit.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
@@ -64,11 +65,12 @@ async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps)
     loop: loopDelayOf(beats()),
     storage: await readStorage(db, machine),
     backups: readBackups(machine, now),
+    plane: readPlaneCopy(machine.plane, now),
     pauses: await readPauses(db, machine.dataDir || undefined),
   };
 }
 
-function hostTable({ storage, loop, backups }: Awaited<ReturnType<typeof hostOf>>): Table {
+function hostTable({ storage, loop, backups, plane }: Awaited<ReturnType<typeof hostOf>>): Table {
   return {
     columns: ['name', 'value'],
     rows: [
@@ -76,6 +78,7 @@ function hostTable({ storage, loop, backups }: Awaited<ReturnType<typeof hostOf>
       ['loop_median_ms', loop.medianMs],
       ['loop_longest_ms', loop.longestMs],
       ['newest_backup', backups.rows[0]?.createdAt ?? null],
+      ...(plane ? [['plane_lag_ms', plane.lagMs]] : []),
     ],
   };
 }

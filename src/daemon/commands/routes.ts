@@ -3,10 +3,12 @@ import type { Config } from '../../config/schema.ts';
 import type { RouteGroup } from '../../local-api/api.ts';
 import { forgetRoutes } from '../../local-api/order-routes.ts';
 import { pauseRoutes } from '../../local-api/pause-routes.ts';
+import { planeRoutes } from '../../local-api/plane-routes.ts';
 import type { Pauses } from '../../store/pauses.ts';
 import type { SqliteStore } from '../../store/store.ts';
 import { type CallerDeps, callRoutes } from './call.ts';
 import { forgetOrder } from './forget.ts';
+import { changeFeed } from './plane.ts';
 
 export function commandRoutes(
   config: Config,
@@ -15,6 +17,7 @@ export function commandRoutes(
   return [
     pauseRoutes(deps.pauses),
     callRoutes(deps),
+    planeRoutes((action, who) => changeFeed(deps, action, who)),
     forgetRoutes((name, who) => forgetOrder({ ...deps, config }, name, who)),
   ];
 }

@@ -12,6 +12,7 @@ import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/s
 import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
+import { checkPlane } from './plane.ts';
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
   if (found.silentMs !== null) {
@@ -106,7 +107,8 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
     const daemon = checkDaemon(config, found);
     const names = await checkNames(store);
     const checked = [await checkIntegrity(store), checkTriggers(store)];
-    return [daemon, ...checked, ...checkFreshness(found), ...names];
+    const plane = await checkPlane(store.db, config, now);
+    return [daemon, ...checked, ...checkFreshness(found), ...names, ...plane];
   } finally {
     await store.close();
   }

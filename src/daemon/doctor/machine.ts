@@ -134,7 +134,8 @@ export function checkBackups(config: Config, now: number): Finding[] {
 
 interface Holder {
   readonly pid: string;
-  readonly program: string;
+  /** With its arguments. */
+  readonly words: readonly string[];
 }
 
 function openFilesOf(pid: string): string[] {
@@ -155,22 +156,27 @@ function strangersAt(path: string, lock: string): Holder[] {
       const files = openFilesOf(pid);
       return files.includes(path) && !files.includes(lock);
     })
-    .map((pid) => ({
-      pid,
-      program: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, 3).join(' '),
-    }));
+    .map((pid) => ({ pid, words: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0') }));
+}
+
+/** The process of the copy has it open for good, in transactions of milliseconds. */
+function isCopy({ words }: Holder): boolean {
+  const at = words.indexOf('plane');
+  return at > 0 && words[at + 1] === 'run';
 }
 
 /** Names other programs that have the database open: a reader that stays keeps its log growing. */
 export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
   const path = join(dataDir, 'mirror.db');
-  const strangers = strangersAt(path, lockFile(dataDir));
+  const strangers = strangersAt(path, lockFile(dataDir)).filter((one) => !isCopy(one));
   const text = `log ${formatSize(logBytesOf(path))}`;
   if (strangers.length === 0) {
-    const seen = process.getuid?.() === 0 ? 'no other program has it open' : 'of this user none';
+    const seen = process.getuid?.() === 0 ? 'no stranger has it open' : 'of this user none';
     return [fine('readers', `${text}, ${seen}`)];
   }
-  const names = strangers.map(({ pid, program }) => `${program} (pid ${pid})`).join(', ');
+  const names = strangers
+    .map(({ pid, words }) => `${words.slice(0, 3).join(' ')} (pid ${pid})`)
+    .join(', ');
   return [odd('readers', `${text}, open in ${names}`, 'short transactions, or report snapshot')];
 }

@@ -8,6 +8,7 @@ import type { Metrics } from '../../ops/metrics/metrics.ts';
 import { readDatabase } from '../../ops/metrics/readings.ts';
 import type { InForce, LiveReadings } from '../../ops/metrics/sources.ts';
 import { createTally } from '../../ops/metrics/tally.ts';
+import { planeSettingsOf, readPlaneCopy } from '../../ops/plane-copy.ts';
 import { freshnessOf } from '../../ops/status.ts';
 import { version } from '../../ops/version.ts';
 import { databaseMadeAt } from '../../store/backup/inspect.ts';
@@ -59,7 +60,15 @@ function backupReader(config: Config, { store, clock }: HealthDeps): () => LiveR
   };
 }
 
-function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveReadings {
+function readPlane(config: Config, now: number): LiveReadings['plane'] {
+  const copy = readPlaneCopy(planeSettingsOf(config), now);
+  return copy ? { lagMs: copy.lagMs ?? Infinity, limitMs: config.plane.lagWarning } : undefined;
+}
+
+function liveReadings(
+  deps: HealthDeps,
+  beside: Pick<LiveReadings, 'backup' | 'plane'>,
+): LiveReadings {
   const { store, service, meter, space } = deps;
   const { transport } = service;
   const { walBytes, pinnedMs } = deps.checkpoints.figures();
@@ -81,7 +90,7 @@ function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveRea
       walBytes,
       walPinnedMs: pinnedMs,
     },
-    backup,
+    ...beside,
   };
 }
 
@@ -116,7 +125,8 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
       build: { version: version(), node: process.version, instance: config.instance },
       clock,
       readDatabase: readAll,
-      readLive: () => liveReadings(deps, readBackup()),
+      readLive: () =>
+        liveReadings(deps, { backup: readBackup(), plane: readPlane(config, clock.now()) }),
     });
   };
   let metrics: Promise<Metrics> | undefined;

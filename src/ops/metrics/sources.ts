@@ -51,6 +51,8 @@ export interface LiveReadings {
   };
   /** Newest backup; undefined: there is none. */
   readonly backup: { readonly ageMs: number; readonly bytes: number } | undefined;
+  /** The copy in PostgreSQL; undefined: the configuration has none. */
+  readonly plane: { readonly lagMs: number; readonly limitMs: number } | undefined;
 }
 
 /** Rules in force, and the mode in which they decide. */

@@ -442,4 +442,14 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
     help: 'Size of the newest backup',
     read: ({ backup }) => one(backup?.bytes),
   },
+  {
+    name: 'plane_lag_seconds',
+    help: 'Age of the oldest change that the copy in PostgreSQL lacks; +Inf: there is no copy',
+    read: ({ plane }) => one(plane && seconds(plane.lagMs)),
+  },
+  {
+    name: 'plane_lag_limit_seconds',
+    help: 'The lag from which the copy is late (plane.lagWarning)',
+    read: ({ plane }) => one(plane && seconds(plane.limitMs)),
+  },
 ];

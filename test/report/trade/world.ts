@@ -274,6 +274,7 @@ export async function mirrorOf(world: World, says: { stock: string; season: stri
   await setQuantities({ store, clock: manualClock() }, quantities);
   const reader = new Database(store.path, { readonly: true });
   return {
+    path: store.path,
     ask: (sql: string, values: Readonly<Record<string, string | number>> = {}): unknown[] =>
       reader.prepare(sql).raw().all(values),
     [Symbol.dispose]: () => reader.close(),

@@ -1,0 +1,38 @@
+/** A report's rows from the plane: of this account, of another one, or of all. */
+import type { Config } from '../../config/schema.ts';
+import { ConfigError } from '../../lib/errors.ts';
+import { openPlaneSession } from '../../plane/reader.ts';
+import type { Order, RunRows } from '../../report/make.ts';
+import { reportOfAll, runOnPlane } from '../../report/plane.ts';
+import { planeSqlOf } from '../../report/report-file.ts';
+
+/** What is run, and the rows of it. */
+export interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
+  readonly rows: RunRows;
+}
+
+const ALL = 'all';
+
+export function jobOnPlane({ instance, plane }: Config, order: Order, named?: string): Job {
+  const { report, values, rowsMax, timeMaxMs } = order;
+  const { url, schema } = plane;
+  if (url === null) {
+    throw new ConfigError('plane.not_configured', 'there is no plane: plane.url is not set', {
+      hint: 'docs/operating/plane.md says what to set',
+    });
+  }
+  const query = { params: report.params, sql: planeSqlOf(report), values, rowsMax };
+  const account = named === ALL ? null : (named ?? plane.account ?? instance);
+  return {
+    ...order,
+    report: account === null ? reportOfAll(report) : report,
+    async rows(sink) {
+      const session = await openPlaneSession({ url: url.reveal(), schema, timeMaxMs });
+      try {
+        return await runOnPlane(session, { ...query, account }, sink);
+      } finally {
+        await session.end();
+      }
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** The PostgreSQL database with a copy of this mirror beside those of others, if there is one. */
+import { z } from 'zod';
+import { AbsentSecret } from '../../lib/secret.ts';
+import { decodedPart } from '../../lib/strings.ts';
+import type { ContextFields } from './context.ts';
+import { choice, duration, isLoopbackName, text } from './fields.ts';
+
+/** Parts of the copy; the last two hold what is left out by default. */
+const PLANE_CONTENT = ['mirror', 'changes', 'ledgers', 'bodies', 'addresses'] as const;
+
+/** The account and the schema are names in SQL, at most as long as PostgreSQL keeps one. */
+const ACCOUNT = /^[a-z0-9][a-z0-9-]{0,31}$/;
+const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
+
+const URL_META = {
+  expected: 'a reference to a secret that holds the address of a PostgreSQL database',
+  example: '{ file: /etc/selvedge/secrets/plane-url }',
+  secret: true,
+};
+
+/** The mistake in an address of PostgreSQL; undefined: none. It is not repeated. */
+function addressProblem(written: string): string | undefined {
+  const url = URL.parse(written);
+  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || /\s/.test(written)) {
+    return 'does not hold an address of PostgreSQL (postgresql://user:password@host/database)';
+  }
+  if (url.pathname.length < 2)
+    return 'names no database (postgresql://user:password@host/database)';
+  const isReadable = [url.username, url.password, url.hostname, url.pathname].every(
+    (part) => decodedPart(part) !== undefined,
+  );
+  return isReadable ? undefined : 'has a % that stands for nothing';
+}
+
+/** A path is a socket of this machine. */
+function hostOf(url: URL): string {
+  return url.searchParams.get('host') ?? decodedPart(url.hostname) ?? url.hostname;
+}
+
+/** Whether what is sent to this address may be read on the way, or by who answers in its place. */
+export function isUnprotected(address: string): boolean {
+  const url = URL.parse(address);
+  if (url === null) return false;
+  const host = hostOf(url);
+  if (host === '' || host.startsWith('/') || isLoopbackName(host)) return false;
+  return url.searchParams.get('sslmode') !== 'verify-full';
+}
+
+export function planeSection(fields: ContextFields) {
+  return z.strictObject({
+    url: fields
+      .lateSecret('plane.url')
+      .superRefine((secret, ctx) => {
+        const message =
+          secret instanceof AbsentSecret ? undefined : addressProblem(secret.reveal());
+        const hint =
+          'what it names must hold it alone, no quotes, no second line; in a password write ' +
+          'special characters as in every address: %23 for #, %25 for %, %2F for /, %40 for @';
+        if (message !== undefined) ctx.addIssue({ code: 'custom', message, params: { hint } });
+      })
+      .register(z.globalRegistry, { ...URL_META })
+      .nullable(),
+    account: text('a short name (a-z, 0-9, -)', 'acme', ACCOUNT).nullable(),
+    schema: text('a name in PostgreSQL (a-z, 0-9, _; not pg_…)', 'selvedge', SCHEMA),
+    content: z
+      .array(choice(...PLANE_CONTENT))
+      .min(1)
+      .refine((list) => new Set(list).size === list.length, { error: 'has the same word twice' })
+      .refine((list) => list.includes('mirror'), {
+        error: 'lacks mirror, which all the others refer to',
+      })
+      .register(z.globalRegistry, {
+        expected: `a list of what is copied: ${PLANE_CONTENT.join(', ')}`,
+        example: '[mirror, changes, ledgers]',
+      }),
+    every: duration('100ms', '1m'),
+    lagWarning: duration('5s', '7d'),
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * Begins and ends the feed by which a copy in PostgreSQL follows what Selvedge did. Only the
+ * daemon writes the database, so that both are asked of it.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { type Actor, writeAudit } from '../../store/audit.ts';
+import {
+  addLedgerFeed,
+  type LedgerFeedState,
+  ledgerFeedState,
+  removeLedgerFeed,
+} from '../../store/ledger-feed.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface FeedChange {
+  readonly before: LedgerFeedState;
+  readonly now: LedgerFeedState;
+}
+
+export type FeedAction = 'init' | 'remove';
+
+/** Makes it so; nothing is written, the audit included, where it is so already. */
+export function changeFeed(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  action: FeedAction,
+  who: Actor,
+): Promise<FeedChange> {
+  return store.transaction(async (tx) => {
+    const before = await ledgerFeedState(tx);
+    const wanted = action === 'init' ? 'whole' : 'absent';
+    if (before === wanted) return { before, now: before };
+    const at = clock.now();
+    if (action === 'init') await addLedgerFeed(tx, at);
+    else await removeLedgerFeed(tx);
+    const act = { action: `plane.${action}`, subject: 'plane', detail: { before } };
+    await writeAudit(tx, { ...who, ...act }, at);
+    return { before, now: wanted };
+  });
+}

@@ -1,0 +1,98 @@
+/**
+ * The way to the copy in PostgreSQL as the configuration describes it, and the process that keeps
+ * it: the sink, under the service manager. The daemon itself loads none of this.
+ */
+import type { Config } from '../config/schema.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ConfigError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { describeCopy, planeAccount, planeSettingsOf, readPlaneCopy } from '../ops/plane-copy.ts';
+import { connectPostgres, type PlaneClient } from '../plane/postgres.ts';
+import { createSink } from '../plane/sink.ts';
+import { createSource, type MirrorReader } from '../plane/source.ts';
+import { storeOptions } from '../store/store.ts';
+import { createSupervisor } from './supervisor.ts';
+import { announce, type ServiceManager } from './systemd/manager.ts';
+import { createWatchdog } from './systemd/watchdog.ts';
+
+type Configured = Pick<Config, 'dataDir' | 'instance' | 'plane' | 'store'>;
+
+const STOP_MS_MAX = 20_000;
+
+/** Throws where the configuration has no plane, or its address cannot be read. */
+function accessOf(config: Configured) {
+  const { url, schema, content } = config.plane;
+  if (url === null) {
+    throw new ConfigError('plane.not_configured', 'there is no plane: plane.url is not set', {
+      hint: 'docs/operating/plane.md says what to set',
+    });
+  }
+  const { path, busyTimeoutMs } = storeOptions(config);
+  return {
+    account: planeAccount(config),
+    schema,
+    source: createSource({ path, busyTimeoutMs, content }),
+    connect: connectPostgres({ url: url.reveal(), schema }),
+  };
+}
+
+export interface PlaneParts {
+  readonly client: PlaneClient;
+  readonly account: string;
+  readonly schema: string;
+  /** Opens the mirror when it is wanted: PostgreSQL alone may be asked from elsewhere. */
+  readonly reader: () => MirrorReader;
+}
+
+/** One session with the plane for a command. */
+export async function withPlane<T>(
+  config: Configured,
+  work: (parts: PlaneParts) => Promise<T>,
+): Promise<T> {
+  const { source, connect, ...names } = accessOf(config);
+  const client = await connect();
+  try {
+    return await work({ client, reader: source.reader, ...names });
+  } finally {
+    source.close();
+    await client.end();
+  }
+}
+
+export interface PlaneRunDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly manager: ServiceManager;
+}
+
+/** Keeps the copy until the signal aborts. */
+export async function runPlane(
+  config: Configured,
+  { clock, log, manager }: PlaneRunDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { source, connect, account, schema } = accessOf(config);
+  const { dataDir, plane } = config;
+  const settings = { account, schema, dataDir, everyMs: plane.every };
+  const sink = createSink({ source, connect, settings, clock, log });
+  const describe = async (): Promise<string> => {
+    const copy = readPlaneCopy(planeSettingsOf(config), clock.now());
+    return copy ? describeCopy(copy) : 'nothing yet';
+  };
+  // Statements have an end of their own: what the watchdog looks at is the loop alone.
+  const watchdog = createWatchdog({
+    ...{ clock, log, notifier: manager.notifier, describe },
+    stuck: () => [],
+    note: async () => undefined,
+  });
+  const workers = [{ name: 'plane', run: (until: AbortSignal) => sink.run(until) }, watchdog];
+  const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
+  log.info({ account, schema }, 'started');
+  announce(manager, Promise.resolve(true), signal);
+  try {
+    await supervisor.run(signal);
+  } finally {
+    source.close();
+    log.info('stopped');
+  }
+}

@@ -1,0 +1,105 @@
+/** Every account of the plane at a glance, read from the plane alone: no cell is asked. */
+import { readCursors } from './cursor.ts';
+import type { PlaneClient } from './postgres.ts';
+import { copyLagMs } from './status.ts';
+
+export interface FleetAccount {
+  readonly account: string;
+  /** `late`: nothing is known of now; `look`: a person is needed; `stale`: data is old. */
+  readonly health: 'ok' | 'look' | 'stale' | 'late';
+  /** Why, in a few words each. */
+  readonly why: readonly string[];
+  /** Null: the copy has never been whole. */
+  readonly lagMs: number | null;
+  /** Age of the last complete run of each stream that ran in the last month; null: none was. */
+  readonly ageMs: Readonly<Record<string, number | null>>;
+  readonly pending: number;
+  readonly held: number;
+  /** Pushes that have not ended, by state, and `dead`. */
+  readonly outbox: Readonly<Record<string, number>>;
+  readonly incidents: number;
+  readonly paused: readonly string[];
+}
+
+/** A stream that has not run for so long is switched off. */
+const OFF_MS = 30 * 86_400_000;
+/** A daemon that lives has begun a run by then, whatever its schedules. */
+const IDLE_MS = 3 * 3_600_000;
+
+const COUNTS = {
+  pending: `select account, '' AS name, count(*)::text AS n from delivery
+    where status = 'pending' and deleted_at is null group by 1`,
+  held: `select account, '' AS name, count(distinct order_delivery_id)::text AS n from hold
+    group by 1`,
+  outbox: `select account, state AS name, count(*)::text AS n from outbox
+    where ended_at is null or state = 'dead' group by 1, 2 order by 1, 2`,
+  incidents: `select account, '' AS name, count(*)::text AS n from incident
+    where resolved_at is null group by 1`,
+  paused: `select account, rtrim(target || ' ' || name) AS name, '1' AS n from pause order by 1, 2`,
+  complete: `select account, stream AS name, complete_at::text AS n from stream_state
+    order by 1, 2`,
+  begun: `select account, '' AS name, max(started_at)::text AS n from sync_run group by 1`,
+} as const;
+
+type Kind = keyof typeof COUNTS;
+type Named = ReadonlyMap<string, number | null>;
+
+async function readCounts(client: PlaneClient) {
+  const found = new Map<string, Map<string, number | null>>();
+  for (const [kind, text] of Object.entries(COUNTS)) {
+    const { rows } = await client.query(text);
+    for (const { account, name, n } of rows) {
+      const at = `${kind} ${account}`;
+      const named = found.get(at) ?? new Map();
+      found.set(at, named.set(String(name), n === null ? null : Number(n)));
+    }
+  }
+  const none: Named = new Map();
+  return (kind: Kind, account: string): Named => found.get(`${kind} ${account}`) ?? none;
+}
+
+function reasonsOf(found: Omit<FleetAccount, 'health' | 'why'>): readonly string[] {
+  const { in_doubt: inDoubt = 0, dead = 0 } = found.outbox;
+  return [
+    ...(dead > 0 ? [`${dead} pushes given up`] : []),
+    ...(inDoubt > 0 ? [`${inDoubt} in doubt`] : []),
+    ...(found.incidents > 0 ? [`${found.incidents} incidents`] : []),
+    ...found.paused.map((target) => `paused: ${target}`),
+  ];
+}
+
+/** @param lateMs from when on a copy is late (`plane.lagWarning`). */
+export async function readFleet(
+  client: PlaneClient,
+  now: number,
+  lateMs: number,
+): Promise<readonly FleetAccount[]> {
+  const cursors = await readCursors(client);
+  const counted = await readCounts(client);
+  return cursors.map((cursor) => {
+    const { account } = cursor;
+    const one = (kind: Kind): number => counted(kind, account).get('') ?? 0;
+    const lagMs = copyLagMs(cursor, now) ?? null;
+    const complete = [...counted('complete', account)];
+    const ages = complete.filter(([, at]) => at === null || now - at < OFF_MS);
+    const found = {
+      account,
+      lagMs,
+      ageMs: Object.fromEntries(ages.map(([name, at]) => [name, at === null ? null : now - at])),
+      pending: one('pending'),
+      held: one('held'),
+      outbox: Object.fromEntries([...counted('outbox', account)].map(([k, n]) => [k, n ?? 0])),
+      incidents: one('incidents'),
+      paused: [...counted('paused', account).keys()],
+    };
+    const why = reasonsOf(found);
+    if (lagMs === null || lagMs > lateMs) {
+      return { ...found, health: 'late', why: ['the copy is late', ...why] };
+    }
+    const begun = one('begun');
+    if (begun > 0 && now - begun > IDLE_MS) {
+      return { ...found, health: 'stale', why: ['nothing is pulled', ...why] };
+    }
+    return { ...found, health: why.length > 0 ? 'look' : 'ok', why };
+  });
+}

@@ -1,0 +1,51 @@
+/**
+ * How the plane's process tells the daemon, and people on this machine, how far it is: a small
+ * file in the data folder, replaced as a whole. The daemon never talks to PostgreSQL.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { tryParseJson } from '../lib/json.ts';
+
+const STATUS = z.object({
+  /** When it was written, epoch ms; the sink writes it at least every ten seconds. */
+  at: z.number(),
+  state: z.enum(['following', 'rebuilding', 'reconciling', 'waiting']),
+  account: z.string(),
+  /** Last entry of the change feed, and of `ledger_change`, that the plane has. */
+  seq: z.number(),
+  ledgerSeq: z.number(),
+  /** Age of the oldest change that the plane does not have, at `at`; 0: it has all. */
+  lagMs: z.number(),
+  /** Why it waits. */
+  error: z.object({ code: z.string(), message: z.string(), hint: z.string().nullish() }).nullish(),
+});
+
+export type PlaneStatus = z.output<typeof STATUS>;
+
+const FILE = 'plane-status.json';
+
+export function writePlaneStatus(dataDir: string, status: PlaneStatus): void {
+  const file = join(dataDir, FILE);
+  writeFileSync(`${file}.partial`, JSON.stringify(status), { mode: 0o640 });
+  renameSync(`${file}.partial`, file);
+}
+
+/** Undefined: no plane has run here, or the file cannot be read. */
+export function readPlaneStatus(dataDir: string): PlaneStatus | undefined {
+  try {
+    return STATUS.safeParse(tryParseJson(readFileSync(join(dataDir, FILE), 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How old the copy is now: its last word, and the time since, because it may say no more. */
+export function planeLagMs({ at, lagMs, state }: PlaneStatus, now: number): number {
+  const silent = Math.max(0, now - at);
+  return state === 'following' && silent < SILENT_MS_MAX ? lagMs : lagMs + silent;
+}
+
+/** A following sink writes its file at least so often. */
+export const STATUS_EVERY_MS = 10_000;
+const SILENT_MS_MAX = 3 * STATUS_EVERY_MS;

@@ -1,0 +1,58 @@
+/** How far the copies of all accounts are, as the plane itself says. */
+import { type Cursor, readCursors } from './cursor.ts';
+import { type PlaneClient, quoted } from './postgres.ts';
+import { PLANE_TABLES } from './tables.ts';
+
+export interface AccountStatus {
+  readonly account: string;
+  readonly seq: number;
+  readonly ledgerSeq: number;
+  /** Which past of its database the copy is of. */
+  readonly epoch: string;
+  /** Since when the copy lacks something, at most; 0: it has all. Undefined: never yet whole. */
+  readonly lagMs: number | undefined;
+  /** When its sink last wrote, epoch ms. */
+  readonly writtenAt: number;
+  /** Rows in all tables. */
+  readonly rows: number;
+}
+
+/** A sink that has nothing to write says so at least this often. */
+const HEARTBEAT_MS = 10_000;
+
+/** Since when the copy lacks something, at most; undefined: it was never whole. */
+export function copyLagMs({ completeAt }: Cursor, now: number): number | undefined {
+  if (completeAt === undefined) return undefined;
+  const age = now - completeAt;
+  return age > 2 * HEARTBEAT_MS ? age : 0;
+}
+
+async function rowsByAccount(client: PlaneClient): Promise<ReadonlyMap<string, number>> {
+  const counts = PLANE_TABLES.map(
+    ({ name }) => `select account, count(*) AS n from ${quoted(name)} group by account`,
+  );
+  const { rows } = await client.query(
+    `select account, sum(n)::text AS n from (${counts.join(' union all ')}) AS t group by account`,
+  );
+  return new Map(rows.map((row) => [String(row.account), Number(row.n)]));
+}
+
+export async function planeStatus(
+  client: PlaneClient,
+  now: number,
+): Promise<readonly AccountStatus[]> {
+  const cursors = await readCursors(client);
+  const counts = await rowsByAccount(client);
+  return cursors.map((cursor) => {
+    const { account, change, ledger, epoch, writtenAt } = cursor;
+    return {
+      account,
+      seq: change.seq,
+      ledgerSeq: ledger.seq,
+      epoch,
+      lagMs: copyLagMs(cursor, now),
+      writtenAt,
+      rows: counts.get(account) ?? 0,
+    };
+  });
+}

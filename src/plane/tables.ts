@@ -1,0 +1,241 @@
+/**
+ * The tables that the plane holds a copy of: from which feed each is followed, and which of its
+ * columns stay out. Columns, and their types, are those of the mirror's own schema, so that a new
+ * column needs no word here. A column that tells of people keeps its place and is empty unless
+ * `plane.content` names it: statements on the plane are the same for every content.
+ */
+import type Database from 'better-sqlite3';
+import type { Config } from '../config/schema.ts';
+import { sha256 } from '../lib/json.ts';
+import { LEDGER_TABLES } from '../store/ledger-feed.ts';
+
+/** Parts that a plane may hold; the last two are columns of the others. */
+export type PlaneContent = Config['plane']['content'][number];
+type Group = 'mirror' | 'changes' | 'ledgers';
+type Private = Exclude<PlaneContent, Group>;
+
+export interface PlaneTable {
+  readonly name: string;
+  /** Behind `account`, the primary key. */
+  readonly keys: readonly string[];
+  readonly group: Group;
+  /** In the change feed; left out: its changes stand in `ledger_change`. */
+  readonly entity?: string;
+  /** Its rows are parts of a row of this table, and go and come with it. */
+  readonly linesOf?: string;
+  /** Condition on the alias `row`. */
+  readonly where?: string;
+  /** The daemon's own marks, which change without an entry in a feed, and names of secrets. */
+  readonly omitted?: readonly string[];
+  /** Columns of the plane that are an expression over the alias `row`. */
+  readonly values?: Readonly<Record<string, string>>;
+  /** What stands in a column as long as the content does not name the word. */
+  readonly hidden?: Partial<Record<Private, Readonly<Record<string, string>>>>;
+}
+
+const MARKS = ['read_seq', 'content_hash'];
+
+function mirrored(name: string, key: string, more: Partial<PlaneTable> = {}): PlaneTable {
+  const omitted = [...MARKS, ...(more.omitted ?? [])];
+  return { name, keys: [key], group: 'mirror', entity: name, ...more, omitted };
+}
+
+function linesOf(parent: string, name: string, key: string, more: Partial<PlaneTable> = {}) {
+  return { name, keys: [key, 'line_no'], group: 'mirror', linesOf: parent, ...more } as const;
+}
+
+/**
+ * Sizes of a colour share their members without a column; on the plane each row has its own, as
+ * the view `stock_variant` gives them. `row_no`: the order in which rows came to the mirror.
+ */
+const VARIANT = {
+  omitted: ['extra_id'],
+  values: {
+    extra:
+      'coalesce((select e.extra from variant_extra e where e.extra_id = row.extra_id), row.extra)',
+    row_no: 'row.rowid',
+  },
+};
+
+const NUMBERED = { values: { row_no: 'row.rowid' } };
+const NO_EXTRA = { extra: "'{}'" };
+const PRIVATE_MEMBERS = ['shipping_address', 'company', 'comment', 'tracking_links', 'extra'];
+const WITH_PEOPLE = "('sales_order', 'delivery', 'refund', 'pending_refund', 'erp_customer')";
+
+/** Changed members, without those that tell of people, and the lines, whose rest may. */
+const OPEN_DIFF = `case when row.entity in ${WITH_PEOPLE} then json_remove(row.diff, ${[
+  ...PRIVATE_MEMBERS,
+  'lines',
+]
+  .map((member) => `'$.${member}'`)
+  .join(', ')}) || '' else row.diff end`;
+
+const OPEN_BODY = `case when row.order_delivery_id is not null
+  then json_object('status', row.body ->> '$.status') || '' else '{}' end`;
+const OPEN_RESULT = `case when json_valid(row.result) then json_object(
+  'orderId', row.result ->> '$.orderId', 'orderNo', row.result ->> '$.orderNo') || '' end`;
+
+const MIRRORED: readonly PlaneTable[] = [
+  mirrored('brand', 'brand_name'),
+  mirrored('freight_option', 'freight_type'),
+  mirrored('season', 'season_name'),
+  linesOf('season', 'season_delivery', 'season_name'),
+  mirrored('stock_variant_row', 'barcode', { entity: 'stock_variant', ...VARIANT }),
+  mirrored('season_variant_row', 'season_barcode', { entity: 'season_variant', ...VARIANT }),
+  mirrored('sales_order', 'order_id', {
+    omitted: ['details_read_at'],
+    hidden: {
+      addresses: { ...NO_EXTRA, comment: 'null', company: 'null', shipping_address: "'{}'" },
+    },
+  }),
+  linesOf('sales_order', 'sales_order_line', 'order_id', { hidden: { addresses: NO_EXTRA } }),
+  mirrored('delivery', 'order_delivery_id', {
+    hidden: { addresses: { ...NO_EXTRA, tracking_links: "'[]'" } },
+  }),
+  linesOf('delivery', 'delivery_line', 'order_delivery_id', { hidden: { addresses: NO_EXTRA } }),
+  mirrored('refund', 'order_refund_id', { hidden: { addresses: NO_EXTRA } }),
+  linesOf('refund', 'refund_line', 'order_refund_id', { hidden: { addresses: NO_EXTRA } }),
+  mirrored('pending_refund', 'pending_refund_id', {
+    hidden: { addresses: { ...NO_EXTRA, comment: 'null' } },
+  }),
+  linesOf('pending_refund', 'pending_refund_line', 'pending_refund_id', {
+    hidden: { addresses: NO_EXTRA },
+  }),
+  mirrored('style', 'style_id', NUMBERED),
+  mirrored('style_color', 'style_color_id', NUMBERED),
+  mirrored('color', 'color_id'),
+  mirrored('pdm_brand', 'brand_id'),
+  mirrored('style_type', 'type_id'),
+  mirrored('gender', 'gender_id'),
+  mirrored('country', 'country_id'),
+  mirrored('erp_customer', 'account_no', { hidden: { addresses: NO_EXTRA } }),
+];
+
+/** Tables of the ledger feed that belong to the mirror or to its history. */
+const GROUPS: Readonly<Record<string, Group>> = {
+  daemon_state: 'mirror',
+  pause: 'mirror',
+  stream_state: 'mirror',
+  season_window: 'mirror',
+  size_rank: 'mirror',
+  stock_day: 'mirror',
+  stock_age: 'mirror',
+  shared_number: 'mirror',
+  quarantine: 'mirror',
+  change_hour: 'changes',
+};
+
+/** Docs/personal-data.md lists what may tell of people; without `addresses` none of it is here. */
+const LEDGER_COLUMNS: Readonly<Record<string, Partial<PlaneTable>>> = {
+  quarantine: { hidden: { addresses: { raw: "''" } } },
+  webhook_event: { omitted: ['secret_name'], hidden: { bodies: { body: 'null' } } },
+  decision: {
+    hidden: { addresses: { reason: "''", shadow: "'[]'", evaluation: 'null' } },
+  },
+  outbox: {
+    hidden: {
+      addresses: {
+        body: OPEN_BODY,
+        result: OPEN_RESULT,
+        problems: "'[]'",
+        last_error: 'null',
+        blocked_reason: 'null',
+      },
+    },
+  },
+  outbox_attempt: { hidden: { addresses: { answer: 'null' } } },
+  outbox_evidence: { hidden: { addresses: { detail: "''" } } },
+  outcome: { hidden: { addresses: { problem: 'null', callback_error: 'null' } } },
+  incident: { hidden: { addresses: { detail: "'{}'" } } },
+  audit: { hidden: { addresses: { detail: "'{}'", session: 'null', address: 'null' } } },
+};
+
+export const PLANE_TABLES: readonly PlaneTable[] = [
+  ...MIRRORED,
+  {
+    name: 'change',
+    keys: ['seq'],
+    group: 'changes',
+    hidden: { addresses: { diff: OPEN_DIFF } },
+  },
+  ...LEDGER_TABLES.map(({ table, keys, where }) => ({
+    name: table,
+    keys,
+    group: GROUPS[table] ?? ('ledgers' as const),
+    ...(where !== undefined && { where }),
+    ...LEDGER_COLUMNS[table],
+  })),
+];
+
+interface PlaneColumn {
+  readonly name: string;
+  /** Of PostgreSQL. */
+  readonly type: string;
+  /** SQLite's expression over the alias `row`. */
+  readonly value: string;
+}
+
+/** A table as one plane has it. */
+export interface CopiedTable extends PlaneTable {
+  readonly columns: readonly PlaneColumn[];
+  /** False: the content does not name it, and it stays empty. */
+  readonly isCopied: boolean;
+}
+
+/** Bytes order text as SQLite does, whatever the locale of the PostgreSQL database. */
+const TYPES: Readonly<Record<string, string>> = {
+  INTEGER: 'bigint',
+  TEXT: 'text collate "C"',
+  REAL: 'double precision',
+  BLOB: 'bytea',
+};
+
+interface SqliteColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+function columnsOf(
+  database: Database.Database,
+  table: PlaneTable,
+  content: readonly PlaneContent[],
+): PlaneColumn[] {
+  const { name, omitted = [], values = {}, hidden = {} } = table;
+  const found = database
+    .prepare<[string], SqliteColumn>('select name, type from pragma_table_xinfo(?)')
+    .all(name);
+  const kept = found.filter((column) => !omitted.includes(column.name));
+  const added = Object.keys(values).filter((column) => !found.some((one) => one.name === column));
+  const closed = Object.entries(hidden).flatMap(([word, columns]) =>
+    content.some((one) => one === word) ? [] : Object.entries(columns),
+  );
+  const instead = new Map([...Object.entries(values), ...closed]);
+  const columns = [...kept, ...added.map((column) => ({ name: column, type: 'INTEGER' }))];
+  return columns.map((column) => {
+    const value = instead.get(column.name) ?? `row."${column.name}"`;
+    // The text form that PostgreSQL reads as bytes.
+    const isBytes = column.type === 'BLOB' && value !== 'null';
+    return {
+      name: column.name,
+      type: TYPES[column.type] ?? 'text collate "C"',
+      value: isBytes ? `'\\x' || lower(hex(${value}))` : value,
+    };
+  });
+}
+
+/** The tables with their columns, as this database has them and this content shows them. */
+export function copiedTables(
+  database: Database.Database,
+  content: readonly PlaneContent[],
+): readonly CopiedTable[] {
+  return PLANE_TABLES.map((table) => ({
+    ...table,
+    columns: columnsOf(database, table, content),
+    isCopied: content.includes(table.group),
+  }));
+}
+
+/** Another shape: rows that were copied before say something else than those that come now. */
+export function shapeOf(tables: readonly CopiedTable[]): string {
+  return sha256(JSON.stringify(tables)).slice(0, 16);
+}

@@ -1,0 +1,184 @@
+/**
+ * Table `ledger_change`: which row of a ledger changed, in order, for a copy that follows
+ * (src/plane/). The change feed tells of the mirror alone. The table and its triggers exist only
+ * between `plane init` and `plane remove`; an entry names a row and says nothing of it, because a
+ * follower reads the row as it is now.
+ */
+import { sql } from 'kysely';
+import type { Db, Tx } from './store.ts';
+import { SLICE_ROWS } from './upkeep.ts';
+
+export interface LedgerTable {
+  readonly table: string;
+  readonly keys: readonly string[];
+  /** Rows that are followed, as a condition on the alias `row`. Left out: all. */
+  readonly where?: string;
+}
+
+/** Facts of the installation that reports go by; the others are the daemon's own. */
+const STATES = "row.key in ('service_currency', 'stock_quantity', 'season_quantity')";
+
+/** Tables whose changes stand in no other feed. */
+export const LEDGER_TABLES: readonly LedgerTable[] = [
+  { table: 'daemon_state', keys: ['key'], where: STATES },
+  { table: 'pause', keys: ['target', 'name'] },
+  { table: 'stream_state', keys: ['stream'] },
+  { table: 'season_window', keys: ['season_name', 'delivery_name'] },
+  { table: 'size_rank', keys: ['size'] },
+  { table: 'stock_day', keys: ['day', 'brand_name', 'season_name', 'currency'] },
+  { table: 'stock_age', keys: ['brand_name', 'season_name', 'currency', 'unsold_days'] },
+  { table: 'shared_number', keys: ['entity', 'number', 'order_id'] },
+  { table: 'quarantine', keys: ['id'] },
+  { table: 'change_hour', keys: ['hour'] },
+  { table: 'sync_run', keys: ['run_id'] },
+  { table: 'webhook_event', keys: ['event_id'] },
+  { table: 'decision', keys: ['decision_id'] },
+  { table: 'evaluation', keys: ['order_delivery_id'] },
+  { table: 'hold', keys: ['order_delivery_id', 'rule_id'] },
+  { table: 'review', keys: ['order_delivery_id'] },
+  { table: 'reject_entry', keys: ['entry_id'] },
+  { table: 'outbox', keys: ['outbox_id'] },
+  { table: 'outbox_attempt', keys: ['outbox_id', 'attempt'] },
+  { table: 'outbox_evidence', keys: ['id'] },
+  { table: 'intake', keys: ['outbox_id'] },
+  { table: 'outcome', keys: ['outcome_id'] },
+  { table: 'incident', keys: ['id'] },
+  { table: 'audit', keys: ['id'] },
+];
+
+const PREFIX = 'ledger_change_';
+
+/** SQLite's own clock: a trigger has no other. Only retention goes by it. */
+const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
+function noteOf(table: string, keys: readonly string[], row: 'NEW' | 'OLD'): string {
+  const key = `json_array(${keys.map((name) => `${row}.${name}`).join(', ')})`;
+  return `INSERT INTO ledger_change (at, "table", key) VALUES (${NOW}, '${table}', ${key});`;
+}
+
+interface Trigger {
+  readonly name: string;
+  readonly sql: string;
+}
+
+function trigger(name: string, event: string, body: string): Trigger {
+  return { name: PREFIX + name, sql: `CREATE TRIGGER ${PREFIX}${name} ${event} BEGIN ${body} END` };
+}
+
+function triggersOf({ table, keys, where }: LedgerTable): readonly Trigger[] {
+  return (['INSERT', 'UPDATE', 'DELETE'] as const).map((event) => {
+    const row = event === 'DELETE' ? 'OLD' : 'NEW';
+    const when = where === undefined ? '' : ` WHEN ${where.replaceAll('row.', `${row}.`)}`;
+    const name = `${table}_${event.toLowerCase()}`;
+    return trigger(name, `AFTER ${event} ON ${table}${when}`, noteOf(table, keys, row));
+  });
+}
+
+/** What belongs to an order, and is blanked with it (mirror/forget.ts). */
+const OF_ORDER = [
+  ['delivery', 'order_delivery_id'],
+  ['refund', 'order_refund_id'],
+  ['pending_refund', 'pending_refund_id'],
+] as const;
+
+/** Rows with a time that a clock that was put back moves (mirror/upkeep.ts). */
+const WITH_TIME = [
+  ['sales_order', 'order_id'],
+  ['delivery', 'order_delivery_id'],
+  ['erp_customer', 'account_no'],
+] as const;
+
+/** Changes of mirrored rows, and of the change feed itself, that leave no entry there. */
+function triggersOfMirror(): readonly Trigger[] {
+  const forgotten = OF_ORDER.map(
+    ([table, key]) =>
+      `INSERT INTO ledger_change (at, "table", key)
+       SELECT ${NOW}, '${table}', json_array(${key}) FROM ${table} WHERE order_id = NEW.order_id;`,
+  );
+  const back = WITH_TIME.map(([table, key]) =>
+    trigger(
+      `${table}_back`,
+      `AFTER UPDATE OF changed_at ON ${table} WHEN NEW.changed_at < OLD.changed_at`,
+      noteOf(table, [key], 'NEW'),
+    ),
+  );
+  return [
+    trigger('forgotten', 'AFTER UPDATE OF forgotten_at ON sales_order', forgotten.join(' ')),
+    trigger('change_update', 'AFTER UPDATE ON change', noteOf('change', ['seq'], 'NEW')),
+    ...back,
+  ];
+}
+
+export type LedgerFeedState = 'absent' | 'whole' | 'broken';
+
+async function presentTriggers(db: Db | Tx): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<Trigger>`select name, sql from sqlite_schema
+    where type = 'trigger' and substr(name, 1, ${PREFIX.length}) = ${PREFIX}`.execute(db);
+  return new Map(rows.map((row) => [row.name, row.sql]));
+}
+
+async function isThere(db: Db | Tx): Promise<boolean> {
+  const { rows } = await sql`select 1 from sqlite_schema
+    where type = 'table' and name = 'ledger_change'`.execute(db);
+  return rows.length > 0;
+}
+
+const wantedTriggers = (): readonly Trigger[] => [
+  ...LEDGER_TABLES.flatMap(triggersOf),
+  ...triggersOfMirror(),
+];
+
+/** `broken`: made by another release, or somebody has dropped a part of it. */
+export async function ledgerFeedState(db: Db | Tx): Promise<LedgerFeedState> {
+  const present = await presentTriggers(db);
+  if (!(await isThere(db))) return present.size === 0 ? 'absent' : 'broken';
+  const wanted = wantedTriggers();
+  const isWhole = wanted.every((one) => present.get(one.name) === one.sql);
+  return isWhole && present.size === wanted.length ? 'whole' : 'broken';
+}
+
+async function dropTriggers(tx: Tx): Promise<void> {
+  for (const name of (await presentTriggers(tx)).keys()) {
+    await sql`drop trigger ${sql.ref(name)}`.execute(tx);
+  }
+}
+
+/**
+ * Makes the feed, or makes it whole again. What changed before is not in it, so it begins with the
+ * time it was made at, by which a follower knows that it has to compare (`ledger_feed`).
+ */
+export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
+  if ((await ledgerFeedState(tx)) === 'whole') return;
+  await dropTriggers(tx);
+  await sql`create table if not exists ledger_change (
+    seq integer primary key autoincrement,
+    at integer not null,
+    "table" text not null,
+    key text not null
+  ) strict`.execute(tx);
+  for (const one of wantedTriggers()) await sql.raw(one.sql).execute(tx);
+  const made = { value: String(now), updated_at: now };
+  await tx
+    .insertInto('daemon_state')
+    .values({ key: LEDGER_FEED_KEY, ...made })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(made))
+    .execute();
+}
+
+/** In `daemon_state`: when the feed was made. */
+export const LEDGER_FEED_KEY = 'ledger_feed';
+
+export async function removeLedgerFeed(tx: Tx): Promise<void> {
+  await dropTriggers(tx);
+  await sql`drop table if exists ledger_change`.execute(tx);
+  await tx.deleteFrom('daemon_state').where('key', '=', LEDGER_FEED_KEY).execute();
+}
+
+/** Deletes by the order of the feed, like the change feed's own step; 0 where there is no feed. */
+export async function deleteOldLedgerChanges(tx: Tx, before: number): Promise<number> {
+  if (!(await isThere(tx))) return 0;
+  const { numAffectedRows } = await sql`delete from ledger_change where seq <= (
+    select max(seq) from (select seq, at from ledger_change order by seq limit ${SLICE_ROWS})
+    where at < ${before})`.execute(tx);
+  return Number(numAffectedRows ?? 0);
+}

@@ -1,0 +1,244 @@
+/**
+ * SQLite and the plane side by side: what a view or a shipped report says on either. Numbers are
+ * equal as numbers (SQLite has doubles where PostgreSQL has decimals), texts as texts, null is
+ * null; ages go by each side's clock, and are compared as known or not. The rows of a view have no
+ * order, those of a report have.
+ */
+import { PGlite } from '@electric-sql/pglite';
+import Database from 'better-sqlite3';
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import {
+  connectPostgres,
+  type PlaneClient,
+  sessionSettings,
+  writeRows,
+} from '../../src/plane/postgres.ts';
+import { openPlaneSession } from '../../src/plane/reader.ts';
+import { ensureSchema } from '../../src/plane/schema.ts';
+import { MirrorReader } from '../../src/plane/source.ts';
+import { PLANE_TABLES, type PlaneContent } from '../../src/plane/tables.ts';
+import { bindParameters } from '../../src/report/parameters.ts';
+import { type PlaneReader, runOnPlane } from '../../src/report/plane.ts';
+import { planeSqlOf, type Report, readReports } from '../../src/report/report-file.ts';
+import { createCollector, type Rows } from '../../src/report/table.ts';
+import { VIEWS } from '../../src/report/views.ts';
+
+const ROWS_MAX = 1_000_000;
+const TIME_MAX_MS = 240_000;
+const COPIED_AT_ONCE = 1_000;
+
+export interface PlaneSide {
+  readonly schema: string;
+  readonly client: PlaneClient;
+  readonly reader: PlaneReader;
+}
+
+export async function onPostgres(url: string, schema: string): Promise<PlaneSide> {
+  const client = await connectPostgres({ url, schema })();
+  onTestFinished(() => client.end());
+  const reader = await openPlaneSession({ url, schema, timeMaxMs: TIME_MAX_MS });
+  onTestFinished(() => reader.end());
+  return { schema, client, reader };
+}
+
+const NUMBERS = [20, 701, 1700].map((type) => [type, Number] as const);
+
+export async function onPglite(schema: string): Promise<PlaneSide> {
+  const database = await PGlite.create();
+  onTestFinished(() => database.close());
+  await database.exec(sessionSettings(schema));
+  const options = { rowMode: 'array', parsers: Object.fromEntries(NUMBERS) } as const;
+  return {
+    schema,
+    client: {
+      async query(text, params) {
+        const results =
+          params === undefined
+            ? await database.exec(text)
+            : [await database.query<Record<string, unknown>>(text, [...params])];
+        const last = results.at(-1);
+        return { rows: last?.rows ?? [], count: last?.affectedRows ?? 0 };
+      },
+      end: async () => undefined,
+    },
+    reader: {
+      async query(text, params = []) {
+        const asked = [...params];
+        const { fields, rows } = await database.query<(string | number | null)[]>(
+          text,
+          asked,
+          options,
+        );
+        return { columns: fields.map(({ name }) => name), rows };
+      },
+    },
+  };
+}
+
+/** Puts all rows of a mirror that nobody writes any more onto the plane. */
+export async function copyMirror(
+  { client, schema }: PlaneSide,
+  database: Database.Database,
+  account: string,
+  content: readonly PlaneContent[],
+): Promise<void> {
+  const mirror = new MirrorReader(database, content);
+  await ensureSchema(client, schema, mirror.tables);
+  for (const table of mirror.tables) {
+    if (!table.isCopied) continue;
+    let after: string | undefined;
+    for (;;) {
+      const rows = mirror.rowsBehind(table, after, COPIED_AT_ONCE);
+      await writeRows(
+        client,
+        table,
+        account,
+        rows.map(({ row }) => row),
+      );
+      after = rows.at(-1)?.key;
+      if (after === undefined) break;
+    }
+  }
+  await client.query(
+    `insert into plane_cursor (account, database, epoch, shape, seq, ledger_seq, seen, first_seq,
+      written_at) values ($1, '', '', '', 0, 0, '{}', 0, 0)`,
+    [account],
+  );
+}
+
+/** A mirror with nothing in the columns that a plane without addresses leaves empty. */
+export function withoutAddresses(path: string): Database.Database {
+  const database = new Database(':memory:');
+  database.prepare('attach ? as full').run(path);
+  const found = database.prepare<[], { name: string; sql: string; type: string }>(
+    `select name, sql, type from full.sqlite_master where sql is not null
+     and type in ('table', 'view', 'index') and name not like 'sqlite_%'
+     order by type = 'table' desc`,
+  );
+  for (const { name, sql, type } of found.all()) {
+    if (type !== 'table') {
+      database.exec(sql);
+      continue;
+    }
+    const { addresses = {}, bodies = {} } =
+      PLANE_TABLES.find((table) => table.name === name)?.hidden ?? {};
+    const hidden = new Map(Object.entries({ ...addresses, ...bodies }));
+    const columns = database
+      .prepare<[string], string>("select name from pragma_table_info(?, 'full')")
+      .pluck()
+      .all(name)
+      .map((column) => `${hidden.get(column) ?? `row."${column}"`} AS "${column}"`);
+    // Without its constraints: what is left out is null where the mirror has none.
+    database.exec(`create table "${name}" as select ${columns.join(', ')} from full."${name}" row`);
+  }
+  return database;
+}
+
+/** Go by the clock of either side. */
+const AGES = ['age_hours', 'age_seconds', 'longest_hours'];
+
+function linesOf({ columns, rows }: Rows): string[] {
+  const ages = columns.map((name) => AGES.includes(name));
+  const plain = (row: readonly unknown[]) =>
+    row.map((cell, at) => (ages[at] === true && cell !== null ? 'an age' : cell));
+  return rows.map((row) => JSON.stringify(plain(row)));
+}
+
+export interface Difference {
+  readonly name: string;
+  readonly sqlite: readonly string[];
+  readonly plane: readonly string[];
+}
+
+export interface Compared {
+  readonly rows: number;
+  readonly differences: readonly Difference[];
+}
+
+const SHOWN = 3;
+
+function compare(name: string, sqlite: Rows, plane: Rows): Difference[] {
+  const sides = [sqlite, plane].map((side) => [side.columns.join(', '), ...linesOf(side)]);
+  const [one = [], other = []] = sides;
+  const only = (these: readonly string[], those: readonly string[]) =>
+    these.filter((line, at) => line !== those[at]).slice(0, SHOWN);
+  const [left, right] = [only(one, other), only(other, one)];
+  return left.length + right.length === 0 ? [] : [{ name, sqlite: left, plane: right }];
+}
+
+const sorted = ({ columns, rows }: Rows): Rows => ({
+  columns,
+  rows: rows
+    .map((row) => [JSON.stringify(linesOf({ columns, rows: [row] })), row] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, row]) => row),
+});
+
+function askSqlite(database: Database.Database, sql: string, values: object = {}): Rows {
+  const statement = database.prepare<[object], (string | number | null)[]>(sql).raw();
+  return { columns: statement.columns().map(({ name }) => name), rows: statement.all(values) };
+}
+
+/** All public views, and two that others stand on. */
+export async function compareViews(
+  { reader }: PlaneSide,
+  database: Database.Database,
+  account: string,
+): Promise<ReadonlyMap<string, Compared>> {
+  const found = new Map<string, Compared>();
+  for (const name of [...VIEWS.map((view) => view.name), 'order_currency', 'event_coverage']) {
+    const sqlite = askSqlite(database, `select * from ${name}`);
+    const plane = await reader.query(`select * from ${name} where account = $1`, [account]);
+    const [first, ...columns] = plane.columns;
+    const rest = { columns, rows: plane.rows.map((row) => row.slice(1)) };
+    const differences = compare(name, sorted(sqlite), sorted(rest));
+    const wrong = first === 'account' ? [] : [{ name, sqlite: [], plane: plane.columns }];
+    found.set(name, { rows: sqlite.rows.length, differences: [...wrong, ...differences] });
+  }
+  return found;
+}
+
+/** Values for parameters that have no default, and further ones for some that have. */
+export type Given = Readonly<Record<string, readonly string[]>>;
+
+/** All choices, and the given values, in all combinations. */
+function manners({ params }: Report, given: Given): Record<string, string>[] {
+  return Object.entries(params).reduce<Record<string, string>[]>(
+    (all, [name, { choices, default: preset }]) => {
+      const own = preset === undefined ? [] : [preset];
+      const values = choices ?? [...new Set([...own, ...(given[name] ?? [])])];
+      return all.flatMap((one) => values.map((value) => ({ ...one, [name]: value })));
+    },
+    [{}],
+  );
+}
+
+export async function compareReports(
+  { reader }: PlaneSide,
+  database: Database.Database,
+  account: string,
+  given: Given,
+): Promise<ReadonlyMap<string, Compared>> {
+  const found = new Map<string, Compared>();
+  for (const report of readReports('').reports) {
+    let rows = 0;
+    const differences: Difference[] = [];
+    for (const manner of manners(report, given)) {
+      const values = bindParameters(report, manner, systemClock());
+      const sqlite = askSqlite(database, report.sql, values);
+      const collector = createCollector();
+      const query = { params: report.params, sql: planeSqlOf(report), values, account };
+      await runOnPlane(reader, { ...query, rowsMax: ROWS_MAX }, collector);
+      rows += sqlite.rows.length;
+      const name = `${report.name} ${JSON.stringify(manner)}`;
+      differences.push(...compare(name, sqlite, collector.collected()));
+    }
+    found.set(report.name, { rows, differences });
+  }
+  return found;
+}
+
+export function differencesIn(found: ReadonlyMap<string, Compared>): readonly Difference[] {
+  return [...found.values()].flatMap(({ differences }) => differences);
+}

@@ -1,0 +1,101 @@
+/** A mirror with its feeds, and a plane beside it, in PGlite (`npm test`) or in a PostgreSQL. */
+import { dirname } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { seededRandom } from '../../src/lib/random.ts';
+import { type Connect, sessionSettings } from '../../src/plane/postgres.ts';
+import { ensureSchema } from '../../src/plane/schema.ts';
+import { createSink, type Sink } from '../../src/plane/sink.ts';
+import { createSource, type Source } from '../../src/plane/source.ts';
+import type { PlaneContent } from '../../src/plane/tables.ts';
+import { type Verdict, verify } from '../../src/plane/verify.ts';
+import { addLedgerFeed } from '../../src/store/ledger-feed.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+import type { Churn } from './churn.ts';
+import { ALL_CONTENT, SCHEMA } from './world.ts';
+
+/** Sessions on one PGlite, which is one session in truth: they must come one after the other. */
+export async function startPglite(): Promise<Connect> {
+  const database = await PGlite.create();
+  onTestFinished(() => database.close());
+  return async () => {
+    await database.exec(sessionSettings(SCHEMA));
+    return {
+      async query(text, params) {
+        if (params === undefined) {
+          const results = await database.exec(text);
+          const rows: Record<string, unknown>[] = results.at(-1)?.rows ?? [];
+          return { rows, count: results.at(-1)?.affectedRows ?? 0 };
+        }
+        const { rows, affectedRows } = await database.query<Record<string, unknown>>(text, [
+          ...params,
+        ]);
+        return { rows, count: affectedRows ?? 0 };
+      },
+      end: async () => undefined,
+    };
+  };
+}
+
+export interface PlaneHouse {
+  readonly store: SqliteStore;
+  readonly source: Source;
+  readonly sink: Sink;
+  readonly churn: Churn;
+  readonly dataDir: string;
+  readonly connect: Connect;
+  /** Passes until nothing is left to do; gives what they did. */
+  settle(): Promise<string[]>;
+  verify(deep?: boolean): Promise<Verdict>;
+}
+
+export interface HouseOptions {
+  readonly connect: Connect;
+  readonly clock: Clock;
+  readonly seed: number;
+  readonly account?: string;
+  readonly content?: readonly PlaneContent[];
+}
+
+/** The schema is made as `plane init` makes it. */
+export async function planeHouse(options: HouseOptions): Promise<PlaneHouse> {
+  const { connect, clock, seed, account = 'acme', content = ALL_CONTENT } = options;
+  const store = await temporaryStore(clock);
+  await store.transaction((tx) => addLedgerFeed(tx, clock.now()));
+  const dataDir = dirname(store.path);
+  const source = createSource({ path: store.path, busyTimeoutMs: 5_000, content });
+  onTestFinished(() => source.close());
+  const client = await connect();
+  await ensureSchema(client, SCHEMA, source.reader().tables);
+  await client.end();
+  const settings = { account, schema: SCHEMA, everyMs: 1_000, dataDir };
+  const sink = createSink({ source, connect, settings, clock, log: silentLogger() });
+  onTestFinished(() => sink.close());
+  return {
+    store,
+    source,
+    sink,
+    dataDir,
+    connect,
+    churn: { store, random: seededRandom(seed), at: clock.now(), seq: 0 },
+    async settle() {
+      const done: string[] = [];
+      for (;;) {
+        const { did, hasMore } = await sink.pass();
+        done.push(did);
+        if (!hasMore && did === 'nothing') return done;
+      }
+    },
+    async verify(deep = true) {
+      const asked = await connect();
+      try {
+        return await verify({ client: asked, reader: source.reader(), account, deep });
+      } finally {
+        await asked.end();
+      }
+    },
+  };
+}
