@@ -31,7 +31,7 @@ export interface ConnectOptions {
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A suspended sink must not keep the cursor's row from the next one for longer. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
-const STATEMENT_TIMEOUT_MS = 120_000;
+const STATEMENT_TIMEOUT_MS = 600_000;
 
 /** The name in double quotes, for a statement. */
 export function quoted(name: string): string {

@@ -151,7 +151,8 @@ async function settledVerdict({ path, postgres, account }: World): Promise<Verdi
     const client = await connect();
     try {
       last = await verify({ client, reader: source.reader(), account, deep: true });
-      if (last.pending === 0) break;
+      // A mirror that was put back has nothing pending before the sink has noticed.
+      if (last.pending === 0 && last.isEqual) break;
     } catch (error) {
       last = String(error);
     } finally {
