@@ -126,8 +126,11 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
     scrubber?.register(value.slice(WEBHOOK_SECRET_PREFIX.length), secret.name);
   }
   // Programs that connect tell of the password without the address around it.
-  const password = URL.parse(value)?.password;
-  if (password) scrubber?.register(decodedPart(password) ?? password, secret.name);
+  const url = URL.parse(value);
+  const password = decodedPart(url?.password ?? '') ?? url?.password;
+  for (const one of [password, url?.searchParams.get('password')]) {
+    if (one) scrubber?.register(one, secret.name);
+  }
 }
 
 /** Lays the file over the default, before anything but the YAML itself is checked. */

@@ -28,6 +28,8 @@ it('takes the address of the plane by reference, and shows neither it nor its pa
   });
   expect(JSON.stringify(plane)).not.toContain('canary');
   expect(scrubber.scrub('password "canary-7d1" refused')).not.toContain('canary');
+  configIn(withPlane('postgresql:///plane?host=/run&password=cana%72y-9'), { scrubber });
+  expect(scrubber.scrub('password "canary-9" refused')).not.toContain('canary');
   const [literal] = problemsIn(`${MINIMAL}plane: { url: "${OFF_HOST}" }\n`);
   expect(literal?.path).toBe('plane.url');
   expect(literal && showProblem(literal)).toMatch(/literal secret/);
