@@ -196,9 +196,18 @@ describe('the plane, in PGlite', () => {
     const content = ALL_CONTENT.filter((word) => word !== 'addresses' && word !== 'bodies');
     const house = await planeHouse({ connect, clock, seed: 8, content });
     await changeALot(house, 80);
+    await sql`insert into intake (outbox_id, channel, source, received_at, callback_error)
+      values (1, 'cli', '', 1, 'no door at Street 1')`.execute(house.store.db);
+    await sql`insert into reject_entry (order_delivery_id, order_id, rule_id, rule_hash,
+      delivery_hash, decision_id, queued_at, due_at, state, detail)
+      values (1, 1, 'r', '', '', 1, 1, 1, 'held', 'Street 1')`.execute(house.store.db);
     await house.settle();
     expect(await wrongTables(house)).toEqual([]);
     const client = await connect();
+    const texts = await client.query(
+      'select callback_error from intake union all select detail from reject_entry',
+    );
+    expect(texts.rows).toEqual([{ callback_error: null }, { callback_error: null }]);
     const told = await client.query(
       `select count(*)::text as n from sales_order
        where company is not null or comment is not null or shipping_address <> '{}'`,
