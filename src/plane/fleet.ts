@@ -23,7 +23,7 @@ export interface FleetAccount {
 
 /** A stream that has not run for so long is switched off. */
 const OFF_MS = 30 * 86_400_000;
-/** A daemon that lives has begun a run by then, whatever its schedules. */
+/** Many times the pause between two runs of the default's schedules. */
 const IDLE_MS = 3 * 3_600_000;
 
 const COUNTS = {
