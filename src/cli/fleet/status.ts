@@ -36,7 +36,7 @@ export function fleetStatus(context: CliContext): Command {
         'are the age of their last complete run.',
     )
     .option('--json', 'as JSON, with every stream')
-    .addHelpText('after', examples([['fleet status', 'all brands, worst known by their state']]))
+    .addHelpText('after', examples([['fleet status', 'all brands, a line each']]))
     .action(async ({ json }: { readonly json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
       const fleet = await withPlane(config, async ({ client }) => {
