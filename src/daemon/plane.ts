@@ -4,9 +4,14 @@
  */
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { describeCopy, planeAccount, planeSettingsOf, readPlaneCopy } from '../ops/plane-copy.ts';
+import {
+  describeCopy,
+  planeAccount,
+  planeAddress,
+  planeSettingsOf,
+  readPlaneCopy,
+} from '../ops/plane-copy.ts';
 import { connectPostgres, type PlaneClient } from '../plane/postgres.ts';
 import { createSink } from '../plane/sink.ts';
 import { createSource, type MirrorReader } from '../plane/source.ts';
@@ -21,18 +26,14 @@ const STOP_MS_MAX = 20_000;
 
 /** Throws where the configuration has no plane, or its address cannot be read. */
 function accessOf(config: Configured) {
-  const { url, schema, content } = config.plane;
-  if (url === null) {
-    throw new ConfigError('plane.not_configured', 'there is no plane: plane.url is not set', {
-      hint: 'docs/operating/plane.md says what to set',
-    });
-  }
+  const { schema, content } = config.plane;
+  const url = planeAddress(config);
   const { path, busyTimeoutMs } = storeOptions(config);
   return {
     account: planeAccount(config),
     schema,
     source: createSource({ path, busyTimeoutMs, content }),
-    connect: connectPostgres({ url: url.reveal(), schema }),
+    connect: connectPostgres({ url, schema }),
   };
 }
 

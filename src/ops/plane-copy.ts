@@ -3,12 +3,13 @@
  * database is asked: it may be the one that is down.
  */
 import type { Config } from '../config/schema.ts';
+import { ConfigError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import {
   type PlaneStatus,
   planeLagMs,
   readPlaneStatus,
-  STATUS_EVERY_MS,
+  SILENT_MS_MAX,
 } from '../plane/status-file.ts';
 
 export interface PlaneCopy {
@@ -23,13 +24,20 @@ export interface PlaneCopy {
   readonly error: { readonly message: string; readonly hint: string | null } | null;
 }
 
-const SILENT_MS_MAX = 3 * STATUS_EVERY_MS;
 /** A process that copies all, or waits longer and longer, tells of itself less often. */
 const SILENT_AT_WORK_MS_MAX = 300_000;
 
 /** Name of the rows of this daemon in the plane. */
 export function planeAccount({ plane, instance }: Pick<Config, 'plane' | 'instance'>): string {
   return plane.account ?? instance;
+}
+
+/** Address of the plane, with the password. Throws where the configuration has none. */
+export function planeAddress({ plane }: Pick<Config, 'plane'>): string {
+  if (plane.url !== null) return plane.url.reveal();
+  throw new ConfigError('plane.not_configured', 'there is no plane: plane.url is not set', {
+    hint: 'docs/operating/plane.md says what to set',
+  });
 }
 
 /** Settings of a copy, without its address. */

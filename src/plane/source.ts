@@ -117,7 +117,7 @@ export class MirrorReader {
   }
 
   #feed(name: FeedName): Feed {
-    const given = Number(this.#value('select seq from sqlite_sequence where name = ?', name) ?? 0);
+    const given = this.given(name);
     const first = this.#value(`select min(seq) from ${name}`);
     const last = Number(this.#value(`select max(seq) from ${name}`) ?? given);
     return {

@@ -46,6 +46,6 @@ export function planeLagMs({ at, lagMs, state }: PlaneStatus, now: number): numb
   return state === 'following' && silent < SILENT_MS_MAX ? lagMs : lagMs + silent;
 }
 
-/** A following sink writes its file at least so often. */
+/** A following sink writes its file and its cursor at least so often. */
 export const STATUS_EVERY_MS = 10_000;
-const SILENT_MS_MAX = 3 * STATUS_EVERY_MS;
+export const SILENT_MS_MAX = 3 * STATUS_EVERY_MS;

@@ -1,6 +1,7 @@
 /** How far the copies of all accounts are, as the plane itself says. */
 import { type Cursor, readCursors } from './cursor.ts';
 import { type PlaneClient, quoted } from './postgres.ts';
+import { STATUS_EVERY_MS } from './status-file.ts';
 import { PLANE_TABLES } from './tables.ts';
 
 export interface AccountStatus {
@@ -17,14 +18,11 @@ export interface AccountStatus {
   readonly rows: number;
 }
 
-/** A sink that has nothing to write says so at least this often. */
-const HEARTBEAT_MS = 10_000;
-
 /** Since when the copy lacks something, at most; undefined: it was never whole. */
 export function copyLagMs({ completeAt }: Cursor, now: number): number | undefined {
   if (completeAt === undefined) return undefined;
   const age = now - completeAt;
-  return age > 2 * HEARTBEAT_MS ? age : 0;
+  return age > 2 * STATUS_EVERY_MS ? age : 0;
 }
 
 async function rowsByAccount(client: PlaneClient): Promise<ReadonlyMap<string, number>> {

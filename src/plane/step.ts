@@ -9,6 +9,7 @@ import type { CopiedTable } from './tables.ts';
 
 /** Entries of one feed in one pass. */
 const ENTRIES_AT_ONCE = 5_000;
+
 interface TableStep {
   readonly table: CopiedTable;
   readonly by: readonly string[];

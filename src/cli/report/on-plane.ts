@@ -1,6 +1,6 @@
 /** A report's rows from the plane: of this account, of another one, or of all. */
 import type { Config } from '../../config/schema.ts';
-import { ConfigError } from '../../lib/errors.ts';
+import { planeAccount, planeAddress } from '../../ops/plane-copy.ts';
 import { openPlaneSession } from '../../plane/reader.ts';
 import type { Order, RunRows } from '../../report/make.ts';
 import { reportOfAll, runOnPlane } from '../../report/plane.ts';
@@ -13,21 +13,17 @@ export interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsM
 
 const ALL = 'all';
 
-export function jobOnPlane({ instance, plane }: Config, order: Order, named?: string): Job {
+export function jobOnPlane(config: Config, order: Order, named?: string): Job {
   const { report, values, rowsMax, timeMaxMs } = order;
-  const { url, schema } = plane;
-  if (url === null) {
-    throw new ConfigError('plane.not_configured', 'there is no plane: plane.url is not set', {
-      hint: 'docs/operating/plane.md says what to set',
-    });
-  }
+  const { schema } = config.plane;
   const query = { params: report.params, sql: planeSqlOf(report), values, rowsMax };
-  const account = named === ALL ? null : (named ?? plane.account ?? instance);
+  const url = planeAddress(config);
+  const account = named === ALL ? null : (named ?? planeAccount(config));
   return {
     ...order,
     report: account === null ? reportOfAll(report) : report,
     async rows(sink) {
-      const session = await openPlaneSession({ url: url.reveal(), schema, timeMaxMs });
+      const session = await openPlaneSession({ url, schema, timeMaxMs });
       try {
         return await runOnPlane(session, { ...query, account }, sink);
       } finally {
