@@ -108,10 +108,12 @@ const HINTS: readonly (readonly [RegExp, string, string])[] = [
   [
     /^42501/,
     'plane.no_permission',
-    'to read, the user of plane.url needs "selvedge plane grant-reader"; to copy, it must own ' +
-      'the schema of the plane',
+    'to read, the user of plane.url needs "selvedge plane grant-reader <role>"; to copy, it must ' +
+      'own the schema of the plane',
   ],
   [/^(42P01|3F000|42703)/, 'plane.no_schema', 'run "selvedge plane init"'],
+  // Else it would be called unreachable, and somebody would look at the network.
+  [/^(0A|22|42)/, 'plane.bad_sql', 'this is a mistake in the program; please report it'],
 ];
 
 /** A failure of PostgreSQL, or on the way there, with a code and a hint; `pg` tells no secrets. */

@@ -66,6 +66,9 @@ describe('the plane, in PostgreSQL', () => {
     }
     await grantReader(client, SCHEMA, 'bi');
     await client.query('create view selvedge.v_later as select 1 as one');
+    await expect(
+      client.query('create or replace view selvedge.v_later as select 1 as other'),
+    ).rejects.toMatchObject({ code: 'plane.bad_sql' });
     await client.end();
     const reader = await connectPostgres({ url: postgres.url('readers', 'bi'), schema: SCHEMA })();
     expect((await reader.query('select count(*) from daemon_state')).rows).toHaveLength(1);
