@@ -1,6 +1,6 @@
 /** A role that reads the plane and can do nothing else there, for BI. */
 import { UsageError } from '../lib/errors.ts';
-import { inTransaction, type PlaneClient, quoted } from './postgres.ts';
+import { inTransaction, type PlaneClient, permissionDenied, quoted } from './postgres.ts';
 
 /**
  * Grants reading to a role that exists. Tables and views that a later release adds are granted as
@@ -12,7 +12,8 @@ export async function grantReader(
   role: string,
 ): Promise<void> {
   const known = await client.query(
-    `select pg_has_role(r.oid, n.nspowner, 'member') AS owns
+    `select pg_has_role(r.oid, n.nspowner, 'member') AS owns,
+       pg_has_role(n.nspowner, 'member') AS may_grant
      from pg_roles r left join pg_namespace n on n.nspname = $2 where r.rolname = $1`,
     [role, schema],
   );
@@ -26,6 +27,8 @@ export async function grantReader(
       hint: "take a role that is neither the owner's, nor a member of it, nor a superuser",
     });
   }
+  // A grant by somebody else is a mere warning of PostgreSQL, and no grant.
+  if (known.rows[0]?.may_grant === false) throw permissionDenied(`schema ${schema}`);
   const [at, to] = [quoted(schema), quoted(role)];
   await inTransaction(client, async () => {
     await client.query(

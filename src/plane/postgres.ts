@@ -108,8 +108,8 @@ const HINTS: readonly (readonly [RegExp, string, string])[] = [
   [
     /^42501/,
     'plane.no_permission',
-    'to read, the user of plane.url needs "selvedge plane grant-reader <role>"; to copy, it must ' +
-      'own the schema of the plane',
+    'to read, the user of plane.url needs "selvedge plane grant-reader <role>"; to copy, ' +
+      'or to let others read, it must own the schema of the plane',
   ],
   [/^(42P01|3F000|42703)/, 'plane.no_schema', 'run "selvedge plane init"'],
   // Else it would be called unreachable, and somebody would look at the network.
@@ -129,6 +129,12 @@ export function asPlaneError(thrown: unknown): SelvedgeError {
   });
 }
 
+/** As if PostgreSQL had said so itself. */
+export function permissionDenied(what: string): SelvedgeError {
+  const error = new Error(`permission denied for ${what}`);
+  return asPlaneError(Object.assign(error, { code: '42501' }));
+}
+
 /**
  * Throws where the schema is there, and this user may not look into it: PostgreSQL says of its
  * tables only that they do not exist.
@@ -141,8 +147,7 @@ export async function requireUsage(
      and not has_schema_privilege(oid, 'usage')`,
   );
   if (rows.length === 0) return;
-  const message = 'permission denied for the schema of the plane';
-  throw asPlaneError(Object.assign(new Error(message), { code: '42501' }));
+  throw permissionDenied('the schema of the plane');
 }
 
 /** Runs `work` in one transaction. A failure leaves nothing of it. */

@@ -53,7 +53,7 @@ describe('the plane, in PostgreSQL', () => {
     const house = await planeHouse({ connect, clock: manualClock(), seed: 3 });
     await churnOnce(house.churn);
     await house.settle();
-    postgres.sql('create role bi login; create role owner login');
+    postgres.sql('create role bi login; create role other; create role owner login');
     postgres.sql(`alter schema ${SCHEMA} owner to owner`, 'readers');
     const client = await connect();
     await expect(grantReader(client, SCHEMA, 'nobody_here')).rejects.toMatchObject({
@@ -73,6 +73,9 @@ describe('the plane, in PostgreSQL', () => {
     const reader = await connectPostgres({ url: postgres.url('readers', 'bi'), schema: SCHEMA })();
     expect((await reader.query('select count(*) from daemon_state')).rows).toHaveLength(1);
     expect((await reader.query('select one from v_later')).rows).toEqual([{ one: 1 }]);
+    await expect(grantReader(reader, SCHEMA, 'other')).rejects.toMatchObject({
+      code: 'plane.no_permission',
+    });
     for (const text of [
       'delete from daemon_state',
       'update plane_cursor set seq = 0',
