@@ -32,7 +32,7 @@ const random = systemRandom();
 const people = { operators: [], proxyRole: null };
 const lasts = { sessionMs: 9e6, sessionIdleMs: 9e6 };
 const entrance = createEntrance({ store, clock, random, people, ...lasts });
-const { key } = await entrance.byLink(entrance.mintLink('bench', 'viewer').key, null);
+const { key } = await entrance.byLink(entrance.mintLink('bench', 'operator').key, null);
 const reader = await openReadOnlyStore(options);
 const ask = () => Promise.resolve({ value: {} });
 const app = createConsoleApp({
@@ -59,7 +59,7 @@ for (const path of [
   '/review?q=Shop+12',
   '/',
   `/deliveries/${DELIVERIES}`,
-  ...['/outbox', '/pulls', '/events', '/rules', '/rules/trial', '/stock', '/reports', '/system'],
+  ...['/outbox', '/pulls', '/events', '/rules', '/rules/trial', '/stock', '/reports'],
   '/changes.json',
 ]) {
   const took: number[] = [];
