@@ -70,7 +70,7 @@ async function get(path: string): Promise<string> {
   return answer.text();
 }
 
-/** One page that stays open: it asks what has changed as its script does. */
+/** A page that stays open asks what has changed, as its script does. */
 async function staysOpen(stop: AbortSignal, at: number): Promise<void> {
   await sleep((PAGE_EVERY_MS * at) / pageCount);
   while (!stop.aborted) {

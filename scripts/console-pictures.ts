@@ -15,7 +15,7 @@ const RESULT = { width: 1_000, height: 560 };
 const HELD_MIN = 5;
 const WAIT_MS_MAX = 300_000;
 
-/** What the tutorial has its reader try: a limit for what passes today. */
+/** Change that the tutorial has its reader try: a limit for what passes today. */
 const TRIED = `rules:
   - id: hold-large
     title: Somebody looks at large deliveries

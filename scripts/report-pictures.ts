@@ -34,7 +34,7 @@ async function takePictures(folder: string): Promise<void> {
     styles = sold.map(({ style_no: style }) => style);
     return sold.length >= STYLES_MIN;
   });
-  // What sold from a season's list need not be in that of the stock.
+  // A style that sold from a season's list need not be in that of the stock.
   let style = '';
   for (const one of styles) {
     const rows = await report('stock-grid', '--param', `style=${one}`, '--format', 'json');

@@ -25,7 +25,12 @@ formats:
   overdue_days: count
 empty: There is no such customer.
 */
-WITH orders AS (
+WITH line AS (
+  SELECT order_id, sum(quantity * price) AS amount,
+    sum(max(0, quantity - coalesce(fulfilled_quantity, 0)) * price) AS open_amount
+  FROM sales_order_line
+  GROUP BY order_id
+), orders AS (
   SELECT account_no, count(*) AS orders, count(*) FILTER (WHERE open) AS open_orders,
     max(coalesce(created_at, first_seen_at)) AS last_ordered_at,
     iif(count(*) = count(currency) AND min(currency) = max(currency), min(currency), NULL)
@@ -40,12 +45,9 @@ WITH orders AS (
     SELECT o.account_no, o.created_at, o.first_seen_at, o.completed = 0 AS open,
       iif(trim(o.currency) <> '', o.currency,
         (SELECT c.currency FROM order_currency c WHERE c.order_id = o.order_id)) AS currency,
-      (SELECT sum(l.quantity * l.price) FROM sales_order_line l WHERE l.order_id = o.order_id)
-        AS amount,
-      CASE WHEN o.completed = 0 THEN (
-        SELECT sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0)) * l.price)
-        FROM sales_order_line l WHERE l.order_id = o.order_id) END AS open_amount
+      l.amount, CASE WHEN o.completed = 0 THEN l.open_amount END AS open_amount
     FROM sales_order o
+    LEFT JOIN line l ON l.order_id = o.order_id
     WHERE o.account_no <> '' AND o.status <> 'canceled' AND o.deleted_at IS NULL
   ) told
   GROUP BY account_no

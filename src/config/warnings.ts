@@ -102,7 +102,7 @@ function rulesUnreadable(tree: Tree, directory: string): ConfigProblem[] {
   }
 }
 
-/** What happens to the copy stops nothing else, so that neither is a mistake. */
+/** The copy stops nothing else, so that neither is a mistake. */
 function planeOutOfReach(tree: Tree, { url }: Config['plane']): ConfigProblem[] {
   const { tree: written } = nearestTree(tree, ['plane', 'url']);
   const warning = (message: string, hint: string): ConfigProblem[] => [

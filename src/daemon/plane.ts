@@ -45,7 +45,7 @@ export interface PlaneParts {
   readonly reader: () => MirrorReader;
 }
 
-/** One session with the plane for a command. */
+/** Opens a session with the plane for a command, and ends it. */
 export async function withPlane<T>(
   config: Configured,
   work: (parts: PlaneParts) => Promise<T>,

@@ -26,7 +26,7 @@ export interface StockCountDeps {
   readonly sizeOrder: readonly string[];
 }
 
-/** What the sums are kept by. */
+/** Key of a sum. */
 interface Kind {
   readonly brand_name: string;
   readonly season_name: string;

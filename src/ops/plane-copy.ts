@@ -93,9 +93,13 @@ export function describeCopy({ state, lagMs, error }: PlaneCopy): string {
   return `${DOING[state]}, ${behind}${why}`;
 }
 
+/** Each of several brands has an instance of its own. */
+const UNIT = 'selvedge-plane, or selvedge-plane@NAME of several brands';
+
 /** Next step of a copy that is not as it should be. */
 export function stepOfCopy({ state, error }: PlaneCopy): string {
-  if (state === 'absent') return 'selvedge plane init; systemctl enable --now selvedge-plane';
-  if (state === 'silent') return 'systemctl status selvedge-plane; journalctl -t selvedge-plane';
+  if (state === 'absent') return `selvedge plane init; then start ${UNIT}`;
+  if (state === 'silent')
+    return "systemctl status 'selvedge-plane*'; journalctl -u 'selvedge-plane*'";
   return error?.hint ?? 'it catches up by itself; selvedge plane status shows how far it is';
 }

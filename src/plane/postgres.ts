@@ -12,7 +12,7 @@ interface PlaneResult {
   readonly count: number;
 }
 
-/** One session. A text without parameters may hold several statements. */
+/** A session. A text without parameters may hold several statements. */
 export interface PlaneClient {
   query(text: string, params?: readonly unknown[]): Promise<PlaneResult>;
   /** Ends the session; never throws. */
@@ -59,11 +59,16 @@ async function loadDriver() {
 }
 
 /** A session with its settings; nothing of it is left where it fails. */
-export async function startSession(config: ClientConfig, settings: string): Promise<Client> {
+export async function startSession(
+  { url, connectTimeoutMs = CONNECT_TIMEOUT_MS }: Omit<ConnectOptions, 'schema'>,
+  config: ClientConfig,
+  settings: string,
+): Promise<Client> {
   const driver = await loadDriver();
   let client: Client | undefined;
   try {
-    client = new driver.Client(config);
+    const way = { connectionString: url, connectionTimeoutMillis: connectTimeoutMs };
+    client = new driver.Client({ ...way, ...config });
     // The next statement fails with the same; without a listener the process would end.
     client.on('error', () => undefined);
     await client.connect();
@@ -76,18 +81,17 @@ export async function startSession(config: ClientConfig, settings: string): Prom
 }
 
 /** A factory of sessions on a PostgreSQL. */
-export function connectPostgres({ url, schema, connectTimeoutMs }: ConnectOptions): Connect {
+export function connectPostgres(options: ConnectOptions): Connect {
   return async () => {
     const client = await startSession(
+      options,
       {
-        connectionString: url,
         application_name: 'selvedge plane',
-        connectionTimeoutMillis: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
         // A peer that is gone without a word must not hold a statement for hours.
         query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
         keepAlive: true,
       },
-      sessionSettings(schema),
+      sessionSettings(options.schema),
     );
     return {
       async query(text, params) {
@@ -129,7 +133,7 @@ export function asPlaneError(thrown: unknown): SelvedgeError {
   });
 }
 
-/** As if PostgreSQL had said so itself. */
+/** The error that PostgreSQL itself would have given. */
 export function permissionDenied(what: string): SelvedgeError {
   const error = new Error(`permission denied for ${what}`);
   return asPlaneError(Object.assign(error, { code: '42501' }));
@@ -197,19 +201,25 @@ export function withoutNul(json: string): string {
   return json.replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1\\u0001');
 }
 
+/** A key column's value in a JSON array, as its type. */
+function keyValue({ columns }: CopiedTable, json: string, key: string, at: number): string {
+  const type = columns.find((column) => column.name === key)?.type ?? 'text';
+  // A collation is no part of a cast.
+  return `(${json}->>${at})::${type.split(' ')[0]}`;
+}
+
 /** Deletes rows by keys, each a JSON array of the values of `by`. */
 export async function deleteRows(
   client: PlaneClient,
-  { name, columns }: CopiedTable,
+  table: CopiedTable,
   account: string,
   by: readonly string[],
   keys: readonly string[],
 ): Promise<void> {
   if (keys.length === 0) return;
-  const typeOf = (key: string) => columns.find((column) => column.name === key)?.type ?? 'text';
-  const values = by.map((key, at) => `(v->>${at})::${typeOf(key).split(' ')[0]}`);
+  const values = by.map((key, at) => keyValue(table, 'v', key, at));
   await client.query(
-    `delete from ${quoted(name)} where account = $1 and (${names(by)}) in (
+    `delete from ${quoted(table.name)} where account = $1 and (${names(by)}) in (
        select ${values.join(', ')} from json_array_elements($2::json) AS v)`,
     [account, withoutNul(`[${keys.join(',')}]`)],
   );
@@ -218,14 +228,14 @@ export async function deleteRows(
 /** The rows of an account between two keys, the first excluded, as SQLite gives them. */
 export async function readRows(
   client: PlaneClient,
-  { name, keys, columns }: CopiedTable,
+  table: CopiedTable,
   account: string,
   after: string | undefined,
   last: string | undefined,
 ): Promise<ReadonlyMap<string, string>> {
-  const typeOf = (key: string) => columns.find((column) => column.name === key)?.type ?? 'text';
+  const { name, keys, columns } = table;
   const place = (param: string) =>
-    keys.map((key, at) => `(${param}::json->>${at})::${typeOf(key).split(' ')[0]}`).join(', ');
+    keys.map((key, at) => keyValue(table, `${param}::json`, key, at)).join(', ');
   const key = names(keys);
   const { rows } = await client.query(
     `select json_build_array(${key})::text AS key, row_to_json(r)::text AS row

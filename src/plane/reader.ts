@@ -1,5 +1,5 @@
 /** A session with the plane for reports: it cannot write, and no statement takes too long. */
-import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { RetryLaterError, toError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { asPlaneError, quoted, requireUsage, startSession } from './postgres.ts';
 
@@ -20,8 +20,6 @@ export interface SessionOptions {
   readonly schema: string;
   readonly timeMaxMs: number;
 }
-
-const CONNECT_MS_MAX = 10_000;
 
 function whole(text: string): Value {
   return Number.isSafeInteger(Number(text)) ? Number(text) : text;
@@ -54,8 +52,6 @@ function settings({ schema, timeMaxMs }: SessionOptions): string {
 }
 
 const CANCELED = '57014';
-/** Mistakes of a text, but for a table that is not there or may not be read. */
-const BAD_SQL = /^(22|0A|42(?!501|P01|703))/;
 
 function asReportError(thrown: unknown, timeMaxMs: number): Error {
   const error = toError(thrown);
@@ -67,22 +63,15 @@ function asReportError(thrown: unknown, timeMaxMs: number): Error {
       cause: thrown,
     });
   }
-  if (BAD_SQL.test(state)) {
-    return new RefusedError('report.bad_sql', `PostgreSQL: ${error.message}`, {
-      hint: 'this is a mistake in the program; please report it',
-      cause: thrown,
-    });
-  }
   return asPlaneError(thrown);
 }
 
 /** Opens a session; `end` it. */
 export async function openPlaneSession(options: SessionOptions): Promise<PlaneSession> {
   const client = await startSession(
+    options,
     {
-      connectionString: options.url,
       application_name: 'selvedge report',
-      connectionTimeoutMillis: CONNECT_MS_MAX,
       types: { getTypeParser: (type: number) => PARSERS.get(type) ?? String },
     },
     settings(options),

@@ -11,7 +11,11 @@ import { sha256 } from '../lib/json.ts';
 import { inTransaction, type PlaneClient, quoted, requireUsage } from './postgres.ts';
 import type { CopiedTable } from './tables.ts';
 
-/** Grows with each change of a table or view; the program with the highest number has the word. */
+/**
+ * Grows with each change of a table or view; the program with the highest number has the word. A
+ * view that loses or renames a column has to be dropped in views.sql first, and its readers granted
+ * again: PostgreSQL replaces a view by a longer one only.
+ */
 const LAYOUT = 1;
 
 const SHIPPED = fileURLToPath(new URL('../../migrations/plane/', import.meta.url));

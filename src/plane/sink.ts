@@ -27,7 +27,7 @@ interface SinkSettings {
   readonly account: string;
   readonly schema: string;
   readonly everyMs: number;
-  /** Where the status file goes. */
+  /** Folder of the status file. */
   readonly dataDir: string;
 }
 
@@ -81,7 +81,7 @@ interface Session {
   cursor: Cursor | undefined;
 }
 
-/** Those of PostgreSQL have a code; the others are of the mirror. */
+/** Errors of PostgreSQL have a code; the others are of the mirror. */
 function asSinkError(thrown: unknown): SelvedgeError {
   if (thrown instanceof SelvedgeError) return thrown;
   return new StoreError('plane.mirror_unreadable', toError(thrown).message, {
@@ -95,7 +95,7 @@ const NOTHING = { did: 'nothing', entries: 0, rows: 0 } as const;
 export class Sink {
   readonly #deps: SinkDeps;
   #session: Session | undefined;
-  /** Where the copy is known to be, while PostgreSQL cannot be asked. */
+  /** Last known place of the copy, while PostgreSQL cannot be asked. */
   #known: Pick<Cursor, 'change' | 'ledger'> | undefined;
   #statusAt = Number.NEGATIVE_INFINITY;
 
@@ -103,7 +103,7 @@ export class Sink {
     this.#deps = deps;
   }
 
-  /** One step. Throws a SelvedgeError, after which the next pass begins with a new session. */
+  /** Does one step. Throws a SelvedgeError, after which the next pass begins with a new session. */
   async pass(): Promise<PassResult> {
     const { clock, settings } = this.#deps;
     try {

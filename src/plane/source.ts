@@ -23,7 +23,7 @@ export interface Feed {
   readonly last: FeedPlace;
 }
 
-/** What the database is, and where its feeds are. */
+/** Identity of the database, and the ends of its feeds. */
 export interface SourceState {
   readonly database: string;
   readonly epoch: string;
@@ -54,7 +54,7 @@ const ENTRY = {
   ledger_change: 'json_array(at, "table", key) || \'\'',
 };
 
-/** One open database; statements are prepared once. */
+/** An open database; statements are prepared once. */
 export class MirrorReader {
   readonly tables: readonly CopiedTable[];
   readonly shape: string;
@@ -205,7 +205,7 @@ export class MirrorReader {
 }
 
 export interface SourceOptions {
-  /** Of mirror.db. */
+  /** Path of mirror.db. */
   readonly path: string;
   readonly busyTimeoutMs: number;
   readonly content: readonly PlaneContent[];

@@ -8,7 +8,7 @@ export interface AccountStatus {
   readonly account: string;
   readonly seq: number;
   readonly ledgerSeq: number;
-  /** Which past of its database the copy is of. */
+  /** Past of the database that the copy is of: another one after a restore. */
   readonly epoch: string;
   /** Since when the copy lacks something, at most; 0: it has all. Undefined: never yet whole. */
   readonly lagMs: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * What one pass of the sink does: reads, in one snapshot, which rows changed since the cursor and
- * what they are now, or finds why the feeds do not go on from there.
+ * The reading half of a pass: finds, in one snapshot, which rows changed since the cursor and what
+ * they are now, or why the feeds do not go on from there.
  */
 import { RefusedError } from '../lib/errors.ts';
 import { type Cursor, seenIn } from './cursor.ts';
@@ -27,7 +27,7 @@ export interface FollowStep {
   readonly do: 'follow';
   readonly from: Cursor;
   readonly to: Cursor;
-  /** Of both feeds. */
+  /** Number of entries of both feeds. */
   readonly entries: number;
   readonly tables: readonly TableStep[];
   readonly hasMore: boolean;

@@ -29,7 +29,7 @@ export interface PlaneTable {
   readonly omitted?: readonly string[];
   /** Columns of the plane that are an expression over the alias `row`. */
   readonly values?: Readonly<Record<string, string>>;
-  /** What stands in a column as long as the content does not name the word. */
+  /** Value of a column as long as the content does not name the word. */
   readonly hidden?: Partial<Record<Private, Readonly<Record<string, string>>>>;
 }
 
@@ -171,7 +171,7 @@ export const PLANE_TABLES: readonly PlaneTable[] = [
 
 interface PlaneColumn {
   readonly name: string;
-  /** Of PostgreSQL. */
+  /** Type in PostgreSQL. */
   readonly type: string;
   /** SQLite's expression over the alias `row`. */
   readonly value: string;

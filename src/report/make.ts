@@ -22,7 +22,7 @@ export interface Order {
   readonly store: Pick<Query, 'path' | 'busyTimeoutMs'>;
 }
 
-export function queryOf({ report, values, rowsMax, store }: Order): Query {
+function queryOf({ report, values, rowsMax, store }: Order): Query {
   const { path, busyTimeoutMs } = store;
   return { path, busyTimeoutMs, sql: report.sql, file: report.file, values, rowsMax };
 }
@@ -32,6 +32,11 @@ function asGiven(given: Rows): Rows {
 }
 
 export type RunRows = (sink: RowSink) => Promise<{ readonly isCut: boolean }>;
+
+/** Rows of the mirror. */
+export function rowsOfMirror(order: Order, clock: Clock): RunRows {
+  return (sink) => runQuery(queryOf(order), order.timeMaxMs, clock, sink);
+}
 
 /** Makes a document of rows, wherever they come from; throws what they and shapeTable throw. */
 export async function documentOf(
@@ -65,8 +70,7 @@ export function runReport(
   clock: Clock,
   seen: (given: Rows) => Rows = asGiven,
 ): Promise<ReportDocument & { readonly isCut: boolean }> {
-  const run: RunRows = (sink) => runQuery(queryOf(order), order.timeMaxMs, clock, sink);
-  return documentOf(order, clock, run, seen);
+  return documentOf(order, clock, rowsOfMirror(order, clock), seen);
 }
 
 function alignedText({ report, table, manner }: ReportDocument): string {

@@ -104,7 +104,7 @@ export function chartPart(
   }
 }
 
-/** Of a letter, in bold, and of the room at both sides of a cell. */
+/** Width of a letter, in bold, and of the room at both sides of a cell. */
 const EM_CHAR = 0.62;
 const EM_ROOM = 1.4;
 

@@ -18,7 +18,7 @@ export interface PlaneReader {
 
 export interface PlaneQuery {
   readonly params: Report['params'];
-  /** As planeSqlOf gives it. */
+  /** Text that planeSqlOf gives. */
   readonly sql: string;
   readonly values: ParameterValues;
   /** Null: all of them, each row with its account in front. */
@@ -131,6 +131,7 @@ export async function runOnPlane(
   try {
     return await readRows(reader, query, sink);
   } finally {
-    await reader.query('ROLLBACK');
+    // Nothing was written, and a lost session must not hide why.
+    await reader.query('ROLLBACK').catch(() => undefined);
   }
 }

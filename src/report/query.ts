@@ -29,7 +29,7 @@ export interface QueryLimits {
   readonly resultBytesMax: number;
   /** Memory of the process, the database's own pages apart. */
   readonly memoryBytesMax: number;
-  /** Of the memory, for pages of the database: a report reads many of them again and again. */
+  /** Part of the memory for pages of the database: a report reads many of them again and again. */
   readonly cacheKib: number;
 }
 

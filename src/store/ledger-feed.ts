@@ -74,7 +74,7 @@ function triggersOf({ table, keys, where }: LedgerTable): readonly Trigger[] {
   });
 }
 
-/** What belongs to an order, and is blanked with it (mirror/forget.ts). */
+/** Tables whose rows are blanked with their order (mirror/forget.ts). */
 const OF_ORDER = [
   ['delivery', 'order_delivery_id'],
   ['refund', 'order_refund_id'],

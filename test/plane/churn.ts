@@ -143,7 +143,7 @@ async function doSomethingRare(tx: Tx, churn: Churn): Promise<void> {
   }
 }
 
-/** One transaction with some changes. */
+/** Makes some changes in one transaction. */
 export async function churnOnce(churn: Churn): Promise<void> {
   churn.at += 7;
   await churn.store.transaction(async (tx) => {
@@ -157,7 +157,7 @@ export async function churnOnce(churn: Churn): Promise<void> {
   });
 }
 
-/** As the daemon's retention does: up to 500 entries of each feed that are older. */
+/** Deletes as the daemon's retention does: up to 500 entries of each feed that are older. */
 export async function deleteEntriesBefore(store: SqliteStore, before: number): Promise<void> {
   await store.transaction(async (tx) => {
     await deleteOldChanges(tx, before);

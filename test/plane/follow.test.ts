@@ -26,7 +26,7 @@ async function wrongTables(house: PlaneHouse): Promise<readonly TableVerdict[]> 
   return (await house.verify()).tables.filter(isWrong);
 }
 
-/** As a person does who puts an older copy in the place of the mirror. */
+/** Puts an older copy in the place of the mirror, as a person does. */
 function putBack(path: string, backup: string): void {
   for (const ending of ['', '-wal', '-shm']) renameSync(path + ending, `${path}.aside${ending}`);
   copyFileSync(backup, path);

@@ -1,6 +1,6 @@
 import type { PlaneContent } from '../../src/plane/tables.ts';
 
-/** What the planes of tests hold: everything, unless they say otherwise. */
+/** Content of the tests' planes: everything, unless they say otherwise. */
 export const ALL_CONTENT: readonly PlaneContent[] = [
   'mirror',
   'changes',

@@ -27,7 +27,7 @@ const SEASON = { path: 'streams.season.enabled', value: true };
 
 interface Answer {
   readonly report: readonly [name: string, given?: Readonly<Record<string, string>>];
-  /** What a statement and its report have in common; compared without order. */
+  /** Columns that a statement and its report share; compared without order. */
   told(rows: readonly Row[]): unknown[];
   found(rows: readonly Row[]): unknown[];
 }
@@ -44,7 +44,7 @@ function cellsOf(color: unknown, sizes: object): unknown[] {
   return known.map(([size, pieces]) => [color, size, pieces]);
 }
 
-/** What a row of stock-grid has beside the columns of the sizes. */
+/** Columns of stock-grid beside those of the sizes. */
 const NO_SIZES = ['brand_name', 'style_no', 'style_name', 'color_code', 'color_name'];
 
 function sizesOf(row: Row): Row {

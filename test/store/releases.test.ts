@@ -27,7 +27,7 @@ const versionsWith = (ending: string): string[] =>
 const stored = versionsWith(ENDING);
 const frozen = versionsWith(FROZEN_ENDING);
 
-/** What `npm run release` wrote: path and checksum of each migration that was released. */
+/** Lines that `npm run release` wrote: path and checksum of each migration that was released. */
 const frozenMigrations = frozen.flatMap((one) =>
   readFileSync(join(FOLDER, one + FROZEN_ENDING), 'utf8')
     .trimEnd()

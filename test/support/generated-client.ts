@@ -87,7 +87,7 @@ export async function generateClient(
         operations: Object.keys(OPERATIONS),
         async ask(operation, asked) {
           const { data, error, response } = await method.parse(client[operation])(asked);
-          // What was taken must be as described; what is refused may be anything.
+          // An answer of success must be as described; a refusal may be anything.
           if (response.ok) operationSchemas[operation]?.request?.parse(asked.body);
           return { response, data: data ?? error };
         },

@@ -16,7 +16,7 @@ export async function runRedocly(folder: string, args: readonly string[]): Promi
   return stderr;
 }
 
-/** What it says of these files; throws when one is not valid. */
+/** Findings about these files; throws when one is not valid. */
 export function lintOpenApi(folder: string, files: readonly string[]): Promise<string> {
   return runRedocly(folder, ['lint', '--extends=recommended', '--max-problems=20', ...files]);
 }

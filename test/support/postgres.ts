@@ -39,7 +39,7 @@ async function freePort(): Promise<number> {
 
 export interface Postgres {
   readonly port: number;
-  /** Of the database `postgres`, as its superuser; another name has another database. */
+  /** Address of the database `postgres`, as its superuser; another name has another database. */
   url(database?: string, user?: string): string;
   /** Runs SQL as the superuser and gives what psql prints, unaligned. */
   sql(text: string, database?: string): string;

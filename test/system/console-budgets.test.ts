@@ -1,4 +1,4 @@
-/** What a screen of the console may cost on the way to a browser, for every screen. */
+/** The cost that a screen of the console may have on the way to a browser, for every screen. */
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';

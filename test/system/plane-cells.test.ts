@@ -225,7 +225,7 @@ describe('a PostgreSQL that is away', () => {
         )?.n ?? 0,
       );
     await until('changes', async () => ((await top()) > at + 20 ? true : undefined));
-    // What retention does after its time, at once.
+    // Retention deletes these after its time; here at once.
     const now = systemClock().now();
     for (const deleteOld of [deleteOldChanges, deleteOldLedgerChanges]) {
       while ((await store.transaction((tx) => deleteOld(tx, now))) > 0);

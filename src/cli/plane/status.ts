@@ -24,9 +24,9 @@ interface Found {
   readonly account: string;
   readonly schema: string;
   readonly feed: LedgerFeedState;
-  /** As its process tells on this machine. */
+  /** The copy as its process tells on this machine. */
   readonly copy: PlaneCopy | null;
-  /** As PostgreSQL tells; null: it could not be asked. */
+  /** The accounts as PostgreSQL tells; null: it could not be asked. */
   readonly accounts: readonly AccountStatus[] | null;
 }
 
@@ -75,7 +75,7 @@ async function read(config: Config, feed: LedgerFeedState, now: number) {
     });
     return { found: { ...found, accounts }, error: undefined };
   } catch (error) {
-    // What this machine knows is told in any case.
+    // Without PostgreSQL this machine's own knowledge is still told.
     if (!(error instanceof SelvedgeError)) throw error;
     return { found: { ...found, accounts: null }, error };
   }

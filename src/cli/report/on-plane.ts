@@ -6,7 +6,7 @@ import type { Order, RunRows } from '../../report/make.ts';
 import { reportOfAll, runOnPlane } from '../../report/plane.ts';
 import { planeSqlOf } from '../../report/report-file.ts';
 
-/** What is run, and the rows of it. */
+/** The report as it is run, and its rows. */
 export interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
   readonly rows: RunRows;
 }

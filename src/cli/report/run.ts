@@ -14,10 +14,9 @@ import {
   objectsOf,
   textTable,
 } from '../../report/formats.ts';
-import { documentOf, makeFile, type Order, queryOf, type RunRows } from '../../report/make.ts';
+import { documentOf, makeFile, type Order, rowsOfMirror } from '../../report/make.ts';
 import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
-import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
 import { requireColumns } from '../../report/table.ts';
 import { storeOptions } from '../../store/store.ts';
@@ -120,15 +119,10 @@ async function run(output: Output, job: Job, options: Options, format: Format): 
   tellNotes(output, document, document.isCut, job.rowsMax);
 }
 
-function jobOnMirror(order: Order): Job {
-  const rows: RunRows = (sink) => runQuery(queryOf(order), order.timeMaxMs, systemClock(), sink);
-  return { ...order, rows };
-}
-
-/** Where it is run. */
+/** The database that it is run on. */
 function jobOf(config: Config, order: Order, { on, account }: Options): Job {
   if (on === 'plane') return jobOnPlane(config, order, account);
-  if (account === undefined) return jobOnMirror(order);
+  if (account === undefined) return { ...order, rows: rowsOfMirror(order, systemClock()) };
   throw new UsageError('report.no_plane', 'only the plane has several accounts', {
     hint: 'add --on plane',
   });

@@ -25,7 +25,7 @@ document.addEventListener('click', (event) => {
   if (link) markRow(link);
 });
 
-// Where there is no room beside the list, the card stands above it.
+// On a narrow screen the card stands above the list.
 document.addEventListener('htmx:after:swap', () => {
   const detail = document.querySelector('#list ~ #detail');
   if (detail && getComputedStyle(detail).position === 'static') detail.scrollIntoView();

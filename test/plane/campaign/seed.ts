@@ -1,5 +1,5 @@
 /**
- * One seed: a process that changes a mirror, a process that follows it into PostgreSQL through a
+ * A seed: a process that changes a mirror, a process that follows it into PostgreSQL through a
  * proxy, and trouble at random moments: both are killed, suspended and doubled, PostgreSQL loses
  * power, connections are cut and held back, an old copy takes the place of the mirror. Afterwards
  * the copy must be equal by value.
@@ -28,7 +28,7 @@ export interface SeedFigures {
   readonly seq: number;
   /** How often each kind of trouble struck. */
   readonly trouble: Readonly<Record<string, number>>;
-  /** What the sinks logged, by message. */
+  /** Lines of the sinks' logs, by message. */
   readonly told: Readonly<Record<string, number>>;
   readonly seconds: number;
   readonly problems: readonly string[];

@@ -65,7 +65,7 @@ function inFile<T>(path: string, use: (database: Database.Database) => T): T {
   }
 }
 
-/** What an ERP would write: two documents, of which one cannot be sent, and a customer. */
+/** Rows that an ERP would write: two documents, of which one cannot be sent, and a customer. */
 function handIn(exchange: string, barcode: string): void {
   const lines = (one: string) =>
     JSON.stringify({ lines: [{ barcode: one, quantity: 1, price: 9 }] });
