@@ -4,7 +4,7 @@
 # `selvedge` as the user of the service, `shown` gives a property of the unit, and `until_is` waits
 # for what a command must say.
 set -euo pipefail
-repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 work=${1:-/tmp/selvedge-nspawn}
 mirror=${MIRROR:-http://deb.debian.org/debian}
 suite=${SUITE:-bookworm}

@@ -3,10 +3,10 @@
 # docs/install.md says, and exercises what only a real service manager can show. Needs root, a
 # mirror of Debian, and some 700 MB; touches nothing outside of its folder.
 #
-#   test/systemd/nspawn.sh [folder]      the folder is kept, so that a second call is quick
+#   test/system/machine/nspawn.sh [folder]      the folder is kept, so that a second call is quick
 #
 # What it said last stands in nspawn.txt.
-# shellcheck source=test/systemd/container.sh
+# shellcheck source=test/system/machine/container.sh
 . "$(dirname "$0")/container.sh"
 install_checkout
 boot

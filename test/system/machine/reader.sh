@@ -4,10 +4,10 @@
 # service with a busy life; the reader is Debian's sqlite3. Takes 15 minutes; see nspawn.sh for what
 # it needs.
 #
-#   test/systemd/reader.sh [folder]
+#   test/system/machine/reader.sh [folder]
 #
 # What it said last stands in reader.txt.
-# shellcheck source=test/systemd/container.sh
+# shellcheck source=test/system/machine/container.sh
 . "$(dirname "$0")/container.sh"
 install_checkout
 boot

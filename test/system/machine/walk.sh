@@ -4,10 +4,10 @@
 # one would; only what is written in capitals, or stands for an address, is filled in. The service is
 # the reference service. See nspawn.sh for what it needs, and besides a registry of npm.
 #
-#   test/systemd/walk.sh [folder]
+#   test/system/machine/walk.sh [folder]
 #
 # What it said last stands in walk.txt; what was typed and answered, in walk.log in the folder.
-# shellcheck source=test/systemd/container.sh
+# shellcheck source=test/system/machine/container.sh
 . "$(dirname "$0")/container.sh"
 : >walk.log
 : >typed
@@ -42,7 +42,7 @@ typed() { # page, text, sed expressions…
 }
 
 # ---- Nothing ------------------------------------------------------------------------------------
-rm -rf "$root"/opt/selvedge* "$root"/etc/selvedge* "$root"/var/lib/selvedge "$root"/var/backups/selvedge \
+rm -rf "$root"/opt/selvedge* "$root"/etc/selvedge* "$root"/var/lib/selvedge* "$root"/var/backups/selvedge \
   "$root"/usr/local/bin/selvedge "$root"/etc/systemd/system/selvedge* "$root"/root/* \
   "$root"/usr/lib/{sysusers,tmpfiles}.d/selvedge.conf "$root"/etc/systemd/system/*.wants/selvedge*
 # A proxy on the way to the registry may have a certificate of its own.
@@ -80,6 +80,7 @@ typed install.md 'rules check'
 inside install -d -m 700 /root/secrets
 inside cp /etc/selvedge/secrets/client-secret /root/secrets/client-secret
 typed connect.md 'selvedge init' "s|https://systemkey.domain/api/v1|$url|; s|erp-1|$(key k.keys.plain.clientId)|"
+typed connect.md 'export SELVEDGE_CONFIG'
 typed connect.md 'systemd-run'
 typed install.md 'enable --now selvedge.socket'
 until_is 'ready' '^active$' shown ActiveState
@@ -94,6 +95,17 @@ typed operating/monitoring.md 'readyz'
 typed operating/monitoring.md 'journalctl'
 typed operating/at-three-in-the-morning.md 'selvedge doctor'
 typed operating/backup.md 'backup verify'
+# The other host is a folder of this one, and its key is none.
+mkdir -p "$root/etc/systemd/system/selvedge-backup-copy.service.d"
+block operating/backup.md 'backup-key:' >"$root/etc/systemd/system/selvedge-backup-copy.service.d/key.conf"
+inside install -m 600 /dev/null /etc/selvedge/secrets/backup-key
+block operating/backup.md 'exec rsync' | sed -e '/^  -e /d; s|backup@.*|"$STATE_DIRECTORY/copies/"|' \
+  >"$root/etc/selvedge/backup-copy"
+echo 'operating/backup.md: exec rsync' >>typed
+# A unit that runs, or has ended, is no success for `status`.
+typed operating/backup.md 'chmod 750 /etc/selvedge/backup-copy' 's|^systemctl status.*|& \|\| test $? = 3|'
+until_is 'the other host has the backups' 'backup-.*-mirror.db' \
+  inside ls /var/lib/selvedge-backup-copy/copies
 typed operating/backup.md 'backup restore'
 typed operating/backup.md 'enable --now'
 until_is 'sends again' '^outbox|^daemon +running' operator status
@@ -141,6 +153,8 @@ typed install.md 'userdel selvedge'
 until_is 'nothing of it is left' '^$' inside bash -c \
   'ls -d {/etc,/opt,/var/lib,/var/backups,/usr/local/bin,/etc/systemd/system{,/*.wants}}/selvedge* 2>/dev/null
    getent passwd selvedge; true'
+# The package is installed by package.test.ts, and what it holds is what the sources hold.
+echo "install.md: apt install" >>typed
 # ---- Was everything typed? ----------------------------------------------------------------------
 for page in install.md connect.md operating/{monitoring,at-three-in-the-morning,backup}.md; do
   there=$(grep -cE '^```(sh|console)' "$repository/docs/$page")
