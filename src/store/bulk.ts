@@ -22,7 +22,7 @@ const quoted = (name: string): string => `"${name}"`;
  */
 export interface BulkRows {
   readonly table: keyof Tables;
-  /** Columns in the order of the values. */
+  /** Names of the columns, in the order of a row's values. */
   readonly columns: readonly string[];
   /** Names from `columns` whose values are any JSON and are stored as JSON text. */
   readonly jsonColumns?: readonly string[];

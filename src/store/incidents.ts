@@ -126,7 +126,7 @@ export async function reconcileIncidents<Wanted extends Incident>(
   return { opened, ended };
 }
 
-/** Keys of things by the kind of thing. */
+/** Keys of things that incidents may be about, by the kind of thing. */
 export type Things = ReadonlyMap<string, readonly (string | number)[]>;
 
 /** Describes the open incidents about these things in words. */

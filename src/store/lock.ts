@@ -34,7 +34,8 @@ const RELEASED = 0;
 const LOOK_MS = 100;
 
 /**
- * Mode of the lock file: whoever could read it could hold the lock, and then no daemon would start.
+ * Mode of the lock file: a program that could read it could hold the lock, and then no daemon
+ * would start.
  */
 const LOCK_MODE = 0o600;
 

@@ -59,7 +59,7 @@ export async function moveDueTimes<Table extends keyof Tables>(
 export const SLICE_ROWS = 500;
 
 export interface RetentionStep {
-  /** Milliseconds for which a row stays. */
+  /** Milliseconds for which a row stays before it is deleted. */
   readonly keepMs: number;
   /** Deletes at most {@link SLICE_ROWS} rows older than `before`, and returns how many. */
   deleteOld(tx: Tx, before: number): Promise<number>;

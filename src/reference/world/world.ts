@@ -28,7 +28,7 @@ import { createTrade, type Trade } from './trade/trade.ts';
 /** State of a world; of catalog and stock it has only the differences from the generated world. */
 interface WorldSnapshot {
   readonly seed: number;
-  /** Pairs of variant and quantity. */
+  /** Differences from the generated stock: pairs of variant and quantity. */
   readonly stock: readonly (readonly [number, number])[];
   readonly preOrdered: readonly (readonly [number, number])[];
   readonly styles: readonly Style[];

@@ -12,7 +12,7 @@ interface ChangeTable {
 }
 
 interface ChangeHourTable {
-  /** Hours since 1970 (UTC). */
+  /** Hour of the change feed, counted in hours since 1970 (UTC). */
   hour: number;
   first_seq: number;
 }

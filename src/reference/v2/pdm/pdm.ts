@@ -68,7 +68,7 @@ export interface PdmState {
 
 export type StyleInput = Omit<StyleRecord, 'updatedAt'>;
 export type NamedType = 'brand' | 'type';
-/** Name and wanted value of each filter. */
+/** Filters of a list of resources: name and wanted value of each. */
 type Filters = readonly (readonly [name: string, value: string])[];
 
 export interface Pdm {

@@ -19,7 +19,7 @@ export interface StyleRecord {
   readonly type: string;
   readonly gender: string;
   readonly countryOfOrigin: string;
-  /** Time of the last change, epoch ms. */
+  /** Time of the style's last change, epoch ms. */
   readonly updatedAt: number;
 }
 

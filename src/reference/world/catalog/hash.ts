@@ -9,7 +9,7 @@ function mix(value: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Uniform 32 bits for this address. */
+/** Uniformly distributed 32 bits for this address (seed, place, salt). */
 export function hashAt(seed: number, place: number, salt: number): number {
   return mix(mix(mix(seed + 0x9e3779b9) ^ (place + 0x85ebca6b)) ^ Math.imul(salt + 1, 0xc2b2ae35));
 }

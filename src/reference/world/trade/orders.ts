@@ -16,7 +16,7 @@ export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
 interface OrderLine {
   readonly barcode: string;
   readonly variant: number;
-  /** Number of single pieces in one unit. */
+  /** Number of single pieces in one unit of the variant. */
   readonly pieces: number;
   readonly quantity: number;
   readonly price: number;
@@ -27,7 +27,7 @@ interface OrderLine {
    * again.
    */
   packed: number;
-  /** Units that have shipped. */
+  /** Units of the line that have shipped. */
   fulfilled: number;
 }
 
