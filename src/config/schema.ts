@@ -57,6 +57,8 @@ export const OUTBOX_KINDS = [
   'style',
 ] as const;
 
+export type PushKind = (typeof OUTBOX_KINDS)[number];
+
 function outboxSection() {
   const section = z.strictObject({
     dryRun: flag(),
