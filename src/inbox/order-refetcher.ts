@@ -2,7 +2,7 @@
  * The order refetcher: reads again the orders named by events and sweeps. Ten requests for one
  * order are one row and one read; a request during the read causes one more. It never gives up: a
  * failed read is postponed, longer each time, and an order that the service refuses to show leaves
- * the queue and is reported. Uses the refetch queue (table `refetch`) through the mirror; the
+ * the queue and is reported. Uses the refetch queue (table `refresh`) through the mirror; the
  * caller supplies the read itself. When the database fails, `run` rejects and the supervisor
  * restarts it.
  */
