@@ -94,7 +94,7 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
-/** Reasons to hold an accept or a reject, in the order in which they are checked. */
+/** Checks that may replace an accept or a reject by a hold, in their order. */
 const PRECAUTIONS = [
   holdOfSafeguard,
   holdForChanges,

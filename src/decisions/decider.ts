@@ -54,7 +54,7 @@ export interface Decider {
   recall(): Promise<void>;
 }
 
-/** Deliveries decided between two searches for what is due. */
+/** Number of deliveries that are decided between two searches for due ones. */
 const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
 /**
@@ -104,7 +104,7 @@ const NOT_ACTING = 'its rules do not act any more';
 async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): Promise<number> {
   const acting = settings.mode === 'live' ? rules.filter(({ mode }) => mode === 'live') : [];
   const ids = JSON.stringify(acting.map(({ id }) => id));
-  // An accept by several rules stays while one of them is live.
+  // An accept that several rules decided stays valid while one of them is live.
   const which = sql<boolean>`n.outcome = 'accept' and not exists (
     select 1 from json_each(n.rules) r where r.value in (select value from json_each(${ids})))`;
   return cancelUnsent(tx, NOT_ACTING, at, pushesOfRules(which));

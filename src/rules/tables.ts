@@ -197,7 +197,7 @@ function checkGaps(reader: Reader, rows: readonly TableRow[]): void {
   report(reader, 1, `no row for ${shown.join('; ')}${more}`, { hint, isWarning: true });
 }
 
-/** Reads a table; every mistake is a problem with its line. */
+/** Reads a table from a CSV file; every mistake becomes a problem with its line. */
 export function readTable(
   spec: TableFile,
   file: { readonly path: string; readonly text: string },

@@ -98,7 +98,7 @@ async function ourAccept(
   return row && storedEvaluation(row);
 }
 
-/** Whether rules ask about accepted deliveries as well. */
+/** Whether a rule that is not off applies to accepted deliveries as well. */
 function asksAboutAccepted({ rules }: RuleSet): boolean {
   return rules.some(({ mode, appliesTo }) => mode !== 'off' && appliesTo.includes('accepted'));
 }

@@ -142,7 +142,7 @@ async function decide(
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
   await finishPushedRejects(tx, now);
-  // The decider may not have noted a status change in the service yet.
+  // The decider may not have noted the latest status change in the service yet.
   await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;

@@ -25,7 +25,7 @@ export interface Counterfactual {
   readonly condition: string;
   /** Description of the change: `with a limit of 2500.00 EUR instead of 2000.00 EUR`. */
   readonly text: string;
-  /** Description of the change without the goods of this delivery. */
+  /** Description of the change that names no goods of this delivery, to sum up equal ones. */
   readonly change: string;
   /** Present limit, and below the limit that would let the delivery pass. */
   readonly was?: number;

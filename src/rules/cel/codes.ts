@@ -1,4 +1,4 @@
-/** Country and currency codes as the standards list them, from the tables that Node brings. */
+/** Checks country and currency codes of the ISO standards, by the tables in Node. */
 import { nearestName } from '../../lib/nearest.ts';
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));

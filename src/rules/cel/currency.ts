@@ -13,7 +13,7 @@ function isZero(node: ASTNode): boolean {
 }
 
 /**
- * One side of a comparison, sum or difference; `owner` is undefined if no path in it names an
+ * Side of a comparison, sum or difference; `owner` is undefined if no path in it names an
  * amount.
  */
 export interface Side {

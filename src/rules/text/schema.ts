@@ -41,7 +41,7 @@ const hold = z.strictObject({
     .refine((text) => parseSpan(text) !== undefined, 'write 48h or "2 business days"')
     .default(HOLD_AT_MOST_DEFAULT)
     .describe('The longest a hold lasts: a duration, or "<n> business days".'),
-  // A hold that ran out never rejects: reject has its own safeguards.
+  // A hold that lasted its time never leads to a reject, which has safeguards of its own.
   // biome-ignore lint/suspicious/noThenProperty: the word of the rule format, never awaited
   then: z
     .enum(['escalate', 're-evaluate', 'accept', 'release'])
