@@ -2,6 +2,7 @@
  * Enqueues pushes. The caller writes the push in the same transaction as the reason for it; from
  * then on the push is neither lost nor sent twice.
  */
+import type { PushKind } from '../config/schema.ts';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
@@ -9,7 +10,7 @@ import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './evidence/mirrored.ts';
 
 interface Push {
-  readonly kind: string;
+  readonly kind: PushKind;
   readonly orderingKey: string;
   /** Identity of the push: the same kind and reference mean the same push, for ever. */
   readonly reference: string;
@@ -53,7 +54,7 @@ async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
   return row.outbox_id;
 }
 
-export const DELIVERY_STATUS_KIND = 'delivery_status';
+export const DELIVERY_STATUS_KIND = 'delivery_status' as const;
 
 export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
   const lines = await db
