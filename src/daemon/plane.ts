@@ -1,6 +1,6 @@
 /**
- * The way to the copy in PostgreSQL as the configuration describes it, and the process that keeps
- * it: the sink, under the service manager. The daemon itself loads none of this.
+ * Connects to the copy in PostgreSQL as the configuration describes it, and runs the process that
+ * keeps the copy under the service manager. The daemon itself loads none of this.
  */
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -24,7 +24,7 @@ type Configured = Pick<Config, 'dataDir' | 'instance' | 'plane' | 'store'>;
 
 const STOP_MS_MAX = 20_000;
 
-/** Throws where the configuration has no plane, or its address cannot be read. */
+/** Access to the plane; throws where none is configured, or its address is unreadable. */
 function accessOf(config: Configured) {
   const { schema, content } = config.plane;
   const url = planeAddress(config);
@@ -41,11 +41,11 @@ export interface PlaneParts {
   readonly client: PlaneClient;
   readonly account: string;
   readonly schema: string;
-  /** Opens the mirror when it is wanted: PostgreSQL alone may be asked from elsewhere. */
+  /** Opens the mirror on demand: elsewhere, only PostgreSQL may be within reach. */
   readonly reader: () => MirrorReader;
 }
 
-/** Opens a session with the plane for a command, and ends it. */
+/** Runs a command's work with a session of the plane, and ends the session. */
 export async function withPlane<T>(
   config: Configured,
   work: (parts: PlaneParts) => Promise<T>,
@@ -66,7 +66,7 @@ export interface PlaneRunDeps {
   readonly manager: ServiceManager;
 }
 
-/** Keeps the copy until the signal aborts. */
+/** Keeps the copy current until the signal aborts. */
 export async function runPlane(
   config: Configured,
   { clock, log, manager }: PlaneRunDeps,
@@ -80,7 +80,7 @@ export async function runPlane(
     const copy = readPlaneCopy(planeSettingsOf(config), clock.now());
     return copy ? describeCopy(copy) : 'nothing yet';
   };
-  // Statements have an end of their own: what the watchdog looks at is the loop alone.
+  // The watchdog watches only the event loop, as SQL statements have time limits.
   const watchdog = createWatchdog({
     ...{ clock, log, notifier: manager.notifier, describe },
     stuck: () => [],

@@ -36,12 +36,12 @@ export interface StreamSources {
   readonly store: Store;
   readonly clock: Clock;
   readonly v1: V1Client;
-  /** Undefined while V2 is not enabled. */
+  /** Client of V2; undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   readonly onRefetchRequested: () => void;
   /** Learned traits of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
-  /** Milliseconds between two sweeps while events are missed; undefined: as scheduled. */
+  /** Milliseconds between two sweeps while events are missed; undefined: the schedule applies. */
   readonly sweepPace?: (() => number | undefined) | undefined;
 }
 
@@ -56,9 +56,7 @@ function planned(
   return enabled ? [{ stream, schedule, jitterMs: jitter, ...more }] : [];
 }
 
-/**
- * Lists the parts to read with each order: wanted by the configuration and offered by the level.
- */
+/** Parts to read with each order, which the configuration wants and the level has. */
 export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service'>): ReadAlso {
   const { refunds, pendingRefunds } = streams.orders;
   const { level } = service.v1;
@@ -84,7 +82,7 @@ function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   ];
 }
 
-/** Keeps the streams that the account's level offers. */
+/** The stream, if the account's level has it; else none. */
 function atItsLevel(
   { service }: Pick<Config, 'service'>,
   { v1, traits }: StreamSources,
@@ -143,7 +141,7 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
   ].flatMap((one) => atItsLevel(config, sources, one));
 }
 
-/** Fingerprint of all that makes another row of the same answer: program, level, member names. */
+/** Fingerprint of what changes how an answer is read: program, level, member names. */
 function readingOf({ service }: Config): string {
   const { level, members } = service.v1;
   return JSON.stringify([version(), level, members]);
