@@ -93,8 +93,8 @@ export class SqliteStore implements Store {
   readonly #damage = new AbortController();
 
   /**
-   * Makes the store of a connection; `first` describes the first writer when this is the second
-   * one.
+   * Makes the store of a connection. A process may open the same file for a second writer; `first`
+   * then describes the store that it opened before.
    */
   constructor(database: Database.Database, first?: FirstWriter, writeBackEvery = 0) {
     const writeHandOff = first?.writeHandOff;

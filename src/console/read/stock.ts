@@ -33,8 +33,8 @@ export interface StyleFilter {
 }
 
 /**
- * SQL for the next style number in either list. Each step is one look into an index, so that
- * variants are never counted.
+ * SQL for the next style number in the stock or the season variants. It costs one look into an
+ * index, however many variants a style has.
  */
 function nextStyle(after: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`(select min(n) from (

@@ -117,7 +117,10 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
   return new RECORD_CLASSES[name](values);
 }
 
-/** Currency of amounts by its owner; an unknown currency gets a name that says so. */
+/**
+ * Currencies of the amounts of an order, of its customer, and of the base currency; one that is not
+ * known gets a text that says so.
+ */
 export function currenciesOf({
   order,
   delivery,
