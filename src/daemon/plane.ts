@@ -12,6 +12,8 @@ import {
   planeSettingsOf,
   readPlaneCopy,
 } from '../ops/plane-copy.ts';
+import { freshnessOf } from '../ops/status.ts';
+import { type Cell, cellOf } from '../plane/cursor.ts';
 import { connectPostgres, type PlaneClient } from '../plane/postgres.ts';
 import { createSink } from '../plane/sink.ts';
 import { createSource, type MirrorReader } from '../plane/source.ts';
@@ -20,7 +22,7 @@ import { createSupervisor } from './supervisor.ts';
 import { announce, type ServiceManager } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 
-type Configured = Pick<Config, 'dataDir' | 'instance' | 'plane' | 'store'>;
+type Configured = Pick<Config, 'dataDir' | 'instance' | 'plane' | 'service' | 'store' | 'streams'>;
 
 const STOP_MS_MAX = 20_000;
 
@@ -31,6 +33,7 @@ function accessOf(config: Configured) {
   const { path, busyTimeoutMs } = storeOptions(config);
   return {
     account: planeAccount(config),
+    cell: cellOf(config.dataDir, freshnessOf(config)),
     schema,
     source: createSource({ path, busyTimeoutMs, content }),
     connect: connectPostgres({ url, schema }),
@@ -40,6 +43,7 @@ function accessOf(config: Configured) {
 export interface PlaneParts {
   readonly client: PlaneClient;
   readonly account: string;
+  readonly cell: Cell;
   readonly schema: string;
   /** Opens the mirror on demand: elsewhere, only PostgreSQL may be within reach. */
   readonly reader: () => MirrorReader;
@@ -72,9 +76,9 @@ export async function runPlane(
   { clock, log, manager }: PlaneRunDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, connect, account, schema } = accessOf(config);
+  const { source, connect, account, cell, schema } = accessOf(config);
   const { dataDir, plane } = config;
-  const settings = { account, schema, dataDir, everyMs: plane.every };
+  const settings = { account, schema, dataDir, cell, everyMs: plane.every };
   const sink = createSink({ source, connect, settings, clock, log });
   const describe = async (): Promise<string> => {
     const copy = readPlaneCopy(planeSettingsOf(config), clock.now());
